@@ -405,20 +405,20 @@ func (run *serving) signInURL(urls []string) string {
 // access says who can connect, and in mode token why tokens are needed and how many there are.
 func (run *serving) access() string {
 	if modes, err := auth.ParseModes(run.mode); err == nil && modes.OAuth() {
-		text := map[bool]string{true: "one person, the owner, signs in", false: "principals sign in"}[modes.Owner]
-		if valid, all := run.tokens(); modes.Token && all > 0 {
-			text += fmt.Sprintf("; tokens are good, too: %d of %d in %s are valid", valid, all, run.cfg.TokenFile())
+		if !modes.Pages() {
+			return run.mode + ": people sign in with " + run.issuers() + run.besides(modes)
 		}
-		return run.mode + ": " + text
+		text := map[bool]string{true: "one person, the owner, signs in", false: "principals sign in"}[modes.Owner]
+		if modes.OIDC {
+			text += ", or with " + run.issuers()
+		}
+		return run.mode + ": " + text + run.besides(modes)
 	}
 	switch {
 	case run.mode == "none" && run.everyUser():
 		return "none: no tokens, every user of this machine can connect"
 	case run.mode == "none":
 		return "none: no tokens, only your user account can connect"
-	}
-	if m, err := auth.ParseModes(run.mode); err == nil && m.OIDC && !m.Pages() {
-		return run.issuers(m)
 	}
 	why, alone := "auth.mode is token ("+run.read.Origin("auth.mode")+")", ""
 	if run.read.Auth.Mode == "auto" {
@@ -428,19 +428,22 @@ func (run *serving) access() string {
 	return fmt.Sprintf("token, because %s; valid tokens: %d of %d in %s%s", why, valid, all, run.cfg.TokenFile(), alone)
 }
 
-// issuers says with whom people sign in, and whether tokens are good, too.
-func (run *serving) issuers(m auth.Modes) string {
+// issuers names those with whom people sign in.
+func (run *serving) issuers() string {
 	var names []string
 	for _, i := range run.cfg.Auth.Issuers {
 		names = append(names, i.Name+" ("+i.Issuer+")")
 	}
-	text := run.mode + ": people sign in with " + strings.Join(names, ", ")
-	if m.Token {
-		valid, all := run.tokens()
-		text += fmt.Sprintf("; valid tokens: %d of %d in %s, also at /t/mcp for clients that would sign in", valid, all,
-			run.cfg.TokenFile())
+	return strings.Join(names, ", ")
+}
+
+// besides says how many tokens are good beside a sign-in.
+func (run *serving) besides(modes auth.Modes) string {
+	valid, all := run.tokens()
+	if !modes.Token || all == 0 {
+		return ""
 	}
-	return text
+	return fmt.Sprintf("; tokens are good, too: %d of %d in %s are valid", valid, all, run.cfg.TokenFile())
 }
 
 // tokens counts the tokens, and those of them that are neither revoked nor expired.

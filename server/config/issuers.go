@@ -200,9 +200,7 @@ func (l *loader) issuersTogether() {
 			one.Audience = []string{c.HTTP.PublicURL + "/mcp", c.HTTP.PublicURL + "/sse", c.HTTP.PublicURL}
 		}
 	}
-	if m, err := auth.ParseModes(c.Auth.Mode); err == nil && m.OIDC && len(c.Auth.Issuers) == 0 {
-		l.problems.add(c.origins["auth.mode"], "auth.mode: "+c.Auth.Mode+" needs an issuer: add a table [[auth.oidc]]")
-	} else if err == nil && !m.OIDC && len(c.Auth.Issuers) > 0 {
+	if m, err := auth.ParseModes(c.Auth.Mode); err == nil && !m.OIDC && len(c.Auth.Issuers) > 0 {
 		l.warnings = append(l.warnings, Warning{Origin: c.Auth.Issuers[0].origin, Text: "auth.oidc: its tokens are not " +
 			"accepted, because auth.mode is " + c.Auth.Mode})
 	}
