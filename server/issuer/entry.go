@@ -190,7 +190,8 @@ func (e *entry) signed(j jwt, now time.Time) error {
 		return nil
 	case errors.Is(a.err, errUnreachable) && !k.has(kid):
 		return unavailable(e.c.Name, k.status())
-	case a.err != nil && !errors.Is(a.err, errTooSoon) && !errors.Is(a.err, errUnreachable): // else the key may be a new one
+	// after a fetch that was not made, the key may be a new one
+	case a.err != nil && !errors.Is(a.err, errTooSoon) && !errors.Is(a.err, errUnreachable):
 		k.noteMissing(kid, now)
 	}
 	return refuse("signature, issuer or expiry: " + short(err).Error())

@@ -164,7 +164,7 @@ func (s *Issuers) Initial() string {
 	return strings.Join(all, " ")
 }
 
-// Ask implements auth.Scoper: it names scopes as the issuer does, if a client may ask it for more (step_up).
+// Ask names scopes as the issuer does, if a client may ask it for more (step_up).
 func (s *Issuers) Ask(who auth.Principal, want auth.Scopes) (scopes string, mine bool) {
 	if !strings.HasPrefix(who.Via, via) {
 		return "", false
