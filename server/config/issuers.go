@@ -268,8 +268,9 @@ func checkIssuer(before []Issuer, i Issuer) error {
 			return fmt.Errorf("types: write %q in lower case, without application/", t)
 		}
 	}
-	if i.PrincipalPrefix == "" {
-		return errors.New("principal_prefix is empty, so the issuer could name the operator's own principals")
+	if i.PrincipalPrefix == "" || !strings.ContainsAny(i.PrincipalPrefix[len(i.PrincipalPrefix)-1:], "/:|") {
+		return fmt.Errorf("principal_prefix %q must end with /, : or |: else the issuer could name the owner, or a "+
+			"principal of the tokens file", i.PrincipalPrefix)
 	}
 	if err := auth.CheckID(i.PrincipalPrefix + "x"); err != nil {
 		return fmt.Errorf("principal_prefix: %w", err)
