@@ -63,6 +63,7 @@ type Porter struct {
 
 	mu      sync.RWMutex // covers what follows
 	named   map[string]Values
+	told    uint64 // how often the operator said something
 	general Values
 	groups  []Group
 	held    map[string]*held // by id
@@ -150,6 +151,7 @@ func (p *Porter) Configure(general Values, named map[string]Values, groups []Gro
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.told++
 	p.general, p.named, p.groups = general, maps.Clone(named), slices.Clone(groups)
 	for id, h := range p.held {
 		p.held[id] = p.hold(h.line)
