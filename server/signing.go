@@ -52,7 +52,7 @@ func newSigning(ctx context.Context, o Options, e *engines, t *team) (*signing, 
 		ClientIP: t.clientIP, Revoked: t.revoked,
 	}
 	if modes.OIDC {
-		if g.issuers, err = issuer.New(issuer.Options{Issuers: cfg.Auth.Issuers, Log: o.Log}); err != nil {
+		if g.issuers, err = issuer.New(issuer.Options{Issuers: cfg.Auth.Issuers, Ended: t.revoked, Log: o.Log}); err != nil {
 			return nil, &config.Unusable{Err: err}
 		}
 		options.Issuers = g.issuers.URLs

@@ -105,8 +105,8 @@ var rooms = map[string][]string{
 	"tools/bash/programs": {},
 	"tools/editing": {"filestate", "filestate/disk", "filestate/journal", "filestate/lock", "tools/notebook", "tools/permission", "tools/results", "tools/session", "tools/textedit", "tools/tool",
 		"tools/viewing", "tools/wording", "tools/workspace"}, // an edit is guarded by what viewing has shown
-	"tools/history":  {"filestate", "filestate/disk", "filestate/journal", "tools/editing", "tools/results", "tools/session", "tools/textedit", "tools/textedit/compare", "tools/tool", "tools/wording", "tools/workspace"},               // diffs and refusals are those of edits
-	"tools/planning": {"filestate", "filestate/disk", "filestate/lock", "tools/editing", "tools/permission", "tools/results", "tools/session", "tools/tasks", "tools/tool", "tools/wording", "tools/workspace"}, // a plan file is changed on behalf of a call, as edits are
+	"tools/history":  {"filestate", "filestate/disk", "filestate/journal", "tools/editing", "tools/results", "tools/session", "tools/textedit", "tools/textedit/compare", "tools/tool", "tools/wording", "tools/workspace"}, // diffs and refusals are those of edits
+	"tools/planning": {"filestate", "filestate/disk", "filestate/lock", "tools/editing", "tools/permission", "tools/results", "tools/session", "tools/tasks", "tools/tool", "tools/wording", "tools/workspace"},             // a plan file is changed on behalf of a call, as edits are
 	"tools/running":  {"filestate", "filestate/disk", "filestate/journal", "tools/bash", "tools/confine", "tools/git", "tools/git/worktree", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/session", "tools/shell", "tools/tool", "tools/wording", "tools/workspace"},
 	"tools/viewing": {"filestate", "filestate/owner", "tools/media", "tools/notebook", "tools/results", "tools/search", "tools/search/ignore", "tools/shell", "tools/textedit", "tools/tool",
 		"tools/wording", "tools/workspace"},

@@ -143,8 +143,8 @@ func onThisMachine(a net.Addr) bool {
 }
 
 // authMode says how callers are told apart, with auto decided: token if the tokens file has one, even a revoked one,
-// since the last revocation must not open the door; oidc if there is an issuer; none if nobody else reaches a listener. The error is a
-// config.Unusable.
+// since the last revocation must not open the door; oidc if there is an issuer; none if nobody else reaches a listener.
+// The error is a config.Unusable.
 func authMode(c config.Config, inherited ...net.Listener) (string, error) {
 	if c.Auth.Mode != "auto" {
 		return c.Auth.Mode, nil
