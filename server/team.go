@@ -66,7 +66,8 @@ func newTeam(ctx context.Context, o Options, e *engines) (_ *team, err error) {
 	if t.porter, err = auth.New(auth.Options{
 		Mode: t.mode, LocalPeer: cfg.Auth.LocalPeer, TokenFile: cfg.TokenFile(), Local: localPrincipal(cfg),
 		Default: cfg.Principals.Default, Named: named(cfg, cfg.Principals), Groups: cfg.Principals.Groups,
-		Sources: t.signing.sources(), Metadata: t.signing.metadata(), TokensOnly: t.tokenPath, Workspaces: filepath.Join(dir, workspacesDir),
+		Sources: t.signing.sources(), Metadata: t.signing.metadata(), Initial: t.signing.initial(),
+		TokensOnly: t.tokenPath, Workspaces: filepath.Join(dir, workspacesDir),
 		Trusted: cfg.HTTP.TrustedProxies, Log: o.Log,
 	}); err != nil {
 		return nil, &config.Unusable{Err: err}

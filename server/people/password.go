@@ -23,15 +23,16 @@ const (
 	maxPassword = 1024 // bytes
 )
 
-// cost is what one hash takes. The values are the least that OWASP's cheat sheet of 2025 asks for: each sign-in costs
-// 19 MiB and some 25 ms, which a small server has to spare.
-var cost = params{memory: 19 << 10, passes: 2, threads: 1}
-
-type params struct {
-	memory  uint32 // KiB
-	passes  uint32
-	threads uint8
+// A Cost is what one hash of argon2id takes.
+type Cost struct {
+	Memory  uint32 // KiB
+	Passes  uint32
+	Threads uint8
 }
+
+// usual is the least that OWASP's cheat sheet of 2025 asks for: each sign-in costs 19 MiB and some 25 ms, which a small
+// server has to spare.
+var usual = Cost{Memory: 19 << 10, Passes: 2, Threads: 1}
 
 const (
 	saltBytes = 16
@@ -80,6 +81,7 @@ var ErrBusy = errors.New("too many people are signing in at once")
 // A Hasher hashes passwords, few at a time, so that memory stays flat and other work gets its share of the processors.
 // It is safe for concurrent use.
 type Hasher struct {
+	cost    Cost
 	slots   chan struct{}
 	waiting atomic.Int32
 	runs    atomic.Int64
@@ -90,9 +92,13 @@ const (
 	maxWaiting = 32 // those that wait for a slot
 )
 
-// NewHasher makes a Hasher that leaves one processor to others, if there are several.
-func NewHasher() *Hasher {
-	return &Hasher{slots: make(chan struct{}, min(maxHashing, max(1, runtime.GOMAXPROCS(0)-1)))}
+// NewHasher makes a Hasher that leaves one processor to others, if there are several. The zero Cost is the usual one;
+// tests have a smaller one.
+func NewHasher(cost Cost) *Hasher {
+	if cost == (Cost{}) {
+		cost = usual
+	}
+	return &Hasher{cost: cost, slots: make(chan struct{}, min(maxHashing, max(1, runtime.GOMAXPROCS(0)-1)))}
 }
 
 // Runs is how often argon2id has run: what a guess costs the one who guesses.
@@ -102,11 +108,12 @@ func (h *Hasher) Runs() int64 { return h.runs.Load() }
 func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 	var salt [saltBytes]byte
 	_, _ = rand.Read(salt[:]) // never fails
-	key, err := h.derive(ctx, password, salt[:], cost, keyBytes)
+	key, err := h.derive(ctx, password, salt[:], h.cost, keyBytes)
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, cost.memory, cost.passes, cost.threads,
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, h.cost.Memory, h.cost.Passes,
+		h.cost.Threads,
 		base64.RawStdEncoding.EncodeToString(salt[:]), base64.RawStdEncoding.EncodeToString(key)), nil
 }
 
@@ -114,7 +121,7 @@ func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 // changed. An empty hash is right for no password, and takes as long. The error is ErrBusy, that of ctx, or a broken
 // hash.
 func (h *Hasher) Check(ctx context.Context, hash, password string) (right, stale bool, err error) {
-	p, salt, want := cost, make([]byte, saltBytes), make([]byte, keyBytes)
+	p, salt, want := h.cost, make([]byte, saltBytes), make([]byte, keyBytes)
 	if hash != "" {
 		if p, salt, want, err = parseHash(hash); err != nil {
 			return false, false, err
@@ -128,11 +135,11 @@ func (h *Hasher) Check(ctx context.Context, hash, password string) (right, stale
 		return false, false, err
 	}
 	same := subtle.ConstantTimeCompare(key, want) == 1
-	return same && hash != "" && password != "", p != cost || len(want) != keyBytes, nil
+	return same && hash != "" && password != "", p != h.cost || len(want) != keyBytes, nil
 }
 
 // derive waits for a slot.
-func (h *Hasher) derive(ctx context.Context, password string, salt []byte, p params, length uint32) ([]byte, error) {
+func (h *Hasher) derive(ctx context.Context, password string, salt []byte, p Cost, length uint32) ([]byte, error) {
 	defer h.waiting.Add(-1)
 	if h.waiting.Add(1) > maxWaiting {
 		return nil, ErrBusy
@@ -144,11 +151,11 @@ func (h *Hasher) derive(ctx context.Context, password string, salt []byte, p par
 	}
 	defer func() { <-h.slots }()
 	h.runs.Add(1)
-	return argon2.IDKey([]byte(norm.NFKC.String(password)), salt, p.passes, p.memory, p.threads, length), nil
+	return argon2.IDKey([]byte(norm.NFKC.String(password)), salt, p.Passes, p.Memory, p.Threads, length), nil
 }
 
 // parseHash reads a PHC string of argon2id. Its error repeats nothing of it.
-func parseHash(hash string) (p params, salt, key []byte, err error) {
+func parseHash(hash string) (p Cost, salt, key []byte, err error) {
 	broken := errors.New("the hash of a password is broken; make a new one: codehand owner new, or codehand invite NAME")
 	parts := strings.Split(hash, "$")
 	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" {
@@ -158,8 +165,8 @@ func parseHash(hash string) (p params, salt, key []byte, err error) {
 	if n, err := fmt.Sscanf(parts[2], "v=%d", &version); err != nil || n != 1 || version != argon2.Version {
 		return p, nil, nil, broken
 	}
-	if n, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &p.memory, &p.passes, &p.threads); err != nil || n != 3 ||
-		p.memory < 8 || p.memory > maxMemory || p.passes < 1 || p.passes > maxPasses || p.threads < 1 {
+	if n, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &p.Memory, &p.Passes, &p.Threads); err != nil || n != 3 ||
+		p.Memory < 8 || p.Memory > maxMemory || p.Passes < 1 || p.Passes > maxPasses || p.Threads < 1 {
 		return p, nil, nil, broken
 	}
 	salt, err = base64.RawStdEncoding.DecodeString(parts[4])

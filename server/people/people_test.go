@@ -16,17 +16,12 @@ import (
 	"golang.org/x/crypto/argon2"
 )
 
-// cheap makes hashes of a test cost little, but for those that are about the cost.
-func cheap(t *testing.T) {
-	t.Helper()
-	was := cost
-	cost = params{memory: 64, passes: 1, threads: 1}
-	t.Cleanup(func() { cost = was })
-}
+// cheap is what a hash costs where a test is not about the cost.
+var cheap = Cost{Memory: 64, Passes: 1, Threads: 1}
 
 func hashed(t *testing.T, password string) string {
 	t.Helper()
-	hash, err := NewHasher().Hash(context.Background(), password)
+	hash, err := NewHasher(cheap).Hash(context.Background(), password)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +29,7 @@ func hashed(t *testing.T, password string) string {
 }
 
 func TestHash(t *testing.T) {
-	h, ctx := NewHasher(), context.Background()
+	h, ctx := NewHasher(Cost{}), context.Background()
 	hash, err := h.Hash(ctx, "correct horse battery")
 	if err != nil {
 		t.Fatal(err)
@@ -62,8 +57,7 @@ func TestHash(t *testing.T) {
 
 // Whoever has no password costs as much as one who has, and no password is right.
 func TestHashOfNobody(t *testing.T) {
-	cheap(t)
-	h := NewHasher()
+	h := NewHasher(cheap)
 	for _, password := range []string{"", "anything", strings.Repeat("x", 5000)} {
 		before := h.Runs()
 		right, _, err := h.Check(context.Background(), "", password)
@@ -74,10 +68,8 @@ func TestHashOfNobody(t *testing.T) {
 }
 
 func TestHashStale(t *testing.T) {
-	cheap(t)
 	old := hashed(t, "correct horse battery")
-	cost.passes = 2
-	right, stale, err := NewHasher().Check(context.Background(), old, "correct horse battery")
+	right, stale, err := NewHasher(Cost{Memory: 64, Passes: 2, Threads: 1}).Check(context.Background(), old, "correct horse battery")
 	if !right || !stale || err != nil {
 		t.Errorf("right %t, stale %t, %v", right, stale, err)
 	}
@@ -92,7 +84,7 @@ func TestBrokenHash(t *testing.T) {
 		"$argon2id$v=19$m=64,t=1,p=0$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAA",
 		"$argon2id$v=19$m=64,t=1,p=1$$AAAAAAAAAAAAAAAAAAAAAA", "$argon2id$v=19$m=64,t=1,p=1$AAAAAAAAAAAAAAAAAAAAAA$",
 	} {
-		right, _, err := NewHasher().Check(context.Background(), hash, "anything")
+		right, _, err := NewHasher(cheap).Check(context.Background(), hash, "anything")
 		if right || err == nil || strings.Contains(err.Error(), "AAAA") {
 			t.Errorf("%s: right %t, %v", hash, right, err)
 		}
@@ -101,8 +93,7 @@ func TestBrokenHash(t *testing.T) {
 
 // Few hash at once, some wait, and the rest is told to come later.
 func TestHashesAreBounded(t *testing.T) {
-	cheap(t)
-	h := NewHasher()
+	h := NewHasher(cheap)
 	if n := cap(h.slots); n < 1 || n > 2 || runtime.GOMAXPROCS(0) == 2 && n != 1 {
 		t.Errorf("%d at once", n)
 	}

@@ -41,7 +41,7 @@ func (v *visit) showAsk(ask oauth.Ask, wrong string) {
 		page.Commands = v.p.o.Commands()
 	}
 	v.w.Header().Set("Content-Security-Policy", policy(false, formTargets(ask.Client)))
-	v.show("ask", "Allow access?", page)
+	v.show("Allow access?", page)
 }
 
 // decision reads what was chosen. wrong is for the person.

@@ -56,7 +56,7 @@ func (p *Pages) invited(v *visit) {
 
 func (v *visit) showInvite(i people.Invite, wrong string) {
 	v.withScript()
-	v.show("invite", "Welcome", inviteForm{Principal: i.Principal, Wrong: wrong})
+	v.show("Welcome", inviteForm{Principal: i.Principal, Wrong: wrong})
 }
 
 // accept sets the first password of a principal.

@@ -28,7 +28,7 @@ func (p *Pages) account(v *visit) {
 		return
 	}
 	v.withScript()
-	v.show("account", "What you allowed", accountPage{Grants: grants, Keys: person.Passkeys, Fresh: v.fresh()})
+	v.show("What you allowed", accountPage{Grants: grants, Keys: person.Passkeys, Fresh: v.fresh()})
 }
 
 type accountPage struct {
@@ -87,7 +87,7 @@ type loginForm struct {
 
 func (v *visit) showLogin(form loginForm) {
 	v.withScript()
-	v.show("login", "Sign in", form)
+	v.show("Sign in", form)
 }
 
 // ask shows who wants what.
@@ -126,9 +126,9 @@ func (v *visit) pending() (ask oauth.Ask, ok bool) {
 func (v *visit) over(id string) {
 	switch v.p.decided.of(id) {
 	case "approved":
-		v.show("message", "Done", message{Text: "You allowed this. Go back to the app; you can close this page.", Home: true})
+		v.show("Done", message{Text: "You allowed this. Go back to the app; you can close this page.", Home: true})
 	case "refused":
-		v.show("message", "Refused", message{Text: "You refused this. The app got no access; you can close this page.",
+		v.show("Refused", message{Text: "You refused this. The app got no access; you can close this page.",
 			Home: true})
 	default:
 		v.fail(http.StatusGone, "This is over", "This sign-in has expired, or was decided already. Start again in the "+
@@ -261,7 +261,7 @@ func (p *Pages) logout(v *visit) {
 	}
 	v.who = nil
 	v.renew()
-	v.show("message", "Signed out", message{Text: "You are signed out of this browser. What you allowed goes on: sign in " +
+	v.show("Signed out", message{Text: "You are signed out of this browser. What you allowed goes on: sign in " +
 		"again to end it.", Home: true})
 }
 

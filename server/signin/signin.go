@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
-	"html/template"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -36,6 +35,7 @@ type Asks interface {
 type Options struct {
 	Asks      Asks
 	People    *people.Book
+	Hasher    *people.Hasher // nil: the usual one
 	Store     state.Store
 	PublicURL string // http.public_url; "": browsers come from this machine alone
 	Alone     bool   // only the owner signs in: nobody is asked for a name
@@ -57,7 +57,6 @@ type Pages struct {
 	limits     limits
 	ceremonies ceremonies
 	decided    decided
-	templates  *template.Template
 	public     *url.URL // of PublicURL; nil: none
 	routes     *http.ServeMux
 }
@@ -79,7 +78,10 @@ func New(ctx context.Context, o Options) (*Pages, error) {
 			return at.Addr().Unmap()
 		}
 	}
-	p := &Pages{o: o, hasher: people.NewHasher()}
+	p := &Pages{o: o, hasher: o.Hasher}
+	if p.hasher == nil {
+		p.hasher = people.NewHasher(people.Cost{})
+	}
 	if o.PublicURL != "" {
 		var err error
 		if p.public, err = url.Parse(o.PublicURL); err != nil || p.public.Host == "" {
@@ -87,9 +89,6 @@ func New(ctx context.Context, o Options) (*Pages, error) {
 		}
 	}
 	var err error
-	if p.templates, err = parseTemplates(); err != nil {
-		return nil, err
-	}
 	if p.key, err = signingKey(ctx, o.Store); err != nil {
 		return nil, err
 	}
@@ -121,9 +120,6 @@ func (p *Pages) sign(use string, parts ...string) string {
 	}
 	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
 }
-
-// Hasher counts and bounds the hashing of passwords.
-func (p *Pages) Hasher() *people.Hasher { return p.hasher }
 
 func (p *Pages) route() {
 	mux := http.NewServeMux()

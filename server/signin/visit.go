@@ -1,7 +1,6 @@
 package signin
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -10,6 +9,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -251,21 +251,19 @@ func (v *visit) goTo(page string) {
 	v.w.WriteHeader(http.StatusSeeOther)
 }
 
+// A shower is what a page says below its title.
+type shower interface{ show(view) node }
+
 // show writes a page.
-func (v *visit) show(name, title string, data any) {
-	var b bytes.Buffer
-	err := v.p.templates.ExecuteTemplate(&b, name, view{Title: title, Base: v.base(), Token: v.token(), Data: data,
-		Alone: v.p.o.Alone, Who: v.name(), Passkeys: v.relyingParty() != ""})
-	if err != nil {
-		v.p.o.Log.Error("cannot make a page", "page", name, "err", err)
-		http.Error(v.w, "internal error", http.StatusInternalServerError)
-		return
-	}
+func (v *visit) show(title string, what shower) {
+	look := view{title: title, base: v.base(), token: v.token(), alone: v.p.o.Alone, who: v.name(),
+		passkeys: v.relyingParty() != ""}
+	body := look.page(what.show(look))
 	h := v.w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Length", strconv.Itoa(b.Len()))
+	h.Set("Content-Length", strconv.Itoa(len(body)))
 	v.w.WriteHeader(v.status)
-	_, _ = v.w.Write(b.Bytes()) // a browser that is gone needs no answer
+	_, _ = io.WriteString(v.w, body) // a browser that is gone needs no answer
 }
 
 func (v *visit) name() string {
@@ -275,17 +273,6 @@ func (v *visit) name() string {
 	return v.who.Principal
 }
 
-// A view is what every page is made of.
-type view struct {
-	Title    string
-	Base     string // leads to /signin/
-	Token    string // CSRF
-	Alone    bool
-	Who      string // who is signed in; "": nobody
-	Passkeys bool   // the browser can have some here
-	Data     any
-}
-
 // fail shows a page that says why nothing was done.
 func (v *visit) fail(status int, title, text string) {
 	if v.isJSON() && v.r.Method == http.MethodPost {
@@ -293,7 +280,7 @@ func (v *visit) fail(status int, title, text string) {
 		return
 	}
 	v.status = status
-	v.show("message", title, message{Text: text})
+	v.show(title, message{Text: text})
 }
 
 // A message is a page with one paragraph.
