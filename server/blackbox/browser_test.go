@@ -34,7 +34,7 @@ func TestPagesInChromium(t *testing.T) {
 	local := strings.Replace(d.s.url, "127.0.0.1", "localhost", 1) // an address has no passkeys
 	a := d.register("http://127.0.0.1:33419/callback")
 	a.resource = local + "/mcp"
-	args := []string{"--authorize", strings.Replace(a.authorizeURL(a.wish()), d.s.url, local, 1), "--password", d.password}
+	args := []string{"--authorize", strings.Replace(a.authorizeURL(a.wish()), d.s.url, local, 1), "--password", d.password, "--verifier", a.verifier}
 	if dir := os.Getenv("CODEHAND_PICTURES"); dir != "" {
 		args = append(args, "--out", dir)
 	}

@@ -26,10 +26,11 @@ func furnish(t *testing.T) *desk {
 	bin := filepath.Join(k.home, "stub")
 	must(t, os.Mkdir(bin, 0o700))
 	stub := "#!/bin/sh\nfor u; do :; done\nprintf '%s\\n' \"$u\" >>'" + k.opened() + "'\n"
-	for _, name := range []string{"xdg-open", "www-browser", "x-www-browser", "sensible-browser", "gio", "open", "firefox", "google-chrome"} {
+	for _, name := range []string{"xdg-open", "www-browser", "x-www-browser", "sensible-browser", "gio", "open", "firefox", "google-chrome", "chromium"} {
 		must(t, os.WriteFile(filepath.Join(bin, name), []byte(stub), 0o700))
 	}
-	k.env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "BROWSER=" + filepath.Join(bin, "xdg-open"), "HOME=" + k.home, "TMPDIR=" + k.home, "DISPLAY=:0"}
+	k.env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "BROWSER=" + filepath.Join(bin, "xdg-open"), "HOME=" + k.home, "TMPDIR=" + k.home, "DISPLAY=:0",
+		"XDG_DATA_DIRS=" + filepath.Join(k.home, "none")} // no desktop says which browser is usual
 	return k
 }
 

@@ -68,9 +68,9 @@ func (d *door) person() *person { return newPerson(d.t, d.s.url, d.password) }
 func (d *door) revokeAll() {
 	d.t.Helper()
 	var ids []string
-	for line := range strings.Lines(d.output("grants", "list", "--json")) {
-		var g struct{ ID string }
-		must(d.t, json.Unmarshal([]byte(line), &g))
+	var all []struct{ ID string }
+	must(d.t, json.Unmarshal([]byte(d.output("grants", "list", "--json")), &all))
+	for _, g := range all {
 		ids = append(ids, g.ID)
 	}
 	if len(ids) == 0 {

@@ -1,6 +1,6 @@
 // The pages of sign-in in Chromium: phone and desk, light and dark, by keyboard, without script, with a passkey.
 //
-// usage: node pages.mjs --authorize URL --password P [--invite URL] [--out DIR]
+// usage: node pages.mjs --authorize URL --verifier V --password P [--invite URL] [--out DIR]
 //
 // The URL is one of a client whose redirect URI is on loopback; its host must be localhost, since an address has no
 // passkeys. Each check is a line, `ok NAME` or `FAIL NAME: why`. Pictures go to DIR.
@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util';
 import { accessible, at, callback, check, finish, launch, open, shoot, tab } from './browser.mjs';
 
 const { values: flags } = parseArgs({
-	options: { authorize: { type: 'string' }, password: { type: 'string' }, invite: { type: 'string' }, out: { type: 'string' } },
+	options: { authorize: { type: 'string' }, password: { type: 'string' }, verifier: { type: 'string' }, invite: { type: 'string' }, out: { type: 'string' } },
 });
 const client = await callback(), browser = await launch();
 const authorize = at(flags.authorize, client.port), origin = new URL(authorize).origin;
@@ -27,12 +27,23 @@ async function signIn(page) {
 	await page.waitForSelector(approve);
 }
 
-async function answered(error) {
+/** answered is how a sign-in ends: the browser is at the client, which gets its tokens. */
+async function answered(page, error) {
 	const { url, referer } = await client.next();
+	await page.waitForURL(/\/callback/);
 	assert.equal(url.searchParams.get('error'), error ?? null);
 	assert.equal(url.searchParams.has('code'), !error);
 	assert.equal(url.searchParams.get('iss'), origin);
 	assert.equal(referer, undefined, `the client sees where the browser was: ${referer}`);
+	if (error) return;
+	const { searchParams: asked } = new URL(authorize);
+	const tokens = await fetch(`${origin}/oauth/token`, {
+		method: 'POST', body: new URLSearchParams({
+			grant_type: 'authorization_code', code: url.searchParams.get('code'), client_id: asked.get('client_id'),
+			redirect_uri: asked.get('redirect_uri'), code_verifier: flags.verifier,
+		}),
+	});
+	assert.equal(tokens.status, 200, await tokens.text());
 }
 
 for (const [size, viewport] of Object.entries(sizes)) {
@@ -58,11 +69,11 @@ for (const [size, viewport] of Object.entries(sizes)) {
 			assert.equal(await page.inputValue('input[name=access]:checked'), 'read');
 			await tab(page, approve);
 			await page.keyboard.press('Enter');
-			await answered();
+			await answered(page);
 			await page.goto(authorize); // signed in already
 			await tab(page, refuse);
 			await page.keyboard.press('Enter');
-			await answered('access_denied');
+			await answered(page, 'access_denied');
 			await page.goto(`${origin}/signin/`);
 			await page.waitForSelector('h1');
 			await accessible(page);
@@ -83,7 +94,7 @@ await check('without script', async () => {
 	await signIn(page);
 	assert.equal(await page.locator('[data-passkey]:visible').count(), 0, 'what needs script is shown');
 	await page.click(approve);
-	await answered();
+	await answered(page);
 	await page.goto(`${origin}/signin/`);
 	assert(await page.locator('form[action$=revoke] button').count() > 0, 'no grant can be ended');
 	await page.locator('form[action$=revoke] button').first().click();
@@ -116,7 +127,7 @@ await check('a passkey: made, signed in with, removed', async () => {
 	const { cdp, authenticatorId, keys } = await authenticator(page);
 	await signIn(page);
 	await page.click(refuse);
-	await answered('access_denied');
+	await answered(page, 'access_denied');
 	await page.goto(`${origin}/signin/`);
 	await page.click('[data-passkey=register] button');
 	await page.waitForSelector('ul.keys li');
@@ -130,7 +141,7 @@ await check('a passkey: made, signed in with, removed', async () => {
 	await page.click('[data-passkey=login] button');
 	await page.waitForSelector(approve);
 	await page.click(approve);
-	await answered();
+	await answered(page);
 	await cdp.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: false }); // somebody who holds the device
 	await page.context().clearCookies();
 	await page.goto(authorize);
@@ -140,7 +151,7 @@ await check('a passkey: made, signed in with, removed', async () => {
 	await cdp.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: true });
 	await signIn(page);
 	await page.click(refuse);
-	await answered('access_denied');
+	await answered(page, 'access_denied');
 	await page.goto(`${origin}/signin/`);
 	await page.click('form[action$="passkey/remove"] button');
 	await page.waitForLoadState();

@@ -100,7 +100,7 @@ func Main(start func(o Options, open func(authorize string) (url.Values, error))
 	check("is refused after a revocation", func() error {
 		answer("REVOKE")
 		_, err := c.Tools(ctx)
-		if !errors.Is(err, ErrAsked) || asked != 2 {
+		if !errors.Is(err, ErrAsked) || asked < 2 { // an SDK may try both eras
 			return fmt.Errorf("asked %d times: %v", asked, err)
 		}
 		return nil
