@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
+
+	"codehand/server/auth"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -83,9 +84,8 @@ func failure(code int, err error) error {
 
 // signsIn says whether a mode lets people sign in in a browser, as chats on the web need it.
 func signsIn(mode string) bool {
-	return slices.ContainsFunc(strings.Split(mode, "+"), func(m string) bool {
-		return m == "owner" || m == "team" || m == "oidc"
-	})
+	modes, err := auth.ParseModes(mode)
+	return err == nil && modes.OAuth()
 }
 
 // mayPublish refuses what must not be on the open network: no sign-in, and commands that nothing confines. It comes
