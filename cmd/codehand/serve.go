@@ -373,6 +373,9 @@ func (run *serving) describe(urls []string) {
 		run.say("clients connect to %s", cfg.HTTP.PublicURL)
 	}
 	run.say("auth mode %s", run.access())
+	if at := run.signInURL(urls); at != "" {
+		run.say("to sign in, add %s/mcp to your client; its browser window then leads to %s/signin/", at, at)
+	}
 	run.say("data directory %s (store %s)", cfg.DataDir(), cfg.Store.URL)
 	run.say("%s", run.confinement())
 	for _, root := range run.roots() {
@@ -386,8 +389,28 @@ func (run *serving) describe(urls []string) {
 	}
 }
 
+// signInURL is the address at which people sign in to this server; "": they do not, or no address is known yet.
+func (run *serving) signInURL(urls []string) string {
+	modes, err := auth.ParseModes(run.mode)
+	switch {
+	case err != nil || !modes.Pages():
+		return ""
+	case run.cfg.HTTP.PublicURL != "":
+		return run.cfg.HTTP.PublicURL
+	}
+	at, _ := run.endpoint(urls)
+	return strings.TrimSuffix(at, "/mcp")
+}
+
 // access says who can connect, and in mode token why tokens are needed and how many there are.
 func (run *serving) access() string {
+	if modes, err := auth.ParseModes(run.mode); err == nil && modes.OAuth() {
+		text := map[bool]string{true: "one person, the owner, signs in", false: "principals sign in"}[modes.Owner]
+		if valid, all := run.tokens(); modes.Token && all > 0 {
+			text += fmt.Sprintf("; tokens are good, too: %d of %d in %s are valid", valid, all, run.cfg.TokenFile())
+		}
+		return run.mode + ": " + text
+	}
 	switch {
 	case run.mode == "none" && run.everyUser():
 		return "none: no tokens, every user of this machine can connect"
@@ -438,8 +461,15 @@ func (run *serving) roots() []string {
 		return run.cfg.Roots
 	case len(roots) > 0:
 		return roots
+	case run.ownerSignsIn():
+		return run.cfg.Roots
 	}
 	return []string{filepath.Join(run.cfg.DataDir(), "workspaces", "{principal}")}
+}
+
+func (run *serving) ownerSignsIn() bool {
+	modes, err := auth.ParseModes(run.mode)
+	return err == nil && modes.Owner
 }
 
 // everyUser says whether clients of other users of this machine are let in without a token.
@@ -462,11 +492,11 @@ func (run *serving) warnings() []string {
 		}
 	} else {
 		for _, root := range run.roots() {
-			if !strings.Contains(root, "{principal}") {
+			if !strings.Contains(root, "{principal}") && !run.ownerSignsIn() {
 				out = append(out, "root "+root+" is shared by all principals")
 			}
 		}
-		if valid, _ := run.tokens(); valid == 0 {
+		if valid, _ := run.tokens(); valid == 0 && run.mode == "token" {
 			out = append(out, "there is no valid token, so nobody can connect; make one: codehand token new NAME")
 		}
 	}

@@ -1,7 +1,7 @@
 package auth
 
 import (
-	"errors"
+	"fmt"
 	"strings"
 )
 
@@ -29,12 +29,12 @@ func ParseModes(text string) (Modes, error) {
 	for name := range strings.SplitSeq(text, "+") {
 		way := ways[name]
 		if way == nil || *way {
-			return Modes{}, errors.New("unknown mode; the modes are " + strings.Join(ModeNames(), ", "))
+			return Modes{}, fmt.Errorf("unknown mode %q; the modes are %s", text, strings.Join(ModeNames(), ", "))
 		}
 		*way = true
 	}
 	if m.None && m != (Modes{None: true}) || m.Owner && m.Team {
-		return Modes{}, errors.New("these modes do not go together; the modes are " + strings.Join(ModeNames(), ", "))
+		return Modes{}, fmt.Errorf("%q is no mode; the modes are %s", text, strings.Join(ModeNames(), ", "))
 	}
 	m.Token = m.Token || m.Owner || m.Team
 	return m, nil

@@ -229,7 +229,10 @@ func TestNewRefusesOptions(t *testing.T) {
 	broken.write(t, full+"\n{}\n")
 	good := tokenFile(t)
 	for want, o := range map[string]Options{
-		`auth.mode: unknown mode "oidc"`:                 {Mode: "oidc"},
+		`auth.mode: unknown mode "front"`:                {Mode: "front"},
+		`auth.mode: "owner+team" is no mode`:             {Mode: "owner+team"},
+		`auth.mode: "none+token" is no mode`:             {Mode: "none+token"},
+		`auth.mode: unknown mode "token+token"`:          {Mode: "token+token"},
 		`auth.mode: unknown mode ""`:                     {},
 		`auth.local_peer: unknown value "all"`:           {Mode: "none", LocalPeer: "all"},
 		`the tokens file, tokens.jsonl, must be`:         {Mode: "token", TokenFile: "tokens.jsonl"},

@@ -97,3 +97,11 @@ func (p *Porter) narrowed(f *Found) (who Principal, enabled bool) {
 	}
 	return who, enabled
 }
+
+// Rights is what the operator gives a principal, whatever it comes with; ok is false if it may not sign in at all.
+func (p *Porter) Rights(id string) (who Principal, ok bool) {
+	if p.o.Mode == ModeNone || CheckID(id) != nil {
+		return Principal{}, false
+	}
+	return p.narrowed(&Found{ID: id})
+}

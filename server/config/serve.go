@@ -157,6 +157,9 @@ func (l *loader) serveTogether() {
 		wrong("http.client_ca", "needs http.tls_cert and http.tls_key")
 	}
 	l.issuersTogether()
+	if m, err := auth.ParseModes(c.Auth.Mode); err == nil && m.OIDC && len(c.Auth.Issuers) == 0 {
+		wrong("auth.mode", "%s needs an issuer: a table [[auth.oidc]]", c.Auth.Mode)
+	}
 	if c.Session.Idle > c.Session.TTL {
 		wrong("session.idle", "%s is more than session.ttl, %s", showDuration(c.Session.Idle),
 			showDuration(c.Session.TTL))

@@ -39,6 +39,7 @@ const (
 	TokenUse  = "tokenuse" // tokenuse.<id>: when a token was used last
 	Keyring   = "key"      // key.<use>: signing keys
 	Replica   = "rep"      // rep.<id>: a running process; written every 10 s
+	Browser   = "web"      // web.<hash>: a browser in which somebody signed in to approve clients
 	Worker    = "work"     // work.<id>: a worker behind a front
 	Place     = "place"    // place.P: which worker serves a principal
 	SignIn    = "signin"   // signin.<hash>: a sign-in that waits for a person, decided once
@@ -74,6 +75,7 @@ func families(session time.Duration) []keyFamily {
 		{Name: TokenUse, Life: 40 * day, Global: true},
 		{Name: Keyring, Global: true},
 		{Name: Replica, Life: 30 * time.Second, Global: true},
+		{Name: Browser, Life: 12 * time.Hour, Global: true},
 		{Name: Worker, Life: 30 * time.Second, Global: true},
 		{Name: Place, Global: true},
 		{Name: SignIn, Life: 10 * time.Minute, Global: true},
