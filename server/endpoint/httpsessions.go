@@ -73,13 +73,14 @@ func (h *httpSessions) start(who auth.Principal) (*httpSession, error) {
 	return x, nil
 }
 
-// spare drops the session of a principal that was idle longest, among those of clients that open one for each call: else
-// a chat of 200 calls in half an hour would be at the limit. The session stays valid, as one that was idle. The caller
-// has mu.
+// spare drops the session of a principal that was idle longest, among those of clients that open one for each call:
+// else a chat of 200 calls in half an hour would be at the limit. The session stays valid, as one that was idle. The
+// caller has mu.
 func (h *httpSessions) spare(principal string) (dropped bool) {
 	var oldest *httpSession
 	for _, x := range h.live {
-		if x.key.Principal == principal && x.users == 0 && h.reopens(x) && (oldest == nil || x.last.Before(oldest.last)) {
+		idle := x.key.Principal == principal && x.users == 0 && h.reopens(x)
+		if idle && (oldest == nil || x.last.Before(oldest.last)) {
 			oldest = x
 		}
 	}
