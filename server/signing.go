@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/netip"
@@ -11,11 +13,15 @@ import (
 
 	"codehand/server/auth"
 	"codehand/server/config"
+	"codehand/server/control"
 	"codehand/server/endpoint"
 	"codehand/server/issuer"
 	"codehand/server/jsonrpc"
 	"codehand/server/oauth"
+	"codehand/server/people"
+	"codehand/server/signin"
 	"codehand/server/tenants"
+	"codehand/tools/sandbox"
 )
 
 // A signing is how people sign in to serve by OAuth. nil: they do not.
@@ -23,6 +29,10 @@ type signing struct {
 	modes   auth.Modes
 	oauth   *oauth.Server   // with its own pages, or only the metadata of what is served
 	issuers *issuer.Issuers // nil: none
+	people  *signin.Pages   // nil: nobody signs in here
+	prefix  string          // path of http.public_url
+	dir     string          // of data
+	log     *slog.Logger
 }
 
 // newSigning makes it; nil: auth.mode has no OAuth. The porter that asks it is made later.
@@ -32,7 +42,7 @@ func newSigning(ctx context.Context, o Options, e *engines, t *team) (*signing, 
 	if err != nil || !modes.OAuth() {
 		return nil, err // auth.New says what is wrong with it
 	}
-	g := &signing{modes: modes}
+	g := &signing{modes: modes, prefix: pathOf(cfg.HTTP.PublicURL), dir: e.dir, log: o.Log}
 	options := oauth.Options{
 		Store: e.store, PublicURL: cfg.HTTP.PublicURL, SSE: cfg.HTTP.SSE, Alone: !modes.Pages(), Log: o.Log, Event: t.signed,
 		ClientIP: t.clientIP, Revoked: t.revoked,
@@ -43,10 +53,30 @@ func newSigning(ctx context.Context, o Options, e *engines, t *team) (*signing, 
 		}
 		options.Issuers = g.issuers.URLs
 	}
-	if g.oauth, err = oauth.New(ctx, options); err != nil {
-		return nil, err
+	if g.oauth, err = oauth.New(ctx, options); err != nil || !modes.Pages() {
+		return g, err
 	}
-	return g, nil
+	g.people, err = signin.New(ctx, signin.Options{
+		Asks: g.oauth, People: people.Open(e.dir, nil), Store: e.store, PublicURL: cfg.HTTP.PublicURL, Alone: modes.Owner,
+		Rights:   func(id string) (auth.Principal, bool) { return t.porter.Rights(id) },
+		Commands: func() string { return e.commandsInWords(cfg) }, ClientIP: t.clientIP, Event: t.event, Log: o.Log,
+	})
+	return g, err
+}
+
+// commandsInWords says to who approves a client how far commands are confined.
+func (e *engines) commandsInWords(cfg config.Config) string {
+	switch {
+	case e.tenants.NoShell != "":
+		return "Commands cannot be run on this server."
+	case cfg.Sandbox.Policy == config.SandboxOff:
+		return "Commands are not confined: they can do everything that this server's user account can."
+	}
+	level := e.proven().Level
+	if level >= sandbox.LevelFull {
+		return "Commands are confined (level 3 of 3): of your files they reach only these directories."
+	}
+	return fmt.Sprintf("Commands are not fully confined (level %d of 3): they can reach other files of this machine, too.", level)
 }
 
 // sources are what the porter asks about tokens.
@@ -101,7 +131,15 @@ func (g *signing) watch(ctx context.Context) {
 		}
 	}()
 	if g.modes.Pages() {
+		serving := make(chan struct{})
+		go func() {
+			defer close(serving)
+			if err := control.Serve(ctx, g.dir, g.oauth, g.log); err != nil {
+				g.log.Warn("codehand grants cannot reach this server", "err", err)
+			}
+		}()
 		g.oauth.Watch(ctx)
+		<-serving
 	}
 	<-done
 }
@@ -110,6 +148,9 @@ func (g *signing) watch(ctx context.Context) {
 func (g *signing) pages(path string) http.Handler {
 	if g == nil {
 		return nil
+	}
+	if page, ok := strings.CutPrefix(path, g.prefix); ok && g.people != nil && (page == "/signin" || strings.HasPrefix(page, "/signin/")) {
+		return http.StripPrefix(g.prefix, g.people)
 	}
 	return g.oauth.Handler(path)
 }
@@ -144,24 +185,21 @@ func (t *team) revoked() {
 	}
 }
 
-// ownerID is the principal of the one who signs in with auth.mode = "owner".
-const ownerID = "owner"
-
 // named are the principals by name. The owner works where the person who started serve would, if nobody says another
 // place.
 func named(cfg config.Config, p config.Principals) map[string]auth.Values {
 	modes, err := auth.ParseModes(cfg.Auth.Mode)
 	all := p.Named
-	if err != nil || !modes.Owner || len(p.Default.Roots) > 0 || len(p.Named[ownerID].Roots) > 0 {
+	if err != nil || !modes.Owner || len(p.Default.Roots) > 0 || len(p.Named[people.Owner].Roots) > 0 {
 		return all
 	}
 	all = maps.Clone(all)
 	if all == nil {
 		all = map[string]auth.Values{}
 	}
-	v := all[ownerID]
+	v := all[people.Owner]
 	v.Roots = slices.Clone(cfg.Roots)
-	all[ownerID] = v
+	all[people.Owner] = v
 	return all
 }
 

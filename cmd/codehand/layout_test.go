@@ -34,14 +34,14 @@ const root = "../.."
 var rooms = map[string][]string{
 	"cmd/codehand": {
 		"server", "server/audit", "server/auth", "server/bridge", "server/config", "server/clients", "server/clients/install",
-		"server/doctor", "server/issuer", "server/listen", "server/logging", "server/public", "server/sessions", "tools", "tools/bash", "tools/permission", "tools/results", "tools/sandbox", "tools/tool",
+		"server/control", "server/doctor", "server/issuer", "server/listen", "server/logging", "server/people", "server/public", "server/sessions", "server/state", "tools", "tools/bash", "tools/permission", "tools/results", "tools/sandbox", "tools/tool",
 	},
 	"cmd/conformance": {"server", "server/config", "server/listen"},
 
 	"server": {
-		"server/answers", "server/asking", "server/audit", "server/auth", "server/clients", "server/config", "server/endpoint",
-		"server/issuer", "server/jsonrpc", "server/listen", "server/metrics", "server/pipeline", "server/prompts", "server/public", "server/request",
-		"server/resources", "server/sessions", "server/state", "server/stdio", "server/tenants", "filestate", "filestate/lock",
+		"server/answers", "server/asking", "server/audit", "server/auth", "server/clients", "server/config", "server/control", "server/endpoint",
+		"server/issuer", "server/jsonrpc", "server/listen", "server/metrics", "server/people", "server/pipeline", "server/prompts", "server/public", "server/request",
+		"server/resources", "server/sessions", "server/signin", "server/state", "server/stdio", "server/tenants", "filestate", "filestate/lock",
 		"tools/bash", "tools/catalog", "tools/confine", "tools/git/worktree", "tools/hooks", "tools/media", "tools/permission", "tools/results", "tools/running", "tools/sandbox", "tools/search",
 		"tools/session", "tools/settings", "tools/shell", "tools/tool", "tools/workspace",
 	},
@@ -81,6 +81,9 @@ var rooms = map[string][]string{
 	"server/metrics":  {"server/pipeline", "server/state", "tools/results", "tools/shell", "tools/tool"},
 	"server/pipeline": {"tools/bash", "tools/hooks", "tools/permission", "tools/results", "tools/session", "tools/textedit", "tools/tool", "tools/workspace"},
 	"server/auth":     {},
+	"server/people":   {"server/auth"},
+	"server/signin":   {"server/auth", "server/oauth", "server/people", "server/state", "tools/permission"}, // names and order of modes
+	"server/control":  {"server/oauth", "server/state"},                                                     // the Store, where no server runs
 	"server/issuer":   {"server/auth", "server/config"},
 	"server/config":   {"server/auth", "tools/permission", "tools/web/guard"}, // what a host and a private network are
 	"server/state":    {},
@@ -160,6 +163,7 @@ var modules = []struct {
 	{path: "github.com/bmatcuk/doublestar/v4", rooms: []string{"tools/search"}},
 	{path: "github.com/charmbracelet/x/ansi", rooms: []string{"tools/results"}},
 	{path: "github.com/coreos/go-oidc/v3", rooms: []string{"server/issuer"}},
+	{path: "github.com/go-webauthn/webauthn", rooms: []string{"server/signin"}},
 	{path: "github.com/goccy/go-yaml", rooms: []string{"server/clients", "server/clients/install", "tools/skills"}},
 	{path: "github.com/gofrs/flock", rooms: []string{"filestate/leaktest", "filestate/lock", "server/auth", "server/replaytest", "server/state"}},
 	{path: "github.com/google/jsonschema-go", rooms: []string{"tools/tool", "tools/tooltest"}, testsOnly: true},
@@ -176,9 +180,11 @@ var modules = []struct {
 	{path: "github.com/spf13/pflag", rooms: []string{"cmd/codehand"}}, // the errors of cobra's flags
 	{path: "github.com/tailscale/hujson", rooms: []string{"server/clients/install"}},
 	{path: "go.uber.org/goleak", rooms: []string{"filestate/leaktest"}, testsOnly: true},
+	{path: "golang.org/x/crypto", rooms: []string{"server/people"}},
 	{path: "golang.org/x/image", rooms: []string{"tools/media"}},
 	{path: "golang.org/x/net", rooms: []string{"tools/web/guard"}}, // idna; its dnsmessage in tests
-	{path: "golang.org/x/text", rooms: []string{"tools/guarded", "tools/permission", "tools/textedit"}},
+	{path: "golang.org/x/term", rooms: []string{"cmd/codehand"}},   // typing a password unseen
+	{path: "golang.org/x/text", rooms: []string{"server/people", "tools/guarded", "tools/permission", "tools/textedit"}},
 	{path: "mvdan.cc/sh/v3", rooms: []string{"tools/bash"}},
 	{path: "golang.org/x/sys", rooms: []string{"filestate", "filestate/disk", "filestate/exchange", "server/doctor", "tools/git/worktree", "tools/sandbox", "tools/sandbox/kernel", "tools/sandbox/probe", "tools/search", "tools/workspace"}},
 }
