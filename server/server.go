@@ -37,8 +37,8 @@ type Options struct {
 	Log     *slog.Logger          // nil: nothing is logged
 	Record  func(pipeline.Record) // of every call; must not block; nil: none
 
-	// Public proves that http.public_url leads to this process. Until it is open nothing else is served. nil: there is no
-	// such URL, or nobody asked.
+	// Public proves that http.public_url leads to this process. Until it is open nothing else is served. nil: there is
+	// no such URL.
 	Public *public.Prover
 
 	AuditOut io.Writer // where the audit goes with audit.dir = "-"

@@ -43,6 +43,7 @@ func (s *Server) front() stdio.Server {
 	return stdio.Server{
 		Serve: s.Serve, Refuse: s.Refuse, Unusable: unusable, Follow: s.follow,
 		Hurry: func() { s.life.hurried.Store(true) }, RootsTime: s.rootsTime,
+		Reopens: func(client string) bool { return s.profiles.of(client).Reopens },
 	}
 }
 

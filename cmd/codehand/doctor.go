@@ -50,8 +50,9 @@ them. A directory of that name is ./NAME.
 
 With --url check an endpoint instead, as clients and attackers see it: TLS, which process
 answers and by which URL it knows itself, its pages for load balancers, what it serves
-without a token and to foreign pages, both eras, OAuth and its clock. --slow adds a call of 25 s, to see whether a proxy buffers or cuts. A token is
-sent only over https:// or to this machine.
+without a token and to foreign pages, both eras, OAuth and its clock. --slow adds a call
+of 25 s, to see whether a proxy buffers or cuts. A token is sent only over https:// or to
+this machine.
 
 With --audit DIR check an audit log instead: every line must follow the one
 before, in all files of the log. The first line that is changed, cut or missing

@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
+
+	"codehand/server/auth"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -83,9 +84,8 @@ func failure(code int, err error) error {
 
 // signsIn says whether a mode lets people sign in in a browser, as chats on the web need it.
 func signsIn(mode string) bool {
-	return slices.ContainsFunc(strings.Split(mode, "+"), func(m string) bool {
-		return m == "owner" || m == "team" || m == "oidc"
-	})
+	modes, err := auth.ParseModes(mode)
+	return err == nil && modes.OAuth()
 }
 
 // mayPublish refuses what must not be on the open network: no sign-in, and commands that nothing confines. It comes
@@ -123,7 +123,7 @@ func (run *serving) prove(ctx context.Context, urls []string) error {
 	}
 	p.prover.Open()
 	run.notify("READY=1")
-	run.say("ready: %s reaches this process", at)
+	run.say("ready: %s reaches this process (instance %s)", at, p.prover.Instance())
 	if run.noCommands != "" {
 		run.say("COMMANDS DO NOT RUN: %s. Files can be read and changed", run.noCommands)
 	} else {
@@ -168,9 +168,14 @@ func localAddress(cmd *cobra.Command) string {
 // waysText says how to get a public URL.
 func waysText(local string) string {
 	var b strings.Builder
-	b.WriteString("Chats on the web and the phone call codehand at a public https:// URL. First make the password with " +
-		"which you\nsign in there, once:\n\n  codehand owner new\n\nThen put a URL in front of it, in one of these ways. " +
-		"Start serve in the directory to work in; it says ready when\nthe URL reaches it.\n")
+	b.WriteString(`Chats on the web and the phone call codehand at a public https:// URL. First make the
+password with which you sign in there, once:
+
+  codehand owner new
+
+Then put a URL in front of it, in one of these ways. Start serve in the directory to work
+in; it says ready when the URL reaches it.
+`)
 	for _, way := range public.Ways(local) {
 		fmt.Fprintf(&b, "\n%s\n", way.Name)
 		for _, step := range way.Steps {

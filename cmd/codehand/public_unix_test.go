@@ -102,7 +102,7 @@ func TestServePublic(t *testing.T) {
 	}
 	alive(t, http.DefaultClient, s.url)
 	f.lead(t, s.url)
-	s.line("^codehand: ready: " + f.URL + " reaches this process$")
+	s.line("^codehand: ready: " + f.URL + " reaches this process ")
 	s.line("^codehand: (COMMANDS DO NOT RUN: |commands run at sandbox level 3)")
 	s.line("^codehand: warning: tokens are the only sign-in, and chats on the web cannot send them")
 	if status := f.get(t, "/mcp"); status != http.StatusUnauthorized {

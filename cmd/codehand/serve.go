@@ -546,7 +546,7 @@ func (run *serving) paste(urls []string) {
 		return
 	}
 	e := clients.Endpoint{URL: at, Command: installed()}
-	if run.mode != "none" {
+	if run.mode != "none" && !signsIn(run.mode) { // else each client signs in by itself
 		e.TokenEnv = tokenVariable
 	}
 	errs := run.t.errs

@@ -39,6 +39,8 @@ type Profile struct {
 	NoTextFields bool
 	// DeclinesAlone says that this client declines questions by itself when it runs without a person.
 	DeclinesAlone bool
+	// Reopens says that this client opens a transport session for each call, so none of them is a conversation.
+	Reopens bool
 	// Found is how its model calls a tool that tool_search found.
 	Found Reach
 	// Beat is how long a call stays silent before a heartbeat is sent.
@@ -95,7 +97,9 @@ var table = []row{
 	{Profile{Name: "continue", Runes: 20_000, Images: ImagesAsText, Found: ByDispatcher, Beat: usualBeat,
 		Background: short},
 		[]string{"continue-cli-client", "continue-client"}},
-	{Profile{Name: "claude-desktop", Runes: 20_000, Images: AllImages, Beat: usualBeat, Background: short},
+	// Over HTTP it is Claude on the web, too, which gives itself either name.
+	{Profile{Name: "claude-desktop", Runes: 20_000, Images: AllImages, Reopens: true, Beat: usualBeat,
+		Background: short},
 		[]string{"claude-ai"}},
 	{Profile{Name: "vscode", Runes: 20_000, Images: AllImages, Beat: usualBeat},
 		[]string{"Visual Studio Code*", "Visual-Studio-Code*"}},
@@ -111,8 +115,13 @@ var table = []row{
 	{Profile{Name: "crush", Runes: 20_000, Images: FirstImage, Beat: usualBeat, Background: short}, []string{"crush"}},
 	{Profile{Name: "lm-studio", Runes: 8_000, Images: AllImages, Beat: usualBeat, Background: short},
 		[]string{"lmstudio*"}},
-	{Profile{Name: "chatgpt", Runes: 20_000, Images: AllImages, Beat: usualBeat, Background: short},
-		[]string{"ChatGPT"}},
+	// The clients on the web keep no transport session: anthropics/claude-ai-mcp#583 and #975, and
+	// openai/openai-apps-sdk-examples#165 and #201.
+	{Profile{Name: "claude-web", Runes: 50_000, Images: AllImages, Reopens: true, Beat: usualBeat, Background: short},
+		[]string{"Anthropic*"}},
+	{Profile{Name: "chatgpt", Runes: 20_000, Images: AllImages, Reopens: true, Found: ByDispatcher, Beat: usualBeat,
+		Background: short},
+		[]string{"openai-mcp*", "ChatGPT"}},
 	{Profile{Name: "builder", Runes: 50_000, Images: AllImages, Beat: usualBeat},
 		[]string{"inspector*", "mcp-inspector*", "codehand-call"}},
 	{Profile{Name: "default", Runes: 50_000, Lines: 2_010, Images: FirstImage, Beat: usualBeat,

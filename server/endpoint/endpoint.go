@@ -84,7 +84,8 @@ type Team struct {
 	Mode        string // of auth
 	ScrapeToken string // opens /metrics; "": there is none
 	MetricsAway bool   // /metrics has an address of its own
-	// Public proves that http.public_url leads here. Until it is open nothing else is served; nil: there is no such URL.
+	// Public proves that http.public_url leads here. Until it is open nothing else is served; nil: there is no such
+	// URL.
 	Public  *public.Prover
 	Event   func(name string, fields map[string]any)
 	Refused func(ip string, err error)    // notes who was not let in
@@ -101,6 +102,7 @@ type Endpoint struct {
 	base      context.Context // of all calls; ends when the drain is over
 	stop      context.CancelCauseFunc
 	keepAlive time.Duration
+	front     front
 	prefix    string   // path of http.public_url, before our own
 	hosts     []string // allowed besides those of a listener
 	unserved  unservedHosts
@@ -122,6 +124,7 @@ func New(o Options) *Endpoint {
 	e := &Endpoint{o: o, keepAlive: keepAliveGap, sse: newSSEStreams()}
 	e.base, e.stop = context.WithCancelCause(context.Background())
 	e.prefix, e.hosts = publicHosts(o.HTTP.PublicURL)
+	e.front = front{mode: o.Team.Mode, proxy: o.HTTP.BehindProxy, prefix: e.prefix, prover: o.Team.Public}
 	e.hosts = append(e.hosts, o.HTTP.AllowedHosts...)
 	e.sessions = newHTTPSessions(e)
 	return e

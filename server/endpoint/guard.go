@@ -63,7 +63,7 @@ func (e *Endpoint) on(l listen.Listener) http.Handler {
 			e.o.Team.Health.ServeAlive(w, r)
 			return
 		case "/readyz":
-			if err := cmp.Or(e.unproven(), e.outside(r, true)); err != nil { // probes use any Host
+			if err := cmp.Or(e.front.unproven(), e.front.outside(r, true)); err != nil { // probes use any Host
 				deny(w, r, err)
 				return
 			}
@@ -89,14 +89,14 @@ func (e *Endpoint) on(l listen.Listener) http.Handler {
 			deny(w, r, refusal)
 			return
 		}
-		if err := e.outside(r, l.Unix); err != nil {
+		if err := e.front.outside(r, l.Unix); err != nil {
 			deny(w, r, err)
 			return
 		}
-		if e.challenge(w, r) {
+		if e.front.challenge(w, r) {
 			return
 		}
-		if err := e.unproven(); err != nil {
+		if err := e.front.unproven(); err != nil {
 			deny(w, r, err)
 			return
 		}
@@ -240,7 +240,7 @@ func (e *Endpoint) limited(c caller, quota string, err error) error {
 // user who started the server). With tokens, everyone learns whether the server is ready; local callers and admins also
 // see the result of each check.
 func (e *Endpoint) ready(w http.ResponseWriter, r *http.Request) {
-	full := e.local(r)
+	full := e.front.local(r)
 	if e.o.Team.Mode == auth.ModeNone || len(r.Header["Authorization"]) > 0 {
 		who, err := e.o.Porter.Authenticate(r)
 		if err != nil && e.o.Team.Mode == auth.ModeNone {
@@ -271,7 +271,7 @@ func (e *Endpoint) metricsPage(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		bearer = ""
 	}
-	peer := e.local(r)
+	peer := e.front.local(r)
 	if metrics.MayScrape(e.o.Team.Mode == auth.ModeNone, peer, bearer, e.o.Team.ScrapeToken, false) {
 		if e.o.Team.Mode == auth.ModeNone {
 			if _, err := e.o.Porter.Authenticate(r); err != nil { // another user of this machine

@@ -10,12 +10,13 @@ import (
 	"codehand/server/public"
 )
 
-// forwardingHeaders are what proxies, tunnels and their networks add to a request, in canonical form. forwardingPrefixes
-// are how whole families of them begin. No client of ours sends one.
+// forwardingHeaders are what proxies, tunnels and their networks add to a request, in canonical form.
+// forwardingPrefixes are how whole families of them begin. No client of ours sends one.
 var (
 	forwardingHeaders = []string{
-		"Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Original-Host", "X-Envoy-External-Address",
-		"True-Client-Ip", "Fastly-Client-Ip", "Fly-Client-Ip", "Cdn-Loop", "X-Azure-Ref", "X-Amzn-Trace-Id",
+		"Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Original-Host",
+		"X-Envoy-External-Address", "True-Client-Ip", "Fastly-Client-Ip", "Fly-Client-Ip", "Cdn-Loop",
+		"X-Azure-Ref", "X-Amzn-Trace-Id",
 		"X-Proxyuser-Ip",
 	}
 	forwardingPrefixes = []string{"X-Forwarded", "X-Original-Forwarded", "Cf-", "Tailscale-", "Ngrok-"}
@@ -38,10 +39,19 @@ func proxied(r *http.Request) bool {
 	return false
 }
 
+// A front knows what stands before the endpoint.
+type front struct {
+	mode   string         // of auth
+	proxy  bool           // http.behind_proxy
+	prefix string         // path of http.public_url
+	prover *public.Prover // nil: there is no public URL
+}
+
 // local says whether r comes from this machine, without a proxy between. A tunnel runs here, too, so the address of the
 // connection alone says nothing.
-func (e *Endpoint) local(r *http.Request) bool {
-	return isLoopbackPeer(r) && !e.o.HTTP.BehindProxy && !proxied(r) && (r.Host == "" || public.OnThisMachine(hostOf(r)))
+func (f front) local(r *http.Request) bool {
+	here := r.Host == "" || public.OnThisMachine(hostOf(r))
+	return here && isLoopbackPeer(r) && !f.proxy && !proxied(r)
 }
 
 // hostOf is the host that r names, without its port.
@@ -54,8 +64,8 @@ func hostOf(r *http.Request) string {
 
 // outside refuses what may come from outside where nobody signs in: then whoever may call acts as the person who
 // started the server, and behind a proxy that could be anybody. nil: r may go on.
-func (e *Endpoint) outside(r *http.Request, unix bool) *auth.Error {
-	if e.o.Team.Mode != auth.ModeNone || !proxied(r) && (unix || public.OnThisMachine(hostOf(r))) {
+func (f front) outside(r *http.Request, unix bool) *auth.Error {
+	if f.mode != auth.ModeNone || !proxied(r) && (unix || public.OnThisMachine(hostOf(r))) {
 		return nil
 	}
 	return &auth.Error{Status: http.StatusForbidden, Code: "through_proxy",
@@ -67,13 +77,12 @@ func (e *Endpoint) outside(r *http.Request, unix bool) *auth.Error {
 const signInRemedy = `The operator can run "codehand owner new" and start serve with --public URL --auth-mode owner.`
 
 // challenge answers a challenge of public.Check. done is true if it has answered.
-func (e *Endpoint) challenge(w http.ResponseWriter, r *http.Request) (done bool) {
-	prover := e.o.Team.Public
-	nonce, ok := strings.CutPrefix(strings.TrimPrefix(r.URL.Path, e.prefix), public.Path)
-	if prover == nil || !ok || r.Method != http.MethodGet {
+func (f front) challenge(w http.ResponseWriter, r *http.Request) (done bool) {
+	nonce, ok := strings.CutPrefix(strings.TrimPrefix(r.URL.Path, f.prefix), public.Path)
+	if f.prover == nil || !ok || r.Method != http.MethodGet {
 		return false
 	}
-	body, ok := prover.Answer(nonce)
+	body, ok := f.prover.Answer(nonce)
 	if !ok {
 		return false
 	}
@@ -85,8 +94,8 @@ func (e *Endpoint) challenge(w http.ResponseWriter, r *http.Request) (done bool)
 }
 
 // unproven refuses everything while it is not known where the public URL leads.
-func (e *Endpoint) unproven() *auth.Error {
-	if e.o.Team.Public == nil || e.o.Team.Public.Opened() {
+func (f front) unproven() *auth.Error {
+	if f.prover == nil || f.prover.Opened() {
 		return nil
 	}
 	return &auth.Error{Status: http.StatusServiceUnavailable, Code: "not_ready", RetryAfter: 2 * time.Second,

@@ -157,7 +157,8 @@ func unreachable(at string, err error) *Failure {
 	}
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return &Failure{at + ": its certificate is signed by nobody whom this machine knows, so no chat accepts it",
-			"use a certificate of a public authority, such as Let's Encrypt; Caddy and the tunnels get one by themselves"}
+			"use a certificate of a public authority, such as Let's Encrypt; Caddy and the tunnels get one " +
+				"by themselves"}
 	}
 	if _, ok := errors.AsType[x509.HostnameError](err); ok {
 		return &Failure{at + ": its certificate is for another name", "get a certificate for this name"}
@@ -191,7 +192,7 @@ func refused(at string, resp *http.Response, body []byte) *Failure {
 	case bytes.Contains(body, []byte(`"forbidden_host"`)):
 		return &Failure{said + ": it reaches a codehand that does not serve this name",
 			"let the proxy pass the Host header on as it came"}
-	case status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout,
+	case status == http.StatusBadGateway, status == http.StatusServiceUnavailable, status == http.StatusGatewayTimeout,
 		status >= 520 && status <= 530: // of Cloudflare's own
 		return &Failure{said + ": the tunnel or proxy is there, but does not reach this process",
 			"point it at the address that this process listens on"}
@@ -210,8 +211,8 @@ func foreign(at string, resp *http.Response, body []byte) *Failure {
 	switch {
 	case resp.Header.Get("Ngrok-Error-Code") != "" || kind == "text/html" && bytes.Contains(low, []byte("ngrok")):
 		return &Failure{at + " answers with a page of ngrok, not with codehand",
-			"compare the URL with what ngrok printed. If it is the warning page of free accounts, use a paid account or " +
-				"another tunnel"}
+			"compare the URL with what ngrok printed. If it is the warning page of free accounts, use a paid account " +
+				"or another tunnel"}
 	case kind == "text/html":
 		return &Failure{at + " answers with a web page, not with codehand",
 			"if it is a warning or login page of the tunnel, turn it off; else compare the URL with what the tunnel " +

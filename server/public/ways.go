@@ -11,15 +11,16 @@ type Way struct {
 	Steps []string // a line each; a command begins with "$ "
 }
 
-// Ways are what `serve --public` alone prints. local is the address that serve listens on, such as 127.0.0.1:7433. Facts
-// about the programs are as of late 2026; their sources stand in docs/clients/README.md.
+// Ways are what `serve --public` alone prints. local is the address that serve listens on, such as 127.0.0.1:7433.
+// Facts about the programs are as of late 2026; their sources stand in docs/clients/README.md.
 func Ways(local string) []Way {
 	listen := ""
 	if local != Usual {
 		listen = " --listen " + local
 	}
 	serve := func(url string) string {
-		return "$ codehand serve" + listen + " --public " + url + " --auth-mode owner --http-trusted-proxies 127.0.0.1/32"
+		return "$ codehand serve" + listen + " --public " + url + " --auth-mode owner " +
+			"--http-trusted-proxies 127.0.0.1/32"
 	}
 	return []Way{
 		{"Cloudflare Tunnel, quick: no account, a new URL at each start", []string{
