@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"codehand/server/auth/peers"
 )
 
 // Options of a Porter.
@@ -54,7 +56,7 @@ const via = "token:"
 type Porter struct {
 	o        Options
 	file     *TokenFile
-	peers    *peers // nil: whoever reaches the listener is let in
+	peers    *peers.Peers // nil: whoever reaches the listener is let in
 	failures failures
 	uses     uses
 
@@ -101,7 +103,9 @@ func New(o Options) (*Porter, error) {
 	if ways.None {
 		switch o.LocalPeer {
 		case "", sameUser:
-			p.peers = newPeers(o.Log)
+			if p.peers = peers.New(); p.peers == nil {
+				o.Log.Warn("this system does not say which user connects: auth.local_peer acts as any")
+			}
 		case anyUser:
 		default:
 			return nil, fmt.Errorf("auth.local_peer: unknown value %q; use same-user or any", o.LocalPeer)
