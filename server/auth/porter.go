@@ -205,7 +205,8 @@ func (p *Porter) challenged(r *http.Request, err error) error {
 		return err
 	}
 	c := *e
-	c.Challenge = challenge + `, resource_metadata="` + where + `", scope="` + cmp.Or(p.o.Initial, everything.String()) + `"`
+	scopes := cmp.Or(p.o.Initial, everything.String())
+	c.Challenge = challenge + `, resource_metadata="` + where + `", scope="` + scopes + `"`
 	if e.Code != "unauthenticated" {
 		c.Challenge += `, error="invalid_token", error_description="token not accepted"`
 	}
@@ -233,7 +234,7 @@ func (p *Porter) Lacking(r *http.Request, who Principal, need Scopes) *Error {
 	}
 	ask := (who.Scopes | need).String()
 	for _, source := range p.o.Sources {
-		if s, ok := source.(Scoper); ok {
+		if s, ok := source.(scoper); ok {
 			if theirs, mine := s.Ask(who, who.Scopes|need); mine {
 				ask = theirs
 			}
