@@ -36,8 +36,9 @@ type Options struct {
 	// has none. nil: OAuth is off, and no challenge names it.
 	Metadata func(*http.Request) string
 	Initial  string // scopes that challenges tell clients to ask for, with spaces between; "": all about tools
-	// TokensOnly says whether a request came by a path on which only tokens of the tokens file are good, and no challenge
-	// names OAuth. Some clients show no token of theirs to a server that offers a sign-in. nil: there is no such path.
+	// TokensOnly says whether a request came by a path on which only tokens of the tokens file are good, and no
+	// challenge names OAuth. Some clients show no token of theirs to a server that offers a sign-in. nil: there is no
+	// such path.
 	TokensOnly func(*http.Request) bool
 	Now        func() time.Time // nil: time.Now
 	Log        *slog.Logger     // nil: nothing is logged
