@@ -203,7 +203,7 @@ func (t *team) clientIP(r *http.Request) netip.Addr { return t.porter.ClientIP(r
 
 // signed takes what happened to sign-ins into the audit and the numbers.
 func (t *team) signed(name string, fields map[string]any) {
-	t.metrics.SignedIn(name)
+	t.metrics.Authenticated("oauth", name)
 	t.event(name, fields)
 }
 

@@ -68,9 +68,8 @@ func (s *Server) newEndpoint() *endpoint.Endpoint {
 	return endpoint.New(endpoint.Options{
 		Server: s.front(), HTTP: s.cfg.HTTP, Session: s.cfg.Session, Log: s.log, Versions: s.versions,
 		Patience: s.patience, Porter: s.team.porter, Tenants: s.team.tenants, Signer: s.team.signer,
-		Team:    s.team.shown(s.cfg.Metrics.Listen != ""),
+		Team:    s.shown(s.cfg.Metrics.Listen != ""),
 		Records: sessions.Records{Store: s.engines.store, Log: s.log}, CheckHeaders: s.checkHeaders,
-		Pages: s.team.signing.pages, TokenPaths: s.team.signing.tokens(), Lacking: s.lacking,
 		Forget: s.sessions.End, Report: s.internal,
 		Sweep: func() {
 			s.sessions.DropIdle()

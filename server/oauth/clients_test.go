@@ -55,8 +55,8 @@ func TestManyRegistrations(t *testing.T) {
 	}
 	keys, err := x.store.Keys(t.Context(), "client")
 	must(t, err)
-	if len(keys) != maxUnused+1 || len(x.s.known.all) != maxUnused+1 {
-		t.Errorf("%d clients in the store, %d in memory", len(keys), len(x.s.known.all))
+	if len(keys) != maxUnused+1 || len(x.s.clients.all) != maxUnused+1 {
+		t.Errorf("%d clients in the store, %d in memory", len(keys), len(x.s.clients.all))
 	}
 	var after runtime.MemStats
 	runtime.GC()
