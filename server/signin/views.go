@@ -48,7 +48,8 @@ func (f loginForm) nameOf(v view) node {
 		return nameField(people.Owner)
 	}
 	with := attrs{"id", "name", "name", "name", "type", "text", "autocomplete", "username webauthn",
-		"autocapitalize", "none", "autocorrect", "off", "spellcheck", "false", "maxlength", "200", "required", ""}.with("value", f.Name)
+		"autocapitalize", "none", "autocorrect", "off", "spellcheck", "false", "maxlength", "200",
+		"required", ""}.with("value", f.Name)
 	if f.Name == "" {
 		with = append(with, "autofocus", "")
 	}
