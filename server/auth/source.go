@@ -15,10 +15,10 @@ type Source interface {
 	Valid(who Principal) (valid, mine bool)
 }
 
-// A Scoper is a Source whose tokens have scopes under other names than ours, or cannot get more of them.
-type Scoper interface {
-	// Ask returns the scopes that a client has to ask for to get want, with spaces between; "": it cannot get them. mine
-	// is false if who.Via is not of this source.
+// A scoper is a Source whose tokens have scopes under other names than ours, or cannot get more of them.
+type scoper interface {
+	// Ask returns the scopes that a client has to ask for to get want, with spaces between; "": it cannot get them.
+	// mine is false if who.Via is not of this source.
 	Ask(who Principal, want Scopes) (scopes string, mine bool)
 }
 
