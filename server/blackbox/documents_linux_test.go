@@ -1,8 +1,11 @@
 package blackbox
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"encoding/pem"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +15,7 @@ import (
 	"testing"
 
 	"codehand/filestate/leaktest"
+	"codehand/server/replaytest"
 )
 
 // insideMark says that the test runs in a network of its own; see inNetwork.
@@ -21,7 +25,7 @@ const insideMark = "CODEHAND_TEST_NETWORK"
 const documentAddress = "93.184.215.14"
 
 // hostsInside are the names of that network.
-const hostsInside = "127.0.0.1 localhost\n" + documentAddress + " example.com www.example.com\n127.0.0.1 loop.example.com\n" +
+const hostsInside = "127.0.0.1 localhost\n" + documentAddress + " example.com www.example.com claude.ai chatgpt.com\n127.0.0.1 loop.example.com\n" +
 	"10.0.0.1 ten.example.com\n169.254.169.254 meta.example.com\n"
 
 // inNetwork says whether the test runs in a network namespace of its own in which documentAddress is a host. If not it
@@ -58,20 +62,32 @@ func published(t *testing.T, h http.Handler) (trust string) {
 	t.Helper()
 	l, err := net.Listen("tcp", documentAddress+":443")
 	must(t, err)
-	s := httptest.NewUnstartedServer(h)
-	_ = s.Listener.Close() // of loopback
-	s.Listener = l
-	s.StartTLS() // for example.com and what is below it
+	ca, config := replaytest.NewAuthority(t), &tls.Config{}
+	for _, name := range []string{"example.com", "www.example.com", "claude.ai", "chatgpt.com"} {
+		pair, err := tls.X509KeyPair(ca.Issue(t, name))
+		must(t, err)
+		config.Certificates = append(config.Certificates, pair)
+	}
+	s := &httptest.Server{Listener: l, TLS: config, Config: &http.Server{Handler: h, ErrorLog: log.New(io.Discard, "", 0)}}
+	s.StartTLS()
 	t.Cleanup(s.Close)
 	trust = filepath.Join(leaktest.Dir(t), "ca.pem")
-	must(t, os.WriteFile(trust, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600))
+	must(t, os.WriteFile(trust, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.Cert.Raw}), 0o600))
 	return trust
 }
 
 // documentOf is a good metadata document.
-func documentOf(id, redirect string) map[string]any {
-	return map[string]any{"client_id": id, "client_name": "Document app", "client_uri": "https://example.com", "redirect_uris": []string{redirect},
+func documentOf(id string, redirects ...string) map[string]any {
+	return map[string]any{"client_id": id, "client_name": "Document app", "client_uri": "https://example.com", "redirect_uris": redirects,
 		"grant_types": []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"}, "token_endpoint_auth_method": "none"}
+}
+
+// documents answers each URL with a document about it.
+func documents(redirects ...string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(documentOf("https://"+r.Host+r.URL.Path, redirects...)) // whoever left reads nothing
+	})
 }
 
 // TestOAuthDocuments: each SDK does what TestOAuthClients wants of it, known by its metadata document and not registered.
@@ -81,10 +97,7 @@ func TestOAuthDocuments(t *testing.T) {
 		return
 	}
 	const id, redirect = "https://example.com/app/client.json", "http://127.0.0.1:33419/callback"
-	trust := published(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(documentOf("https://"+r.Host+r.URL.Path, redirect)) // whoever left reads nothing
-	}))
+	trust := published(t, documents(redirect))
 	for _, f := range signers {
 		t.Run(f.name, func(t *testing.T) {
 			d := opened(t, []string{"SSL_CERT_FILE=" + trust})
