@@ -60,23 +60,33 @@ var accessToken = regexp.MustCompile(`cha_[0-9A-Za-z_-]{43,}`)
 // age makes the access tokens that the client keeps in files as bad as expired ones. It fails if there is none.
 func (k *desk) age() {
 	k.t.Helper()
-	found := 0
+	if !k.tokens(func(path string, text []byte) error {
+		return os.WriteFile(path, accessToken.ReplaceAllFunc(text, func(t []byte) []byte {
+			return []byte("cha_" + strings.Repeat("A", len(t)-4))
+		}), 0o600)
+	}) {
+		k.t.Fatal("the client keeps no access token in a file")
+	}
+}
+
+// keeps says whether the client keeps an access token in a file.
+func (k *desk) keeps() bool { return k.tokens(func(string, []byte) error { return nil }) }
+
+// tokens calls f for each file with an access token in it.
+func (k *desk) tokens(f func(path string, text []byte) error) (found bool) {
+	k.t.Helper()
 	must(k.t, filepath.WalkDir(k.home, func(path string, e os.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
 			return nil // it went meanwhile
 		}
 		text, err := os.ReadFile(path)
 		if err != nil || !accessToken.Match(text) {
-			return err
+			return nil // likewise
 		}
-		found++
-		return os.WriteFile(path, accessToken.ReplaceAllFunc(text, func(t []byte) []byte {
-			return []byte("cha_" + strings.Repeat("A", len(t)-4))
-		}), 0o600)
+		found = true
+		return f(path, text)
 	}))
-	if found == 0 {
-		k.t.Fatal("the client keeps no access token in a file")
-	}
+	return found
 }
 
 // TestMcpRemote: mcp-remote opens a browser and signs in, refreshes, goes on after a kill of the server without asking
