@@ -156,7 +156,7 @@ func (l *loader) serveTogether() {
 	case h.TLSCert == "" && h.ClientCA != "":
 		wrong("http.client_ca", "needs http.tls_cert and http.tls_key")
 	}
-	l.issuersTogether()
+	issuersTogether(l)
 	if m, err := auth.ParseModes(c.Auth.Mode); err == nil && m.OIDC && len(c.Auth.Issuers) == 0 {
 		wrong("auth.mode", "%s needs an issuer: a table [[auth.oidc]]", c.Auth.Mode)
 	}
