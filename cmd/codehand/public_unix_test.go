@@ -114,6 +114,28 @@ func TestServePublic(t *testing.T) {
 	}
 }
 
+// TestServePublicOwner: with a sign-in it says where to paste the URL.
+func TestServePublicOwner(t *testing.T) {
+	t.Parallel()
+	f := newFront(t)
+	env := append([]string{"SSL_CERT_FILE=" + f.ca}, environment(t)...)
+	if out, err := program(t, env, "owner", "new").CombinedOutput(); err != nil {
+		t.Fatalf("owner new: %v\n%s", err, out)
+	}
+	s := start(t, env, "--listen", "127.0.0.1:0", "--public", f.URL+"/", "--auth-mode", "owner", "--snippets")
+	f.lead(t, s.url)
+	s.line("^codehand: ready: ")
+	s.line("^Paste " + f.URL + "/mcp into your chat")
+	s.line("^  claude.ai +Settings > Connectors")
+	if all := strings.Join(s.seen, "\n"); strings.Contains(all, "warning: tokens are the only") || strings.Contains(all, "CODEHAND_TOKEN") {
+		t.Errorf("it speaks of tokens:\n%s", all)
+	}
+	s.signal(syscall.SIGTERM)
+	if code := s.exit(); code != exitDone {
+		t.Errorf("exit code %d", code)
+	}
+}
+
 // TestServePublicRefuses: what is not this process, or not safe, ends serve with what to do.
 func TestServePublicRefuses(t *testing.T) {
 	t.Parallel()

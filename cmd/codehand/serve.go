@@ -508,8 +508,8 @@ func (run *serving) warnings() []string {
 	if run.mode == "none" {
 		if cfg.HTTP.PublicURL != "" {
 			out = append(out,
-				"no sign-in is needed, so everyone who reaches the proxy acts as you; to change that: "+
-					"--auth-mode token")
+				"auth.mode is none, so requests for http.public_url, and all that come through a proxy, are refused; "+
+					"to serve them: codehand owner new, then --public "+cfg.HTTP.PublicURL+" --auth-mode owner")
 		}
 		if run.everyUser() {
 			out = append(out, "every user of this machine can connect and acts as you")

@@ -174,7 +174,7 @@ type front struct {
 	url     string // without a path
 	address string // of Caddy
 	client  *http.Client
-	nginx  *nginx // nil: it is another program
+	nginx   *nginx // nil: it is another program
 }
 
 // over makes a client that finds every host at one address.
