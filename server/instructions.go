@@ -10,6 +10,7 @@ import (
 	"codehand/server/auth"
 	"codehand/server/tenants"
 	"codehand/tools/catalog"
+	"codehand/tools/guidance"
 	"codehand/tools/session"
 )
 

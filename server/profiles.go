@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"strings"
 
 	"codehand/server/clients"
 	"codehand/server/tenants"
@@ -42,7 +43,7 @@ func (p profiles) loads(name, transport string) []string {
 	if transport != "stdio" {
 		return nil
 	}
-	return p.of(name).Loads
+	return strings.Fields(p.of(name).Loads)
 }
 
 // maxImages is how many images one result has at most, whoever reads it.

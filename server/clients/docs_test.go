@@ -192,6 +192,10 @@ func limitsOf(p clients.Profile) string {
 			clients.ByNameInOrder: "is called by its name on stdio, through `call_tool` over HTTP",
 		}[p.Found])
 	}
+	if p.Loads != "" {
+		row("project instructions", "on stdio the client reads `"+strings.Join(strings.Fields(p.Loads), "` and `")+
+			"` of its project itself; codehand names the others")
+	}
 	row("sign of life during a call", fmt.Sprintf("every %d s, if the client sends a progress token", p.Beat/time.Second))
 	background := "110 s (`shell.auto_background_ms`)"
 	if p.Background > 0 {

@@ -85,7 +85,7 @@ func TestNews(t *testing.T) {
 func TestNewsUnheard(t *testing.T) {
 	t.Parallel()
 	asked := 0
-	news := func(context.Context, string) ([]string, func(int) []string) {
+	news := func(context.Context, About) ([]string, func(int) []string) {
 		asked++
 		return []string{"news"}, func(int) []string { return []string{"news"} }
 	}

@@ -162,16 +162,13 @@ func (v View) readJobs(ctx context.Context) (string, error) {
 	return listJSON(list)
 }
 
-// readInstructions returns lines of the instructions of the workspace. ErrNone: there are none.
-func (v View) readInstructions(ctx context.Context, at resourceAt) (string, error) {
+// readInstructions returns the instructions of the workspace, which an answer always holds. ErrNone: there are none.
+func (v View) readInstructions(ctx context.Context) (string, error) {
 	text, err := guidance.Text(ctx, v.State)
 	if err == nil && text == "" {
 		err = ErrNone
 	}
-	if err != nil {
-		return "", err
-	}
-	return at.page(text)
+	return text, err
 }
 
 // readTodos returns the session's todo list as JSON.

@@ -258,7 +258,7 @@ func (l *Library) Read(ctx context.Context, v View, uri string) (mcp.ResourceCon
 		err = at.into(&p)(strings.NewReader(guide))
 		text, kind = at.shown(p, ""), textMarkdown
 	case at.name == projectURI:
-		text, err = v.readInstructions(ctx, at)
+		text, err = v.readInstructions(ctx)
 		kind = textMarkdown
 	case at.name == planURI:
 		var p results.Page
