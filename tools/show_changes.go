@@ -29,11 +29,12 @@ type showChangesInput struct {
 var showChanges = tool.Define(tool.Def[showChangesInput]{
 	Spec: tool.Spec{
 		Name: "show_changes", Title: "Show changes", Description: showChangesText,
-		Hint: "diff of all that this session changed", Deferred: true, MaxRunes: 50_000, Scope: tool.ScopeRead,
+		Hint: "review the diff of all edits of this session", Deferred: true, MaxRunes: 50_000, Scope: tool.ScopeRead,
 		Family:  permission.FamilyRead,
 		Traits:  tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
 		Example: `{"path":"$WORK/h"}`,
-		Finds:   []string{"what did this session change", "diff of all changes", "summary of my changes", "review changes"},
+		Finds: []string{"what did this session change", "diff of all edits", "review my work", "show changes",
+			"summary of edits"},
 	},
 	Accept: map[string]string{"file_path": "path"},
 	Paths:  func(in *showChangesInput) []*string { return []*string{&in.Path} },

@@ -42,7 +42,7 @@ var rooms = map[string][]string{
 		"server/answers", "server/asking", "server/audit", "server/auth", "server/clients", "server/config", "server/control", "server/endpoint",
 		"server/issuer", "server/jsonrpc", "server/listen", "server/metrics", "server/oauth", "server/people", "server/pipeline", "server/prompts", "server/public", "server/request",
 		"server/resources", "server/sessions", "server/signin", "server/state", "server/stdio", "server/tenants", "filestate", "filestate/lock",
-		"tools/bash", "tools/catalog", "tools/confine", "tools/git/worktree", "tools/hooks", "tools/media", "tools/permission", "tools/results", "tools/running", "tools/sandbox", "tools/search",
+		"tools/bash", "tools/catalog", "tools/confine", "tools/git/worktree", "tools/guidance", "tools/hooks", "tools/media", "tools/permission", "tools/results", "tools/running", "tools/sandbox", "tools/search",
 		"tools/session", "tools/settings", "tools/shell", "tools/tool", "tools/workspace",
 	},
 	"server/endpoint": {
@@ -57,9 +57,9 @@ var rooms = map[string][]string{
 		"server/auth", "server/jsonrpc", "server/pipeline", "server/sessions", "server/tenants", "tools/session",
 	},
 	"server/answers": {"server/jsonrpc", "server/resources", "tools/tool"},
-	"server/prompts": {"server/resources", "tools/results", "tools/session", "tools/skills"}, // skills are both
+	"server/prompts": {"server/resources", "tools/guidance", "tools/results", "tools/session", "tools/skills"}, // skills are both
 	"server/resources": {
-		"filestate", "server/auth", "server/jsonrpc", "server/pipeline", "server/sessions", "server/tenants", "tools/permission",
+		"filestate", "server/auth", "server/jsonrpc", "server/pipeline", "server/sessions", "server/tenants", "tools/guidance", "tools/permission",
 		"tools/results", "tools/session", "tools/shell", "tools/skills", "tools/tool", "tools/workspace",
 	},
 	"server/asking": {"server/pipeline", "server/state", "tools/results", "tools/session", "tools/tool"},
@@ -107,6 +107,7 @@ var rooms = map[string][]string{
 	"tools/bash/programs": {},
 	"tools/editing": {"filestate", "filestate/disk", "filestate/journal", "filestate/lock", "tools/notebook", "tools/permission", "tools/results", "tools/session", "tools/textedit", "tools/tool",
 		"tools/viewing", "tools/wording", "tools/workspace"}, // an edit is guarded by what viewing has shown
+	"tools/guidance": {"tools/results", "tools/session", "tools/skills", "tools/textedit", "tools/tool", "tools/wording"},
 	"tools/history":  {"filestate", "filestate/disk", "filestate/journal", "tools/editing", "tools/results", "tools/session", "tools/textedit", "tools/textedit/compare", "tools/tool", "tools/wording", "tools/workspace"}, // diffs and refusals are those of edits
 	"tools/planning": {"filestate", "filestate/disk", "filestate/lock", "tools/editing", "tools/permission", "tools/results", "tools/session", "tools/tasks", "tools/tool", "tools/wording", "tools/workspace"},             // a plan file is changed on behalf of a call, as edits are
 	"tools/running":  {"filestate", "filestate/disk", "filestate/journal", "tools/bash", "tools/confine", "tools/git", "tools/git/worktree", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/session", "tools/shell", "tools/tool", "tools/wording", "tools/workspace"},

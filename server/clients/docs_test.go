@@ -198,6 +198,10 @@ func limitsOf(p clients.Profile) string {
 	if p.Reopens {
 		row("what was read", "counts in all conversations over HTTP, unless the client sends the id of one")
 	}
+	if p.Loads != "" {
+		row("project instructions", "on stdio the client reads `"+strings.Join(strings.Fields(p.Loads), "` and `")+
+			"` of its project itself; codehand names the others")
+	}
 	row("sign of life during a call", fmt.Sprintf("every %d s, if the client sends a progress token", p.Beat/time.Second))
 	background := "110 s (`shell.auto_background_ms`)"
 	if p.Background > 0 {
