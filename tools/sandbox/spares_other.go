@@ -10,5 +10,5 @@ func NewSpares() *Spares { return &Spares{} }
 
 func (s *Spares) fill(Cmd) {}
 
-// Close ends what waits.
+// Close ends all helpers that wait.
 func (s *Spares) Close() {}
