@@ -75,7 +75,8 @@ func (e *engines) confining(cfg config.Config, o Options) confine.Options {
 		Off: cfg.Sandbox.Policy == config.SandboxOff, Proven: e.proven, Known: p.known,
 		Needed: func() sandbox.Level { return neededLevel(cfg, o.Serve) },
 	}
-	c.Processes = cfg.Sandbox.Processes
+	e.spares = sandbox.NewSpares()
+	c.Spares, c.Processes = e.spares, cfg.Sandbox.Processes
 	c.Home, c.State = cfg.Home, e.dir
 	c.Personal = !o.Serve || listen.WhyShared(cfg) == "" // others have nothing to do with that home
 	// Where the network is open, what a command may read can leave: then the operator says so, and not a default.

@@ -31,6 +31,7 @@ type Options struct {
 	Known                    func() (sandbox.Report, bool) // the same, if it is known by now
 	Needed                   func() sandbox.Level          // below it no command runs
 	AutoAllow                bool                          // a command at level 3 needs no question
+	Spares                   *sandbox.Spares               // helpers that wait for commands; nil: none
 	Processes                int                           // of each command (sandbox.Profile)
 }
 

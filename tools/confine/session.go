@@ -25,6 +25,7 @@ type Command struct {
 	Level   sandbox.Level
 	Gaps    []string
 	Groups  *sandbox.Groups // limits its memory and processes; nil: nothing does
+	Spares  *sandbox.Spares // makes it start sooner; nil: nothing does
 	Env     []string        // besides its usual environment
 	Proxy   *proxy.Proxy    // its way to the network, which somebody serves at Process.Listener; nil: it has none
 
@@ -69,7 +70,7 @@ func (s *Session) Command(u Use) (Command, error) {
 		}
 	}
 	p, by := s.Profile(u)
-	c.Profile, c.by, c.Groups = &p, by, proven.Groups
+	c.Profile, c.by, c.Groups, c.Spares = &p, by, proven.Groups, s.o.Spares
 	c.Env = s.Environ(u, proven.Level == sandbox.LevelFull)
 	if p.Network == sandbox.NetworkList && proven.Level == sandbox.LevelFull {
 		c.Proxy = proxy.New(s.o.Network.Domains, s.o.Network.Addresses)

@@ -41,6 +41,9 @@ type Cmd struct {
 	// Groups limits the memory and the processes of the whole tree; nil: nothing does. It needs Profile and LevelKernel:
 	// below that, a command could leave its group, so it gets none. A group that cannot be made is ErrConfine.
 	Groups *Groups
+	// Spares has helpers that wait for a command, so that it starts sooner; nil: each command gets a new one, as it does
+	// if none waits.
+	Spares *Spares
 }
 
 // Groups is where commands get control groups of their own (Report.Groups).
@@ -140,7 +143,10 @@ func Start(ctx context.Context, c Cmd) (*Process, error) {
 	p := &Process{
 		tree: newTree(h, mark), helper: h, names: names, done: make(chan struct{}), gone: make(chan struct{}),
 	}
-	go p.await()
+	go func() {
+		p.await()
+		c.Spares.fill(c)
+	}()
 	return p, nil
 }
 

@@ -70,6 +70,7 @@ type Spec struct {
 	Memory   uint64 // bytes of address space; 0: no limit
 	Identity [2]int // user and group
 	Nested   bool   // the helper makes the namespaces in a second process
+	Passed   bool   // the streams, and the working directory if Dir is set, come with this as descriptors
 	Group    bool   // the helper was moved into a control group, which becomes the root of those that the command sees
 }
 
