@@ -67,7 +67,7 @@ func (s *Server) newEndpoint() *endpoint.Endpoint {
 	return endpoint.New(endpoint.Options{
 		Server: s.front(), HTTP: s.cfg.HTTP, Session: s.cfg.Session, Log: s.log, Versions: s.versions,
 		Patience: s.patience, Porter: s.team.porter, Tenants: s.team.tenants, Signer: s.team.signer,
-		Team:    s.shown(s.cfg.Metrics.Listen != ""),
+		Team:    s.team.shown(s.cfg.Metrics.Listen != "", s.tools),
 		Records: sessions.Records{Store: s.engines.store, Log: s.log}, CheckHeaders: s.checkHeaders,
 		Forget: s.sessions.End, Report: s.internal,
 		Sweep: func() {
