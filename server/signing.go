@@ -47,11 +47,12 @@ func newSigning(ctx context.Context, o Options, e *engines, t *team) (*signing, 
 	g := &signing{modes: modes, prefix: pathOf(cfg.HTTP.PublicURL), dir: e.dir, log: o.Log,
 		checked: map[string]bool{}}
 	options := oauth.Options{
-		Store: e.store, PublicURL: cfg.HTTP.PublicURL, SSE: cfg.HTTP.SSE, Alone: !modes.Pages(), Log: o.Log, Event: t.signed,
-		ClientIP: t.clientIP, Revoked: t.revoked,
+		Store: e.store, PublicURL: cfg.HTTP.PublicURL, SSE: cfg.HTTP.SSE, Alone: !modes.Pages(), Log: o.Log,
+		Event: t.signed, ClientIP: t.clientIP, Revoked: t.revoked,
 	}
 	if modes.OIDC {
-		if g.issuers, err = issuer.New(issuer.Options{Issuers: cfg.Auth.Issuers, Ended: t.revoked, Log: o.Log}); err != nil {
+		g.issuers, err = issuer.New(issuer.Options{Issuers: cfg.Auth.Issuers, Ended: t.revoked, Log: o.Log})
+		if err != nil {
 			return nil, &config.Unusable{Err: err}
 		}
 		options.Issuers = g.issuers.URLs
@@ -60,7 +61,8 @@ func newSigning(ctx context.Context, o Options, e *engines, t *team) (*signing, 
 		return g, err
 	}
 	g.people, err = signin.New(ctx, signin.Options{
-		Asks: g.oauth, People: people.Open(e.dir, nil), Store: e.store, PublicURL: cfg.HTTP.PublicURL, Alone: modes.Owner,
+		Asks: g.oauth, People: people.Open(e.dir, nil), Store: e.store, PublicURL: cfg.HTTP.PublicURL,
+		Alone:    modes.Owner,
 		Rights:   func(id string) (auth.Principal, bool) { return t.porter.Rights(id) },
 		Commands: func() string { return e.commandsInWords(cfg) }, ClientIP: t.clientIP, Event: t.event, Log: o.Log,
 	})
@@ -79,7 +81,8 @@ func (e *engines) commandsInWords(cfg config.Config) string {
 	if level >= sandbox.LevelFull {
 		return "Commands are confined (level 3 of 3): of your files they reach only these directories."
 	}
-	return fmt.Sprintf("Commands are not fully confined (level %d of 3): they can reach other files of this machine, too.", level)
+	return fmt.Sprintf("Commands are not fully confined (level %d of 3): they can reach other files of this machine, too.",
+		level)
 }
 
 // sources are what the porter asks about tokens.
@@ -176,7 +179,8 @@ func (g *signing) pages(path string) http.Handler {
 	if g == nil {
 		return nil
 	}
-	if page, ok := strings.CutPrefix(path, g.prefix); ok && g.people != nil && (page == "/signin" || strings.HasPrefix(page, "/signin/")) {
+	page, ok := strings.CutPrefix(path, g.prefix)
+	if ok && g.people != nil && (page == "/signin" || strings.HasPrefix(page, "/signin/")) {
 		return http.StripPrefix(g.prefix, g.people)
 	}
 	return g.oauth.Handler(path)
