@@ -226,7 +226,8 @@ func (p *Porter) Lacking(r *http.Request, who Principal, need Scopes) *Error {
 		return nil
 	}
 	where := p.o.Metadata(r)
-	if whole, _ := p.narrowed(&Found{ID: who.ID, Groups: who.brought.found.Groups}); where == "" || !whole.Scopes.Has(need) {
+	whole, _ := p.narrowed(&Found{ID: who.ID, Groups: who.brought.found.Groups})
+	if where == "" || !whole.Scopes.Has(need) {
 		return nil // only the operator can change that
 	}
 	ask := (who.Scopes | need).String()

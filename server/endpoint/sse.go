@@ -166,7 +166,8 @@ func (e *Endpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller) {
 	e.sse.add(id, x)
 	defer e.sse.remove(id)
 	began := time.Now()
-	first := "event: endpoint\ndata: " + messagePath(e.prefix, e.o.Team.SignIn.TokenPaths, r) + "?sessionId=" + url.QueryEscape(id) + "\n\n"
+	path := messagePath(e.prefix, e.o.Team.SignIn.TokenPaths, r)
+	first := "event: endpoint\ndata: " + path + "?sessionId=" + url.QueryEscape(id) + "\n\n"
 	if conn.Out.WriteLine([]byte(first), 0, nil) == nil {
 		e.hold(ctx, conn)
 	}

@@ -271,7 +271,7 @@ func (s *askTable) browser(w http.ResponseWriter, r *http.Request, base string) 
 
 // SameBrowser says whether the browser that sent r is the one that began the sign-in id. A page must not let another
 // one decide: somebody may have been sent the page's address.
-func (s *askTable) SameBrowser(r *http.Request, id string) bool {
+func (s *Server) SameBrowser(r *http.Request, id string) bool {
 	a, _, err := s.ask(r.Context(), id)
 	if err != nil {
 		return false
