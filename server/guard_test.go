@@ -58,17 +58,19 @@ func guarded(t *testing.T, settings map[string]string, principals ...auth.Token)
 	for k, v := range settings {
 		flags[replaytest.FlagOf(k)] = v
 	}
+	file := flags["config"] // "": none
+	delete(flags, "config")
 	work := leaktest.Dir(t)
-	cfg, _, err := config.Load(config.Sources{WorkDir: work, Home: t.TempDir(), Flags: flags, Serve: true})
+	cfg, _, err := config.Load(config.Sources{WorkDir: work, Home: t.TempDir(), UserFile: file, Flags: flags, Serve: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := config.OpenState(x.data); err != nil {
 		t.Fatal(err)
 	}
-	file := auth.OpenTokenFile(cfg.TokenFile())
+	tokens := auth.OpenTokenFile(cfg.TokenFile())
 	for _, p := range principals {
-		if _, x.tokens[p.Principal], err = file.New(p); err != nil {
+		if _, x.tokens[p.Principal], err = tokens.New(p); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -29,6 +30,7 @@ type signing struct {
 	modes   auth.Modes
 	oauth   *oauth.Server   // with its own pages, or only the metadata of what is served
 	issuers *issuer.Issuers // nil: none
+	checked map[string]bool // issuers that /readyz tells of, by name; "": also whether there is any way to sign in
 	people  *signin.Pages   // nil: nobody signs in here
 	prefix  string          // path of http.public_url
 	dir     string          // of data
@@ -42,13 +44,14 @@ func newSigning(ctx context.Context, o Options, e *engines, t *team) (*signing, 
 	if err != nil || !modes.OAuth() {
 		return nil, err // auth.New says what is wrong with it
 	}
-	g := &signing{modes: modes, prefix: pathOf(cfg.HTTP.PublicURL), dir: e.dir, log: o.Log}
+	g := &signing{modes: modes, prefix: pathOf(cfg.HTTP.PublicURL), dir: e.dir, log: o.Log,
+		checked: map[string]bool{}}
 	options := oauth.Options{
-		Store: e.store, PublicURL: cfg.HTTP.PublicURL, SSE: cfg.HTTP.SSE, Alone: !modes.Pages(), Log: o.Log, Event: t.signed,
-		ClientIP: t.clientIP, Revoked: t.revoked,
+		Store: e.store, PublicURL: cfg.HTTP.PublicURL, SSE: cfg.HTTP.SSE, Alone: !modes.Pages(), Log: o.Log,
+		Event: t.signed, ClientIP: t.clientIP, Revoked: t.revoked,
 	}
 	if modes.OIDC {
-		if g.issuers, err = issuer.New(issuer.Options{Issuers: cfg.Auth.Issuers, Log: o.Log}); err != nil {
+		if g.issuers, err = issuer.New(issuer.Options{Issuers: cfg.Auth.Issuers, Ended: t.revoked, Log: o.Log}); err != nil {
 			return nil, &config.Unusable{Err: err}
 		}
 		options.Issuers = g.issuers.URLs
@@ -57,7 +60,8 @@ func newSigning(ctx context.Context, o Options, e *engines, t *team) (*signing, 
 		return g, err
 	}
 	g.people, err = signin.New(ctx, signin.Options{
-		Asks: g.oauth, People: people.Open(e.dir, nil), Store: e.store, PublicURL: cfg.HTTP.PublicURL, Alone: modes.Owner,
+		Asks: g.oauth, People: people.Open(e.dir, nil), Store: e.store, PublicURL: cfg.HTTP.PublicURL,
+		Alone:    modes.Owner,
 		Rights:   func(id string) (auth.Principal, bool) { return t.porter.Rights(id) },
 		Commands: func() string { return e.commandsInWords(cfg) }, ClientIP: t.clientIP, Event: t.event, Log: o.Log,
 	})
@@ -76,7 +80,8 @@ func (e *engines) commandsInWords(cfg config.Config) string {
 	if level >= sandbox.LevelFull {
 		return "Commands are confined (level 3 of 3): of your files they reach only these directories."
 	}
-	return fmt.Sprintf("Commands are not fully confined (level %d of 3): they can reach other files of this machine, too.", level)
+	return fmt.Sprintf("Commands are not fully confined (level %d of 3): they can reach other files of this machine, "+
+		"too.", level)
 }
 
 // sources are what the porter asks about tokens.
@@ -110,13 +115,8 @@ func (g *signing) initial() string {
 	return g.issuers.Initial()
 }
 
-// ReloadIssuers takes the issuers that the operator now names. With an error the old ones stay.
-func (s *Server) ReloadIssuers(list []config.Issuer) error {
-	if s.team == nil || s.team.signing == nil || s.team.signing.issuers == nil {
-		return nil
-	}
-	return s.team.signing.issuers.Reload(list)
-}
+// tokens says whether static tokens are good beside OAuth: then they have paths of their own.
+func (g *signing) tokens() bool { return g != nil && g.modes.Token }
 
 // watch keeps what expires, until ctx ends.
 func (g *signing) watch(ctx context.Context) {
@@ -144,12 +144,42 @@ func (g *signing) watch(ctx context.Context) {
 	<-done
 }
 
+// checkIssuers lets /readyz tell of the issuers, each under its own name. Where people can sign in with issuers only,
+// the server is not ready while none of them can be reached.
+func (t *team) checkIssuers(list []config.Issuer) {
+	g := t.signing
+	if g == nil || g.issuers == nil {
+		return
+	}
+	for _, i := range list {
+		if g.checked[i.Name] {
+			continue
+		}
+		g.checked[i.Name] = true
+		t.health.AddCheck("oidc:"+i.Name, false,
+			func(context.Context) (string, error) { return "", g.issuers.Status()[i.Name] })
+	}
+	if g.checked[""] || g.modes != (auth.Modes{OIDC: true}) {
+		return
+	}
+	g.checked[""] = true
+	t.health.AddCheck("auth", true, func(context.Context) (string, error) {
+		for _, err := range g.issuers.Status() {
+			if err == nil {
+				return "", nil
+			}
+		}
+		return "", errors.New("no issuer can be reached")
+	})
+}
+
 // pages returns what serves a path that needs no token; nil: nothing there does.
 func (g *signing) pages(path string) http.Handler {
 	if g == nil {
 		return nil
 	}
-	if page, ok := strings.CutPrefix(path, g.prefix); ok && g.people != nil && (page == "/signin" || strings.HasPrefix(page, "/signin/")) {
+	page, below := strings.CutPrefix(path, g.prefix)
+	if below && g.people != nil && (page == "/signin" || strings.HasPrefix(page, "/signin/")) {
 		return http.StripPrefix(g.prefix, g.people)
 	}
 	return g.oauth.Handler(path)

@@ -122,6 +122,7 @@ func (t *team) watch(s *Server, version string) {
 	t.health.AddCheck("audit", s.cfg.Audit.OnError == "refuse",
 		func(context.Context) (string, error) { return "", t.audit.Failed() })
 	t.health.AddCheck("sandbox", false, func(context.Context) (string, error) { return strconv.Itoa(level()), nil })
+	t.checkIssuers(s.cfg.Auth.Issuers)
 	t.metrics = metrics.New(metrics.Options{
 		Version: version, Tools: s.tools.all, Methods: measuredMethods, Versions: mcp.ValidProtocolVersions,
 		Gauges: t.gauges(s, stats, level),

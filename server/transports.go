@@ -69,7 +69,7 @@ func (s *Server) newEndpoint() *endpoint.Endpoint {
 		Patience: s.patience, Porter: s.team.porter, Tenants: s.team.tenants, Signer: s.team.signer,
 		Team:    s.team.shown(s.cfg.Metrics.Listen != ""),
 		Records: sessions.Records{Store: s.engines.store, Log: s.log}, CheckHeaders: s.checkHeaders,
-		Pages: s.team.signing.pages, TokenPaths: s.team.signing != nil, Lacking: s.lacking,
+		Pages: s.team.signing.pages, TokenPaths: s.team.signing.tokens(), Lacking: s.lacking,
 		Forget: s.sessions.End, Report: s.internal,
 		Sweep: func() {
 			s.sessions.DropIdle()
@@ -97,6 +97,19 @@ func (s *Server) Reload(p config.Principals) error {
 	s.team.tenants.Reload(p)
 	s.team.event("config.reload", map[string]any{"ok": err == nil})
 	return err
+}
+
+// ReloadIssuers takes the issuers that the operator now names. With an error the old ones stay.
+func (s *Server) ReloadIssuers(list []config.Issuer) error {
+	if s.team == nil || s.team.signing == nil || s.team.signing.issuers == nil {
+		return nil
+	}
+	if err := s.team.signing.issuers.Reload(list); err != nil {
+		return err
+	}
+	s.team.checkIssuers(list)
+	s.team.revoked()
+	return nil
 }
 
 // checkHeaders holds the headers of a modern request against its body (SEP-2243, SEP-2567); nil: they agree. The checks

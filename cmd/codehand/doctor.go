@@ -170,7 +170,9 @@ func diagnose(cmd *cobra.Command, args []string) []doctor.Finding {
 	}
 	m.More = []doctor.Check{
 		{ID: "config", Run: func(context.Context) []doctor.Finding { return checkServe(cmd) }},
-		{ID: "issuers", Run: func(ctx context.Context) []doctor.Finding { return checkIssuers(ctx, m.Config.Auth.Issuers) }},
+		{ID: "issuers", Run: func(ctx context.Context) []doctor.Finding {
+			return checkIssuers(ctx, m.Config.Auth.Issuers)
+		}},
 		{ID: "rules", Run: func(ctx context.Context) []doctor.Finding { return checkRules(ctx, m.Config) }},
 	}
 	return doctor.Run(cmd.Context(), m.Checks())

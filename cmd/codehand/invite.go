@@ -101,11 +101,12 @@ func (t *terminal) invite(cfg config.Config, book *people.Book, name string, asJ
 		_, err = fmt.Fprintln(t.out, row.URL)
 	}
 	if err != nil {
-		return &exitError{code: exitFailed, err: fmt.Errorf("invitation %s was made, but cannot be shown: %w", made.ID, err),
+		return &exitError{code: exitFailed,
+			err:  fmt.Errorf("invitation %s was made, but cannot be shown: %w", made.ID, err),
 			hint: "codehand invite --revoke " + made.ID}
 	}
-	fmt.Fprintf(t.errs, "codehand: invitation %s for %s; the link works once, until %s UTC, and is not shown again\n", made.ID,
-		printable(name), made.Expires.Format(time.DateTime))
+	fmt.Fprintf(t.errs, "codehand: invitation %s for %s; the link works once, until %s UTC, and is not shown again\n",
+		made.ID, printable(name), made.Expires.Format(time.DateTime))
 	if !modes.Team {
 		fmt.Fprintln(t.errs, "codehand: people sign in where serve runs with --auth-mode team")
 	}

@@ -207,7 +207,8 @@ func signInFiles(cmd *cobra.Command) (config.Config, *people.Book, error) {
 
 // grantsDesk asks the running server about grants, or the Store.
 func grantsDesk(ctx context.Context, cfg config.Config) (*control.Desk, error) {
-	desk, err := control.Open(ctx, cfg.DataDir(), state.Options{MaxBytes: cfg.Store.MaxBytes, SessionLife: cfg.Session.TTL})
+	desk, err := control.Open(ctx, cfg.DataDir(),
+		state.Options{MaxBytes: cfg.Store.MaxBytes, SessionLife: cfg.Session.TTL})
 	return desk, failed(err)
 }
 

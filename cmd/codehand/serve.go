@@ -313,11 +313,11 @@ func (run *serving) reload(cmd *cobra.Command, roots []string, s *server.Server,
 			run.say("%s changed; it takes effect after a restart", key)
 		}
 	}
-	errs = append(errs, s.Reload(principals), s.ReloadIssuers(issuers))
+	errs = append(errs, s.ReloadIssuers(issuers), s.Reload(principals))
 	for _, l := range ls {
 		errs = append(errs, l.Reload())
 	}
-	text := "reloaded principals, tokens and certificates"
+	text := "reloaded principals, issuers, tokens and certificates"
 	if err := errors.Join(errs...); err != nil {
 		text = "reload failed: " + err.Error() + "; the old ones stay in use"
 	}
@@ -369,11 +369,14 @@ func (run *serving) signInURL(urls []string) string {
 // access says who can connect, and in mode token why tokens are needed and how many there are.
 func (run *serving) access() string {
 	if modes, err := auth.ParseModes(run.mode); err == nil && modes.OAuth() {
-		text := map[bool]string{true: "one person, the owner, signs in", false: "principals sign in"}[modes.Owner]
-		if valid, all := run.tokens(); modes.Token && all > 0 {
-			text += fmt.Sprintf("; tokens are good, too: %d of %d in %s are valid", valid, all, run.cfg.TokenFile())
+		if !modes.Pages() {
+			return run.mode + ": people sign in with " + run.issuers() + run.besides(modes)
 		}
-		return run.mode + ": " + text
+		text := map[bool]string{true: "one person, the owner, signs in", false: "principals sign in"}[modes.Owner]
+		if modes.OIDC {
+			text += ", or with " + run.issuers()
+		}
+		return run.mode + ": " + text + run.besides(modes)
 	}
 	switch {
 	case run.mode == "none" && run.everyUser():
@@ -387,6 +390,24 @@ func (run *serving) access() string {
 	}
 	valid, all := run.tokens()
 	return fmt.Sprintf("token, because %s; valid tokens: %d of %d in %s%s", why, valid, all, run.cfg.TokenFile(), alone)
+}
+
+// issuers names those with whom people sign in.
+func (run *serving) issuers() string {
+	var names []string
+	for _, i := range run.cfg.Auth.Issuers {
+		names = append(names, i.Name+" ("+i.Issuer+")")
+	}
+	return strings.Join(names, ", ")
+}
+
+// besides says how many tokens are good beside a sign-in.
+func (run *serving) besides(modes auth.Modes) string {
+	valid, all := run.tokens()
+	if !modes.Token || all == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; tokens are good, too: %d of %d in %s are valid", valid, all, run.cfg.TokenFile())
 }
 
 // tokens counts the tokens, and those of them that are neither revoked nor expired.

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"codehand/server/auth/peers"
 )
 
 // Options of a Porter.
@@ -34,8 +36,9 @@ type Options struct {
 	// has none. nil: OAuth is off, and no challenge names it.
 	Metadata func(*http.Request) string
 	Initial  string // scopes that challenges tell clients to ask for, with spaces between; "": all about tools
-	// TokensOnly says whether a request came by a path on which only tokens of the tokens file are good, and no challenge
-	// names OAuth. Some clients show no token of theirs to a server that offers a sign-in. nil: there is no such path.
+	// TokensOnly says whether a request came by a path on which only tokens of the tokens file are good, and no
+	// challenge names OAuth. Some clients show no token of theirs to a server that offers a sign-in. nil: there is no
+	// such path.
 	TokensOnly func(*http.Request) bool
 	Now        func() time.Time // nil: time.Now
 	Log        *slog.Logger     // nil: nothing is logged
@@ -54,7 +57,7 @@ const via = "token:"
 type Porter struct {
 	o        Options
 	file     *TokenFile
-	peers    *peers // nil: whoever reaches the listener is let in
+	peers    *peers.Peers // nil: whoever reaches the listener is let in
 	failures failures
 	uses     uses
 
@@ -63,6 +66,7 @@ type Porter struct {
 
 	mu      sync.RWMutex // covers what follows
 	named   map[string]Values
+	told    uint64 // how often the operator said something
 	general Values
 	groups  []Group
 	held    map[string]*held // by id
@@ -100,7 +104,9 @@ func New(o Options) (*Porter, error) {
 	if ways.None {
 		switch o.LocalPeer {
 		case "", sameUser:
-			p.peers = newPeers(o.Log)
+			if p.peers = peers.New(); p.peers == nil {
+				o.Log.Warn("this system does not say which user connects: auth.local_peer acts as any")
+			}
 		case anyUser:
 		default:
 			return nil, fmt.Errorf("auth.local_peer: unknown value %q; use same-user or any", o.LocalPeer)
@@ -150,6 +156,7 @@ func (p *Porter) Configure(general Values, named map[string]Values, groups []Gro
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.told++
 	p.general, p.named, p.groups = general, maps.Clone(named), slices.Clone(groups)
 	for id, h := range p.held {
 		p.held[id] = p.hold(h.line)
@@ -199,7 +206,8 @@ func (p *Porter) challenged(r *http.Request, err error) error {
 		return err
 	}
 	c := *e
-	c.Challenge = challenge + `, resource_metadata="` + where + `", scope="` + cmp.Or(p.o.Initial, everything.String()) + `"`
+	scopes := cmp.Or(p.o.Initial, everything.String())
+	c.Challenge = challenge + `, resource_metadata="` + where + `", scope="` + scopes + `"`
 	if e.Code != "unauthenticated" {
 		c.Challenge += `, error="invalid_token", error_description="token not accepted"`
 	}
@@ -227,7 +235,7 @@ func (p *Porter) Lacking(r *http.Request, who Principal, need Scopes) *Error {
 	}
 	ask := (who.Scopes | need).String()
 	for _, source := range p.o.Sources {
-		if s, ok := source.(Scoper); ok {
+		if s, ok := source.(scoper); ok {
 			if theirs, mine := s.Ask(who, who.Scopes|need); mine {
 				ask = theirs
 			}

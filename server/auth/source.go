@@ -15,10 +15,10 @@ type Source interface {
 	Valid(who Principal) (valid, mine bool)
 }
 
-// A Scoper is a Source whose tokens have scopes under other names than ours, or cannot get more of them.
-type Scoper interface {
-	// Ask returns the scopes that a client has to ask for to get want, with spaces between; "": it cannot get them. mine
-	// is false if who.Via is not of this source.
+// A scoper is a Source whose tokens have scopes under other names than ours, or cannot get more of them.
+type scoper interface {
+	// Ask returns the scopes that a client has to ask for to get want, with spaces between; "": it cannot get them.
+	// mine is false if who.Via is not of this source.
 	Ask(who Principal, want Scopes) (scopes string, mine bool)
 }
 
@@ -49,6 +49,12 @@ func (p *Porter) unchanged(who Principal) bool {
 	if who.found == nil {
 		return false
 	}
+	p.mu.RLock()
+	same := p.told == who.told
+	p.mu.RUnlock()
+	if same {
+		return true
+	}
 	now, err := p.foreign(who.found)
 	return err == nil && now.sameRights(who)
 }
@@ -57,9 +63,10 @@ func (p *Porter) unchanged(who Principal) bool {
 func (p *Porter) narrowed(f *Found) (who Principal, enabled bool) {
 	p.mu.RLock()
 	sources := slices.Concat([]Values{p.named[f.ID]}, ofGroups(p.groups, f.Groups), []Values{p.general})
+	told := p.told
 	p.mu.RUnlock()
 	who, enabled = Resolve(f.ID, p.o.Workspaces, sources...)
-	who.Via, who.found = f.Via, f
+	who.Via, who.found, who.told = f.Via, f, told
 	v := f.Values
 	if len(v.Roots) > 0 {
 		who.Whole = who.Roots

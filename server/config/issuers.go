@@ -48,7 +48,9 @@ func issuerArray(path []string) bool { return slices.Equal(path, []string{"auth"
 var (
 	issuerName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
 	// algorithms of public keys; with any other one, who can verify a token can also make one
-	issuerAlgorithms = []string{"RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "EdDSA"}
+	issuerAlgorithms = []string{
+		"RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "EdDSA",
+	}
 )
 
 // maxSkew is how wrong the clock of an issuer may be.
@@ -60,7 +62,8 @@ func newIssuer(origin string) Issuer {
 		AudienceClaim: "aud", Algorithms: []string{"RS256", "ES256", "PS256", "EdDSA"},
 		Types: []string{"at+jwt", "jwt", ""}, PrincipalClaim: "sub", GroupsClaim: "groups", ClockSkew: time.Minute,
 		Scopes: IssuerScopes{
-			Claims: []string{"scope", "scp"}, Default: []string{}, Initial: []string{"mcp:read", "mcp:write"}, StepUp: true,
+			Claims: []string{"scope", "scp"}, Default: []string{}, Initial: []string{"mcp:read", "mcp:write"},
+			StepUp: true,
 		},
 		origin: origin,
 	}
@@ -72,9 +75,11 @@ func IssuerSettings() []Setting {
 		{Key: "name", Doc: "what log, audit and /readyz call the issuer: up to 32 of a-z, 0-9, - and _"},
 		{Key: "issuer", Doc: "URL of the issuer, exactly as its tokens say in iss"},
 		{Key: "jwks_uri", Doc: "URL of its keys; empty: as its discovery document says"},
-		{Key: "audience", Doc: "what a token must be for, one of these; empty: http.public_url alone, with /mcp and with /sse"},
+		{Key: "audience", Doc: "what a token must be for, one of these; empty: http.public_url alone, with /mcp " +
+			"and with /sse"},
 		{Key: "audience_claim", Default: "aud", Doc: "claim that says what a token is for"},
-		{Key: "algorithms", Default: "RS256,ES256,PS256,EdDSA", Doc: "algorithms of signatures; none and HS* are refused"},
+		{Key: "algorithms", Default: "RS256,ES256,PS256,EdDSA", Doc: "algorithms of signatures; none and " +
+			"HS* are refused"},
 		{Key: "types", Default: "at+jwt,jwt,", Doc: "values of the header typ, empty for a token without it; at+jwt " +
 			"alone for issuers that follow RFC 9068"},
 		{Key: "principal_claim", Default: "sub", Doc: "claim that names the principal; email counts only with " +
@@ -84,15 +89,17 @@ func IssuerSettings() []Setting {
 		{Key: "scope_claims", Default: "scope,scp", Doc: "claims that list the scopes of a token"},
 		{Key: "scope_map", Doc: `what the issuer's scopes mean here, such as {"api.write" = "mcp:write"}`},
 		{Key: "default_scopes", Doc: "scopes of a token that carries none of ours; empty: it is good for nothing"},
-		{Key: "groups_claim", Default: "groups", Doc: "claim that lists groups, for principals.groups.NAME; empty: none"},
+		{Key: "groups_claim", Default: "groups", Doc: "claim that lists groups, for principals.groups.NAME; empty: " +
+			"none"},
 		{Key: "step_up", Default: "true", Doc: "tell a client which scope a call needs, so that it can sign in for it"},
-		{Key: "initial_scopes", Default: "mcp:read,mcp:write", Doc: "scopes that clients are told to ask for, under the names that the issuer has for them"},
+		{Key: "initial_scopes", Default: "mcp:read,mcp:write", Doc: "scopes that clients are told to ask for, under " +
+			"the names that the issuer has for them"},
 		{Key: "clock_skew", Default: "60s", Doc: "how far in the future nbf and iat may be, at most 5m"},
 	}
 }
 
-// issuer reads one table of [[auth.oidc]].
-func (l *loader) issuer(e entry, in input) {
+// readIssuer reads one table of [[auth.oidc]].
+func readIssuer(l *loader, e entry, in input) {
 	if list, ok := e.raw.([]any); ok && len(list) == 0 {
 		return
 	}
@@ -143,7 +150,8 @@ func (i *Issuer) set(key string, in input) (known bool, err error) {
 		"audience": &i.Audience, "algorithms": &i.Algorithms, "types": &i.Types, "scope_claims": &i.Scopes.Claims,
 	}
 	scopes := map[string]value{
-		"default_scopes": terms{&i.Scopes.Default, readScope}, "initial_scopes": list{&i.Scopes.Initial, checkScopeName},
+		"default_scopes": terms{&i.Scopes.Default, readScope},
+		"initial_scopes": list{&i.Scopes.Initial, checkScopeName},
 	}
 	switch {
 	case plain[key] != nil:
@@ -193,12 +201,16 @@ func checkScopeName(s string) error {
 }
 
 // issuersTogether fills in what depends on other settings, and checks the issuers.
-func (l *loader) issuersTogether() {
+func issuersTogether(l *loader) {
 	c := &l.config
 	for i := range c.Auth.Issuers {
 		if one := &c.Auth.Issuers[i]; len(one.Audience) == 0 && c.HTTP.PublicURL != "" {
 			one.Audience = []string{c.HTTP.PublicURL + "/mcp", c.HTTP.PublicURL + "/sse", c.HTTP.PublicURL}
 		}
+	}
+	if m, err := auth.ParseModes(c.Auth.Mode); err == nil && !m.OIDC && len(c.Auth.Issuers) > 0 {
+		l.warnings = append(l.warnings, Warning{Origin: c.Auth.Issuers[0].origin,
+			Text: "auth.oidc: its tokens are not accepted, because auth.mode is " + c.Auth.Mode})
 	}
 	for i := range c.Auth.Issuers {
 		if err := checkIssuer(c.Auth.Issuers[:i], c.Auth.Issuers[i]); err != nil {
@@ -256,8 +268,9 @@ func checkIssuer(before []Issuer, i Issuer) error {
 			return fmt.Errorf("types: write %q in lower case, without application/", t)
 		}
 	}
-	if i.PrincipalPrefix == "" {
-		return errors.New("principal_prefix is empty, so the issuer could name the operator's own principals")
+	if i.PrincipalPrefix == "" || !strings.ContainsAny(i.PrincipalPrefix[len(i.PrincipalPrefix)-1:], "/:|") {
+		return fmt.Errorf("principal_prefix %q must end with /, : or |: else the issuer could name the owner, or a "+
+			"principal of the tokens file", i.PrincipalPrefix)
 	}
 	if err := auth.CheckID(i.PrincipalPrefix + "x"); err != nil {
 		return fmt.Errorf("principal_prefix: %w", err)
@@ -273,9 +286,10 @@ func besideIssuers(before []Issuer, i Issuer) error {
 			return fmt.Errorf("name %q is given twice", i.Name)
 		case o.Issuer == i.Issuer:
 			return fmt.Errorf("issuer %s is given twice", i.Issuer)
-		case strings.HasPrefix(o.PrincipalPrefix, i.PrincipalPrefix), strings.HasPrefix(i.PrincipalPrefix, o.PrincipalPrefix):
-			return fmt.Errorf("principal_prefix %q begins like that of %s, %q, so one could name principals of the other",
-				i.PrincipalPrefix, o.Name, o.PrincipalPrefix)
+		case strings.HasPrefix(o.PrincipalPrefix, i.PrincipalPrefix),
+			strings.HasPrefix(i.PrincipalPrefix, o.PrincipalPrefix):
+			return fmt.Errorf("principal_prefix %q begins like that of %s, %q, so one could name principals of the "+
+				"other", i.PrincipalPrefix, o.Name, o.PrincipalPrefix)
 		}
 	}
 	return nil

@@ -200,7 +200,7 @@ func (l *loader) file(path string, data []byte) {
 		case hookArray(e.path):
 			l.hook(e, in)
 		case issuerArray(e.path):
-			l.issuer(e, in)
+			readIssuer(l, e, in)
 		case s != nil:
 			l.set(*s, in)
 		default:

@@ -59,8 +59,8 @@ type Options struct {
 	Signer  *Signer
 	Records sessions.Records
 	Team    Team
-	// Pages returns what serves a path that needs no token, such as the pages of a sign-in; nil: nothing there does. What
-	// it returns looks at the Origin of a request itself.
+	// Pages returns what serves a path that needs no token, such as the pages of a sign-in; nil: nothing there does.
+	// What it returns looks at the Origin of a request itself.
 	Pages func(path string) http.Handler
 	// TokenPaths says whether the paths below PathTokens exist.
 	TokenPaths bool

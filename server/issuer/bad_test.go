@@ -51,6 +51,7 @@ func TestBadTokens(t *testing.T) {
 		"another issuer's key":        {oidctest.SignIDToken(testKeys()["rsa2"], "rsa2", "RS256", claims), nil, "signature"},
 		"no kid, a stranger's key":    {signed(t, `{"alg":"RS256"}`, claims, "stranger"), nil, "signature"},
 		"kid that is a number":        {signed(t, `{"alg":"RS256","kid":1}`, claims, "rsa"), nil, "kid"},
+		"kid of 300 bytes":            {signed(t, `{"alg":"RS256","kid":"`+strings.Repeat("k", 300)+`"}`, claims, "rsa"), nil, "too long"},
 		"its key in the header":       {signed(t, `{"alg":"RS256","kid":"x","jwk":{"kty":"RSA","n":"AQAB","e":"AQAB"}}`, claims, "stranger"), nil, "signature"},
 		"crit":                        {signed(t, `{"alg":"RS256","kid":"rsa","crit":["exp"]}`, claims, "rsa"), nil, "extension"},
 		"b64 false":                   {signed(t, `{"alg":"RS256","kid":"rsa","crit":["b64"],"b64":false}`, claims, "rsa"), nil, "extension"},

@@ -18,15 +18,18 @@ func newClient(over http.RoundTripper) *http.Client {
 		t.DisableKeepAlives = true // a fetch is rare, and an idle connection would outlive the server
 		over = t
 	}
-	return &http.Client{Transport: &small{over}, Timeout: fetchTime, CheckRedirect: func(r *http.Request, via []*http.Request) error {
-		switch first := via[0].URL; {
-		case len(via) > maxRedirects:
-			return errors.New("too many redirects")
-		case r.URL.Host != first.Host || r.URL.Scheme != first.Scheme:
-			return fmt.Errorf("redirected to another host, %s", r.URL.Host)
-		}
-		return nil
-	}}
+	return &http.Client{Transport: &small{over}, Timeout: fetchTime, CheckRedirect: stay}
+}
+
+// stay refuses a redirect to another host.
+func stay(r *http.Request, via []*http.Request) error {
+	switch first := via[0].URL; {
+	case len(via) > maxRedirects:
+		return errors.New("too many redirects")
+	case r.URL.Host != first.Host || r.URL.Scheme != first.Scheme:
+		return fmt.Errorf("redirected to another host, %s", r.URL.Host)
+	}
+	return nil
 }
 
 // A small is a transport whose answers have at most maxDocument bytes, and which speaks plain HTTP with this machine

@@ -178,6 +178,9 @@ func (e *entry) signed(j jwt, now time.Time) error {
 	if !ok && j.header.has("kid") {
 		return refuse("the header kid is not a text")
 	}
+	if len(kid) > maxKeyID {
+		return refuse("the header kid is too long")
+	}
 	if k.isMissing(kid, now) {
 		return refuse("the key is not known")
 	}
@@ -188,9 +191,10 @@ func (e *entry) signed(j jwt, now time.Time) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(a.err, errUnreachable) && !k.has(kid):
+	case errors.Is(a.err, errUnreachable) && !k.has(kid), k.unreadable(a.err):
 		return unavailable(e.c.Name, k.status())
-	case a.err != nil && !errors.Is(a.err, errTooSoon) && !errors.Is(a.err, errUnreachable): // else the key may be a new one
+	// after a fetch that was not made, the key may be a new one
+	case a.err != nil && !errors.Is(a.err, errTooSoon) && !errors.Is(a.err, errUnreachable):
 		k.noteMissing(kid, now)
 	}
 	return refuse("signature, issuer or expiry: " + short(err).Error())

@@ -22,6 +22,8 @@ const (
 	retryEvery   = 10 * time.Second // between attempts to reach an issuer, and between fetches of its keys
 	missingFor   = 60 * time.Second // how long an unknown key id is remembered
 	maxMissing   = 1024             // unknown key ids of one issuer
+	maxKeyID     = 256              // bytes
+	endsEvery    = 2 * time.Second  // between looks whether an accepted token has ended
 	acceptedFor  = 60 * time.Second // how long an accepted token is not verified again
 	maxAccepted  = 10_000
 	maxToken     = 16 << 10 // bytes
@@ -34,6 +36,7 @@ const (
 type Options struct {
 	Issuers   []config.Issuer   // as config has checked them
 	Transport http.RoundTripper // nil: the network, through the proxy that the environment names
+	Ended     func()            // an accepted token has expired, and Valid says whose; nil: nobody wants to know
 	Now       func() time.Time  // nil: time.Now
 	Log       *slog.Logger      // nil: nothing is logged
 }
@@ -47,6 +50,8 @@ type Issuers struct {
 	mu       sync.RWMutex // covers what follows
 	all      []*entry
 	accepted accepted
+	ends     map[int64]bool // seconds in which accepted tokens end, at most maxAccepted
+	crowded  bool           // there were more
 }
 
 // New takes the issuers as they are configured. It fetches nothing: Watch does. The error names what is wrong.
@@ -57,7 +62,7 @@ func New(o Options) (*Issuers, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Issuers{o: o, client: newClient(o.Transport), changed: make(chan struct{}, 1)}
+	s := &Issuers{o: o, client: newClient(o.Transport), ends: map[int64]bool{}, changed: make(chan struct{}, 1)}
 	if err := s.Reload(o.Issuers); err != nil {
 		return nil, err
 	}
@@ -96,8 +101,28 @@ func fingerprint(c config.Issuer) string {
 	return hex.EncodeToString(sum[:4])
 }
 
-// Watch reaches the issuers that were not reached yet, again and again, until ctx ends.
+// Watch reaches the issuers that were not reached yet, again and again, and tells when tokens have expired, until ctx
+// ends.
 func (s *Issuers) Watch(ctx context.Context) {
+	var reaching sync.WaitGroup
+	defer reaching.Wait()
+	reaching.Go(func() { s.reachAll(ctx) })
+	tick := time.NewTicker(endsEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if s.ended(s.o.Now()) && s.o.Ended != nil {
+			s.o.Ended()
+		}
+	}
+}
+
+// reachAll reaches the issuers until ctx ends.
+func (s *Issuers) reachAll(ctx context.Context) {
 	tick := time.NewTicker(retryEvery)
 	defer tick.Stop()
 	for {
@@ -164,7 +189,7 @@ func (s *Issuers) Initial() string {
 	return strings.Join(all, " ")
 }
 
-// Ask implements auth.Scoper: it names scopes as the issuer does, if a client may ask it for more (step_up).
+// Ask names scopes as the issuer does, if a client may ask it for more (step_up).
 func (s *Issuers) Ask(who auth.Principal, want auth.Scopes) (scopes string, mine bool) {
 	if !strings.HasPrefix(who.Via, via) {
 		return "", false
@@ -213,7 +238,26 @@ func (s *Issuers) Find(text string, now time.Time) (auth.Found, bool, error) {
 	if slices.Contains(s.all, e) { // else it was replaced meanwhile
 		s.accepted.put(sum, f, now, ends)
 	}
+	if s.ends[ends.Unix()] || len(s.ends) < maxAccepted {
+		s.ends[ends.Unix()] = true
+	} else {
+		s.crowded = true
+	}
 	return f, true, nil
+}
+
+// ended says whether an accepted token may have expired since it was asked last.
+func (s *Issuers) ended(now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	any := s.crowded
+	for at := range s.ends {
+		if at <= now.Unix() {
+			delete(s.ends, at)
+			any = true
+		}
+	}
+	return any
 }
 
 // issuerOf is the entry that the unverified claim iss names, or nil.

@@ -248,6 +248,62 @@ func TestIssuerDown(t *testing.T) {
 	r.refused(oidctest.SignIDToken(testKeys()["stranger"], "new", "RS256", encoded(t, good(nil))), http.StatusServiceUnavailable)
 }
 
+// Streams end with the token that opened them: Watch tells when one has expired.
+func TestExpiryIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		told := 0
+		s, err := New(Options{Issuers: []config.Issuer{corp()}, Transport: r, Now: r.clock, Ended: func() { told++ }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); s.Watch(ctx) }()
+		synctest.Wait()
+		f, _, err := s.Find(token(t, map[string]any{"exp": start.Add(time.Minute).Unix()}), start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.pass(time.Minute - time.Second)
+		time.Sleep(2 * endsEvery)
+		synctest.Wait()
+		if told != 0 {
+			t.Error("told too early")
+		}
+		r.pass(time.Second)
+		time.Sleep(2 * endsEvery)
+		synctest.Wait()
+		if valid, _ := s.Valid(auth.Principal{Via: f.Via}); told != 1 || valid {
+			t.Errorf("told %d times, valid %v", told, valid)
+		}
+		cancel()
+		<-done
+	})
+}
+
+// An issuer whose keys cannot be read is not there, however well it answers.
+func TestKeysThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.answer = func(req *http.Request) *http.Response {
+		if !strings.HasSuffix(req.URL.Path, "/keys") {
+			return nil
+		}
+		return &http.Response{StatusCode: 200, Status: "200 OK", Request: req, Header: http.Header{},
+			Body: io.NopCloser(strings.NewReader(`{"keys":[{"kty":"RSA","kid":"rsa","n":"!","e":"AQAB"}]}`))}
+	}
+	for range 2 {
+		r.refused(token(t, nil), http.StatusServiceUnavailable)
+		if err := r.s.Status()["corp"]; err == nil {
+			t.Error("its status is good")
+		}
+	}
+	r.set(func() { r.answer = nil })
+	r.pass(retryEvery)
+	r.accepted(token(t, nil))
+}
+
 // Watch tries again every 10 s, at once for new issuers, and ends with its context.
 func TestWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -26,7 +26,8 @@ type claims map[string]json.RawMessage
 // registered are the names that mean something to us or to go-oidc, which matches names in any case: another spelling
 // of one of these could be read by one of us and not by the other.
 var registered = []string{
-	"alg", "typ", "kid", "crit", "iss", "sub", "aud", "exp", "iat", "nbf", "nonce", "at_hash", "email", "email_verified",
+	"alg", "typ", "kid", "crit", "iss", "sub", "aud", "exp", "iat", "nbf", "nonce", "at_hash", "email",
+	"email_verified",
 	"_claim_names", "_claim_sources",
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -81,8 +82,9 @@ func (k *keys) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	return &http.Response{
-		StatusCode: http.StatusOK, Status: "200 OK", Request: r, Header: http.Header{"Content-Type": {"application/json"}},
-		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+		StatusCode: http.StatusOK, Status: "200 OK", Request: r,
+		Header: http.Header{"Content-Type": {"application/json"}},
+		Body:   io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
 	}, nil
 }
 
@@ -112,6 +114,19 @@ func (k *keys) fetch(r *http.Request) (body []byte, ids map[string]bool, err err
 		ids[key.ID] = true
 	}
 	return body, ids, nil
+}
+
+// unreadable says whether err means that go-oidc could not read the keys that were fetched, and notes that. It puts
+// these words before each error that is not about the token.
+func (k *keys) unreadable(err error) bool {
+	if err == nil || errors.Is(err, errTooSoon) || errors.Is(err, errUnreachable) ||
+		!strings.HasPrefix(err.Error(), "fetching keys") {
+		return false
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.failed, k.ids = short(err), nil
+	return true
 }
 
 // status says why the keys could not be fetched the last time; nil: they could.

@@ -143,8 +143,8 @@ func onThisMachine(a net.Addr) bool {
 }
 
 // authMode says how callers are told apart, with auto decided: token if the tokens file has one, even a revoked one,
-// since the last revocation must not open the door; none if nobody else reaches a listener. The error is a
-// config.Unusable.
+// since the last revocation must not open the door; oidc if there is an issuer; none if nobody else reaches a listener.
+// The error is a config.Unusable.
 func authMode(c config.Config, inherited ...net.Listener) (string, error) {
 	if c.Auth.Mode != "auto" {
 		return c.Auth.Mode, nil
@@ -154,9 +154,14 @@ func authMode(c config.Config, inherited ...net.Listener) (string, error) {
 		return "", err
 	}
 	tokens, err := auth.OpenTokenFile(c.TokenFile()).List()
-	switch {
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", &config.Unusable{Err: err}
+	}
+	switch issuers := len(c.Auth.Issuers) > 0; {
+	case issuers && len(tokens) > 0:
+		return "token+oidc", nil
+	case issuers:
+		return "oidc", nil
 	case len(tokens) > 0:
 		return "token", nil
 	}
@@ -268,7 +273,8 @@ func checkSignIn(c config.Config, mode string, all []address) error {
 	if c.HTTP.PublicURL != "" {
 		u, err := url.Parse(c.HTTP.PublicURL)
 		if err != nil || u.Scheme != "https" && u.Hostname() != "localhost" && !isLoopback(u.Hostname()) {
-			return misconfigured("--http-public-url https://NAME", "auth.mode %s needs http.public_url with https", mode)
+			return misconfigured("--http-public-url https://NAME",
+				"auth.mode %s needs http.public_url with https", mode)
 		}
 		return nil
 	}

@@ -364,7 +364,8 @@ func (s *Server) Approve(ctx context.Context, id string, d Decision) (redirect s
 	}
 	now := s.o.Now().UTC()
 	g := record{V: formatOfValues, Who: d.Principal, Scopes: d.Scopes, Roots: d.Roots, Mode: d.Mode,
-		MaxMode: d.MaxMode, Client: a.Client, Resource: a.Resource, Created: now, Expires: now.Add(max(d.Life, AccessLife))}
+		MaxMode: d.MaxMode, Client: a.Client, Resource: a.Resource, Created: now,
+		Expires: now.Add(max(d.Life, AccessLife))}
 	g.Code = code{Redirect: a.Redirect, Challenge: a.Challenge, Expires: now.Add(CodeLife)}
 	if d.Life > AccessLife {
 		g.Refresh.Expires = now.Add(IdleLife) // a mark that there will be some

@@ -86,8 +86,38 @@ func (m metadata) check() *problem {
 // A registry is the clients that registered. They are in the Store, and all in memory: there are at most maxUnused and
 // maxUsed. It is safe for concurrent use.
 type registry struct {
-	mu  sync.Mutex
-	all map[string]*client // values are replaced, never changed
+	mu     sync.Mutex
+	all    map[string]*client // values are replaced, never changed
+	unused int
+	queue  []string // ids of the unused ones, the oldest first; and of some that are used or gone by now
+}
+
+// add takes a client in. The caller has the lock.
+func (k *registry) add(c *client) {
+	k.all[c.ID] = c
+	if c.Used.IsZero() {
+		k.unused++
+		k.queue = append(k.queue, c.ID)
+	}
+}
+
+// drop takes a client out. The caller has the lock.
+func (k *registry) drop(id string) {
+	if c := k.all[id]; c != nil && c.Used.IsZero() {
+		k.unused--
+	}
+	delete(k.all, id)
+}
+
+// oldest returns the oldest unused client; nil: there is none. The caller has the lock.
+func (k *registry) oldest() *client {
+	for len(k.queue) > 0 {
+		if c := k.all[k.queue[0]]; c != nil && c.Used.IsZero() {
+			return c
+		}
+		k.queue = k.queue[1:]
+	}
+	return nil
 }
 
 func clientKey(id string) string { return state.Key(state.Client, id) }
@@ -98,6 +128,7 @@ func (s *Server) loadClients(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var found []*client
 	for _, key := range keys {
 		raw, _, err := s.o.Store.Get(ctx, key)
 		if err != nil {
@@ -107,7 +138,11 @@ func (s *Server) loadClients(ctx context.Context) error {
 		if raw == nil || json.Unmarshal(raw, c) != nil || c.V > formatOfValues {
 			continue // a newer version's: it is unknown here
 		}
-		s.known.all[c.ID] = c
+		found = append(found, c)
+	}
+	slices.SortFunc(found, func(a, b *client) int { return a.Created.Compare(b.Created) })
+	for _, c := range found {
+		s.known.add(c)
 	}
 	return nil
 }
@@ -152,17 +187,8 @@ var errManyClients = errors.New("too many clients registered")
 func (s *Server) addClient(ctx context.Context, c *client) error {
 	s.known.mu.Lock()
 	defer s.known.mu.Unlock()
-	var oldest *client
-	unused := 0
-	for _, o := range s.known.all {
-		if o.Used.IsZero() {
-			unused++
-			if oldest == nil || o.Created.Before(oldest.Created) {
-				oldest = o
-			}
-		}
-	}
-	if unused >= maxUnused {
+	if s.known.unused >= maxUnused {
+		oldest := s.known.oldest()
 		if s.o.Now().Sub(oldest.Created) < tooYoung {
 			return errManyClients
 		}
@@ -173,7 +199,7 @@ func (s *Server) addClient(ctx context.Context, c *client) error {
 	if err := s.o.Store.Set(ctx, clientKey(c.ID), encode(c)); err != nil {
 		return err
 	}
-	s.known.all[c.ID] = c
+	s.known.add(c)
 	return nil
 }
 
@@ -182,7 +208,7 @@ func (s *Server) dropClient(ctx context.Context, id string) error {
 	if err := s.o.Store.Delete(ctx, clientKey(id)); err != nil {
 		return err
 	}
-	delete(s.known.all, id)
+	s.known.drop(id)
 	return nil
 }
 
@@ -200,7 +226,8 @@ func (s *Server) useClient(ctx context.Context, id string) error {
 	if err := s.o.Store.Set(ctx, clientKey(id), encode(&c)); err != nil {
 		return err
 	}
-	s.known.all[id] = &c
+	s.known.drop(id)
+	s.known.add(&c)
 	used := 0
 	last := &c
 	for _, o := range s.known.all {

@@ -75,7 +75,8 @@ func clientForm(w http.ResponseWriter, r *http.Request) (form, error) {
 	case twice != "":
 		return nil, wrong("invalid_request", "a parameter stands there twice")
 	case f.get("client_secret") != "":
-		return nil, &problem{status: http.StatusUnauthorized, code: "invalid_client", text: "clients have no secret here"}
+		return nil, &problem{status: http.StatusUnauthorized, code: "invalid_client",
+			text: "clients have no secret here"}
 	case f.get("client_id") == "":
 		return nil, wrong("invalid_request", "client_id is missing")
 	}
@@ -143,7 +144,7 @@ func (s *Server) exchange(r *http.Request, f form) (*answer, error) {
 		case f.get("redirect_uri") != "" && f.get("redirect_uri") != g.Code.Redirect:
 			return &ending{"its code came with another redirect URI", badGrant()}
 		case !g.isResource(f.get("resource")):
-			return &ending{"its code came with another resource", wrong("invalid_target", "another resource was approved")}
+			return &ending{"its code came with another resource", otherResource()}
 		}
 		g.Code.Used = true
 		out = g.newAccess(now, g.Scopes)
@@ -166,6 +167,8 @@ func (s *Server) exchange(r *http.Request, f form) (*answer, error) {
 		"until": made.Expires.Format(time.RFC3339)})
 	return out, nil
 }
+
+func otherResource() *problem { return wrong("invalid_target", "another resource was approved") }
 
 func orBadGrant(err error) error {
 	if errors.Is(err, errUnknown) {
@@ -200,8 +203,8 @@ func (g *record) newAccess(now time.Time, scopes auth.Scopes) *answer {
 
 // refresh turns a refresh token into new tokens. The token is good once. Used again within repeatTime, as long as
 // nothing made from it was used to refresh, it makes others in the place of the refresh token that may not have
-// arrived, which is in wrong hands from then on. Any other token of the family that comes again ends the grant: two have
-// it, and nobody knows which is the thief.
+// arrived, which is in wrong hands from then on. Any other token of the family that comes again ends the grant: two
+// have it, and nobody knows which is the thief.
 func (s *Server) refresh(r *http.Request, f form) (*answer, error) {
 	text := f.get("refresh_token")
 	if text == "" {
@@ -219,14 +222,15 @@ func (s *Server) refresh(r *http.Request, f form) (*answer, error) {
 			return badGrant() // somebody made it up
 		}
 		now, sum := s.o.Now().UTC(), digestOf(text)
-		repeat := g.Refresh.Previous.is(sum) && now.Sub(g.Refresh.Rotated) < repeatTime && g.Refresh.Repeats < maxRepeats
+		repeat := g.Refresh.Previous.is(sum) && now.Sub(g.Refresh.Rotated) < repeatTime &&
+			g.Refresh.Repeats < maxRepeats
 		switch {
 		case !g.Refresh.Current.is(sum) && !repeat:
 			return &ending{"a refresh token was used twice: it may have been stolen", badGrant()}
 		case f.get("client_id") != g.Client.ID || !now.Before(g.Refresh.Expires):
 			return badGrant()
 		case !g.isResource(f.get("resource")):
-			return wrong("invalid_target", "another resource was approved")
+			return otherResource()
 		}
 		scopes := g.Scopes
 		if names := f.get("scope"); names != "" {

@@ -83,9 +83,14 @@ func (l *limits) add(key string, now time.Time) {
 		f.n = 0
 	}
 	f.n, f.last = f.n+1, now
-	for back := l.all.Back(); l.all.Len() > maxLimits || now.Sub(back.Value.(*failing).last) > forgetAfter; back = l.all.Back() {
-		delete(l.by, back.Value.(*failing).key)
+	for {
+		back := l.all.Back()
+		old := back.Value.(*failing)
+		if l.all.Len() <= maxLimits && now.Sub(old.last) <= forgetAfter {
+			return
+		}
 		l.all.Remove(back)
+		delete(l.by, old.key)
 	}
 }
 

@@ -115,8 +115,8 @@ func (v *visit) pending() (ask oauth.Ask, ok bool) {
 		v.broken(err)
 		return ask, false
 	case !v.p.o.Asks.SameBrowser(v.r, id):
-		v.fail(http.StatusForbidden, "Begun elsewhere", "This sign-in was begun in another browser. If somebody sent you "+
-			"this link, do not go on. Otherwise start again in the app that you want to connect.")
+		v.fail(http.StatusForbidden, "Begun elsewhere", "This sign-in was begun in another browser. If somebody "+
+			"sent you this link, do not go on. Otherwise start again in the app that you want to connect.")
 		return ask, false
 	}
 	return ask, true

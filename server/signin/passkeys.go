@@ -133,14 +133,16 @@ func (u user) WebAuthnCredentials() []webauthn.Credential { return u.credentials
 func (p *Pages) beginPasskey(v *visit) {
 	authn, err := v.authn()
 	if err != nil {
-		v.fail(http.StatusConflict, "No passkeys", "Passkeys need a host name; open this page under one, such as localhost.")
+		v.fail(http.StatusConflict, "No passkeys",
+			"Passkeys need a host name; open this page under one, such as localhost.")
 		return
 	}
 	one := ceremony{kind: v.posted.Kind, ends: p.o.Now().Add(ceremonyLife)}
 	var options any
 	var session *webauthn.SessionData
 	if one.kind == toLogin {
-		options, session, err = authn.BeginDiscoverableLogin(webauthn.WithUserVerification(protocol.VerificationRequired))
+		verified := webauthn.WithUserVerification(protocol.VerificationRequired)
+		options, session, err = authn.BeginDiscoverableLogin(verified)
 	} else {
 		who, ok := v.registrant()
 		if !ok {
@@ -233,8 +235,8 @@ func (p *Pages) finishPasskey(v *visit) {
 		v.broken(err)
 		return
 	}
-	key := people.Passkey{ID: base64.RawURLEncoding.EncodeToString(made.ID), Name: v.posted.Name, Host: authn.Config.RPID,
-		Record: record}
+	key := people.Passkey{ID: base64.RawURLEncoding.EncodeToString(made.ID), Name: v.posted.Name,
+		Host: authn.Config.RPID, Record: record}
 	if one.kind == toAccept {
 		p.join(v, "", &key, one.handle)
 		return
@@ -286,7 +288,8 @@ func verify(authn *webauthn.WebAuthn, person people.Person, record json.RawMessa
 		return nil, err
 	}
 	who := user{handle: person.Handle, name: person.ID, credentials: []webauthn.Credential{kept}}
-	_, now, err := authn.ValidatePasskeyLogin(func(_, _ []byte) (webauthn.User, error) { return who, nil }, session, parsed)
+	found := func(_, _ []byte) (webauthn.User, error) { return who, nil }
+	_, now, err := authn.ValidatePasskeyLogin(found, session, parsed)
 	switch {
 	case err != nil:
 		return nil, err

@@ -154,7 +154,7 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
-	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	// No Cross-Origin-Opener-Policy: clients open this page in a window of theirs and wait for it.
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()")
 	// Our forms need their Origin, which no-referrer would make null; other hosts learn nothing either way.
@@ -169,8 +169,8 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.routes.ServeHTTP(w, r)
 }
 
-// policy is the Content-Security-Policy of a page. forms are the places beside our own that a form may lead to: browsers
-// hold form-action also against what a form's answer redirects to.
+// policy is the Content-Security-Policy of a page. forms are the places beside our own that a form may lead to:
+// browsers hold form-action also against what a form's answer redirects to.
 func policy(script bool, forms string) string {
 	text := "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 	if script {

@@ -201,7 +201,7 @@ func TestHeaders(t *testing.T) {
 			cache = "no-cache"
 		}
 		for key, want := range map[string]string{"X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff", "Cache-Control": cache,
-			"Cross-Origin-Opener-Policy": "same-origin"} {
+			"Cross-Origin-Opener-Policy": "", "Cross-Origin-Resource-Policy": "same-origin"} {
 			if got := h.Get(key); got != want {
 				t.Errorf("%s: %s is %q, want %q", path, key, got, want)
 			}

@@ -305,8 +305,8 @@ func (v *visit) later(wait time.Duration) {
 	if n == 1 {
 		unit = " second"
 	}
-	v.fail(http.StatusTooManyRequests, "Too many attempts", "There were too many failed attempts to sign in. Try again "+
-		"in "+strconv.Itoa(n)+unit+", or use a passkey.")
+	v.fail(http.StatusTooManyRequests, "Too many attempts", "There were too many failed attempts to sign in. "+
+		"Try again in "+strconv.Itoa(n)+unit+", or use a passkey.")
 }
 
 func (v *visit) answerJSON(status int, value any) {
@@ -322,7 +322,8 @@ func (v *visit) answerJSON(status int, value any) {
 
 // askPath is the page of a sign-in that waits, relative to /signin/; "" if id cannot be one.
 func askPath(id string) string {
-	if id == "" || len(id) > 200 || strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+	if id == "" || len(id) > 200 || strings.Trim(id, letters) != "" {
 		return ""
 	}
 	return "ask/" + url.PathEscape(id)

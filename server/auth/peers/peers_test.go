@@ -1,4 +1,4 @@
-package auth
+package peers
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -17,19 +16,17 @@ import (
 	"codehand/filestate/leaktest"
 )
 
-// serve lets a Porter of mode none answer on a listener: 200 with the ID, or the status of the refusal.
-func serve(t *testing.T, p *Porter, network, address string) net.Addr {
+// serve answers on a listener with 200 those whom p takes for ours, others with 403.
+func serve(t *testing.T, p *Peers, network, address string) net.Addr {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), network, address)
 	if err != nil {
 		t.Skipf("this machine cannot listen on %s: %v", address, err)
 	}
 	s := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		who, err := p.Authenticate(r)
-		if e, ok := errors.AsType[*Error](err); ok {
-			w.WriteHeader(e.Status)
+		if !p.Ours(r.RemoteAddr) {
+			w.WriteHeader(http.StatusForbidden)
 		}
-		_, _ = w.Write([]byte(who.ID))
 	})}
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(p.Listener(l)) }()
@@ -63,20 +60,14 @@ func get(t *testing.T, at net.Addr, prepare func(net.Conn)) int {
 	return answer.StatusCode
 }
 
-func sameUserPorter(t *testing.T) *Porter {
-	t.Helper()
-	p, err := New(Options{Mode: "none", Local: Principal{ID: "local"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
-func TestSameUser(t *testing.T) {
+func TestOurUser(t *testing.T) {
 	t.Parallel()
-	p := sameUserPorter(t)
-	if runtime.GOOS == "linux" && p.localPeer() != "same-user" || runtime.GOOS != "linux" && p.localPeer() != "any" {
-		t.Errorf("on %s the peer is %s", runtime.GOOS, p.localPeer())
+	p := New()
+	if p == nil {
+		t.Skip("this system does not say whose a connection is")
+	}
+	if p.uid != os.Geteuid() {
+		t.Errorf("our user is %d", p.uid)
 	}
 	for _, c := range []struct{ network, address string }{
 		{"tcp", "127.0.0.1:0"}, {"tcp", "[::1]:0"}, {"tcp", "[::]:0"}, {"unix", filepath.Join(leaktest.Public(t), "s")},
@@ -91,23 +82,9 @@ func TestSameUser(t *testing.T) {
 	}
 }
 
-func TestNobodyIsNotAsked(t *testing.T) {
-	t.Parallel()
-	for name, o := range map[string]Options{"any": {Mode: "none", LocalPeer: "any"}, "token": {Mode: "token", TokenFile: filepath.Join(t.TempDir(), "x")}} {
-		p, err := New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		l := &net.TCPListener{}
-		if p.Listener(l) != net.Listener(l) {
-			t.Errorf("%s: connections are noted for nothing", name)
-		}
-	}
-}
-
 // fakePeers are peers whose connections belong to whom owners says.
-func fakePeers(look func(remote, local netip.AddrPort) (int, error)) *peers {
-	return &peers{uid: 1000, look: look, open: map[string][]*peerConn{}}
+func fakePeers(look func(remote, local netip.AddrPort) (int, error)) *Peers {
+	return &Peers{uid: 1000, look: look, open: map[string][]*peerConn{}}
 }
 
 // fakeConn is a connection with addresses only.
@@ -120,7 +97,7 @@ func (c *fakeConn) RemoteAddr() net.Addr { return c.remote }
 func (c *fakeConn) LocalAddr() net.Addr  { return c.local }
 func (c *fakeConn) Close() error         { return nil }
 
-func (p *peers) accepted(remote, local net.Addr) *peerConn {
+func (p *Peers) accepted(remote, local net.Addr) *peerConn {
 	c := &peerConn{Conn: &fakeConn{remote: remote, local: local}, peers: p, remote: remote}
 	p.add(c)
 	return c
@@ -139,33 +116,33 @@ func TestPeers(t *testing.T) {
 		return uid, nil
 	})
 	for remote, want := range map[string]bool{"127.0.0.1:1": true, "127.0.0.1:2": true, "127.0.0.1:3": false, "127.0.0.1:4": false} {
-		if p.ours(remote) {
+		if p.Ours(remote) {
 			t.Errorf("%s is ours before it was accepted", remote)
 		}
 		c := p.accepted(tcp(remote), tcp("127.0.0.1:7433"))
-		if got := p.ours(remote); got != want {
+		if got := p.Ours(remote); got != want {
 			t.Errorf("%s: ours: %v, want %v", remote, got, want)
 		}
 		_ = c.Close()
 		_ = c.Close()
-		if p.ours(remote) || len(p.open) != 0 {
+		if p.Ours(remote) || len(p.open) != 0 {
 			t.Errorf("%s is ours after it was closed", remote)
 		}
 	}
 	// Two users may have the same port towards two of our addresses. Neither may pass for the other.
 	a := p.accepted(tcp("127.0.0.1:1"), tcp("127.0.0.1:7433"))
 	b := p.accepted(tcp("127.0.0.1:1"), tcp("127.0.0.1:7434"))
-	if p.ours("127.0.0.1:1") {
+	if p.Ours("127.0.0.1:1") {
 		t.Error("a stranger shares an address with our user and passes for him")
 	}
 	_ = b.Close()
-	if !p.ours("127.0.0.1:1") {
+	if !p.Ours("127.0.0.1:1") {
 		t.Error("our user is kept out after the stranger left")
 	}
 	_ = a.Close()
 	// A listener that hands out something else than sockets is of no use, but of no danger.
 	_ = p.accepted(&net.IPAddr{IP: net.IPv4(127, 0, 0, 1)}, tcp("127.0.0.1:7433"))
-	if p.ours("127.0.0.1") {
+	if p.Ours("127.0.0.1") {
 		t.Error("a connection without ports is ours")
 	}
 }
@@ -179,7 +156,7 @@ func TestUnixPeersHaveNames(t *testing.T) {
 	if x, y := a.RemoteAddr().String(), b.RemoteAddr().String(); x != "@1" || y != "@2" || len(p.open) != 2 {
 		t.Errorf("they are called %q and %q", x, y)
 	}
-	if p.ours("@1") {
+	if p.Ours("@1") {
 		t.Error("what is no socket is ours")
 	}
 }
@@ -204,7 +181,7 @@ func TestPeerIsLookedForTwice(t *testing.T) {
 			p.accepted(tcp("127.0.0.1:1"), tcp("127.0.0.1:7433"))
 			start := time.Now()
 			for range 3 {
-				if got := p.ours("127.0.0.1:1"); got != c.want {
+				if got := p.Ours("127.0.0.1:1"); got != c.want {
 					t.Errorf("found by look %d: ours: %v", c.found, got)
 				}
 			}
@@ -213,29 +190,4 @@ func TestPeerIsLookedForTwice(t *testing.T) {
 			}
 		}
 	})
-}
-
-// Where the system does not say whose a connection is, the unwrapped request is let in, and localPeer says so.
-func TestWithoutTables(t *testing.T) {
-	t.Parallel()
-	p := sameUserPorter(t)
-	p.peers = nil
-	if who, err := p.Authenticate(ask("")); err != nil || who.ID != "local" || p.localPeer() != "any" {
-		t.Errorf("got %+v (%v), %s", who, err, p.localPeer())
-	}
-}
-
-// A request that did not come over our listener is refused.
-func TestUnknownConnection(t *testing.T) {
-	t.Parallel()
-	if !canLook() {
-		t.Skip("this system does not say whose a connection is")
-	}
-	p := sameUserPorter(t)
-	if e := refused(t, p, ask("")); e == nil || e.Status != 403 || e.Code != "not_local_user" {
-		t.Errorf("got %+v", e)
-	}
-	if p.peers.uid != os.Geteuid() {
-		t.Errorf("our user is %d", p.peers.uid)
-	}
 }

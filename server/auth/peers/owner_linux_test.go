@@ -1,4 +1,4 @@
-package auth
+package peers
 
 import (
 	"encoding/binary"
@@ -14,6 +14,9 @@ import (
 )
 
 const tableHead = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+
+// stranger is a user who is neither root nor who runs the tests.
+const stranger = 54321
 
 func TestFindOwner(t *testing.T) {
 	t.Parallel()
@@ -70,7 +73,7 @@ func TestFindOwner(t *testing.T) {
 func TestOtherUser(t *testing.T) {
 	t.Parallel()
 	root := os.Geteuid() == 0
-	foreign, give := sameUserPorter(t), func(net.Conn) {}
+	foreign, give := New(), func(net.Conn) {}
 	if root {
 		give = func(c net.Conn) {
 			raw, err := c.(*net.TCPConn).SyscallConn()
@@ -83,7 +86,7 @@ func TestOtherUser(t *testing.T) {
 			}
 		}
 	} else {
-		foreign.peers.uid = stranger
+		foreign.uid = stranger
 	}
 	for _, address := range []string{"127.0.0.1:0", "[::1]:0"} {
 		if got := get(t, serve(t, foreign, "tcp", address), give); got != 403 {

@@ -1,11 +1,9 @@
-package auth
+package peers
 
 import (
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"net"
-	"net/http"
 	"net/netip"
 	"os"
 	"strconv"
@@ -14,50 +12,14 @@ import (
 	"time"
 )
 
-// Listener returns l with its connections noted, for mode none with local_peer same-user; else it returns l. Only
-// requests that come over such a listener are let in then. It belongs below TLS, and l's connections are syscall.Conns
-// if they are Unix sockets. Requests of several connections that share a remote address are let in if all of them may
-// be, so each Unix connection gets a remote address of its own: "@1", "@2" and so on.
-func (p *Porter) Listener(l net.Listener) net.Listener {
-	if p.peers == nil {
-		return l
-	}
-	return &peerListener{l, p.peers}
-}
-
-// localPeer says which local_peer is in force: any also where same-user was asked for but the system cannot tell users
-// apart, which is weaker. It is "" in mode token.
-func (p *Porter) localPeer() string {
-	switch {
-	case p.o.Mode != ModeNone:
-		return ""
-	case p.peers == nil:
-		return anyUser
-	}
-	return sameUser
-}
-
-// local says who sent a request in mode none.
-func (p *Porter) local(r *http.Request) (Principal, error) {
-	if tokenInQuery(r.URL.RawQuery) {
-		return Principal{}, inQuery()
-	}
-	if p.peers != nil && !p.peers.ours(r.RemoteAddr) {
-		return Principal{}, &Error{Status: http.StatusForbidden, Code: "not_local_user",
-			Message: "Only the user who runs this server may use it. The operator can set auth.mode = \"token\", or " +
-				"auth.local_peer = \"any\"."}
-	}
-	return p.o.Local.clone(), nil
-}
-
-// TellsUsers says whether this system says which user connects. Without that, local_peer same-user acts as any.
-func TellsUsers() bool { return canLook() }
+// CanLook says whether this system says which user connects.
+func CanLook() bool { return canLook() }
 
 // unknownUser is a peer that was not found.
 const unknownUser = -1
 
-// peers are the open connections of the listeners by remote address. It is safe for concurrent use.
-type peers struct {
+// Peers are the open connections of the listeners by remote address. It is safe for concurrent use.
+type Peers struct {
 	uid  int
 	look func(remote, local netip.AddrPort) (uid int, err error) // of a TCP connection, seen from here
 
@@ -66,17 +28,16 @@ type peers struct {
 	unix uint64 // connections so far
 }
 
-// newPeers returns nil if the system does not say whose a connection is.
-func newPeers(log *slog.Logger) *peers {
+// New returns nil if the system does not say whose a connection is.
+func New() *Peers {
 	if !canLook() {
-		log.Warn("this system does not say which user connects: auth.local_peer acts as any")
 		return nil
 	}
-	return &peers{uid: os.Geteuid(), look: tcpOwner, open: map[string][]*peerConn{}}
+	return &Peers{uid: os.Geteuid(), look: tcpOwner, open: map[string][]*peerConn{}}
 }
 
-// ours says whether all connections from remote belong to our user or root.
-func (p *peers) ours(remote string) bool {
+// Ours says whether all connections from remote belong to our user or root.
+func (p *Peers) Ours(remote string) bool {
 	p.mu.Lock()
 	open := append([]*peerConn(nil), p.open[remote]...)
 	p.mu.Unlock()
@@ -88,9 +49,13 @@ func (p *peers) ours(remote string) bool {
 	return len(open) > 0
 }
 
+// Listener returns l with its connections noted; others are not ours. It belongs below TLS, and l's connections are
+// syscall.Conns if they are Unix sockets. Each Unix connection gets a remote address of its own: "@1", "@2" and so on.
+func (p *Peers) Listener(l net.Listener) net.Listener { return &peerListener{l, p} }
+
 type peerListener struct {
 	net.Listener
-	peers *peers
+	peers *Peers
 }
 
 func (l *peerListener) Accept() (net.Conn, error) {
@@ -103,7 +68,7 @@ func (l *peerListener) Accept() (net.Conn, error) {
 	return n, nil
 }
 
-func (p *peers) add(c *peerConn) {
+func (p *Peers) add(c *peerConn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if u, ok := c.Conn.LocalAddr().(*net.UnixAddr); ok {
@@ -118,7 +83,7 @@ func (p *peers) add(c *peerConn) {
 // hold up the next connection.
 type peerConn struct {
 	net.Conn
-	peers  *peers
+	peers  *Peers
 	remote net.Addr
 
 	once sync.Once
