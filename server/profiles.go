@@ -37,8 +37,8 @@ func (p profiles) of(name string) clients.Profile {
 	return clients.Find(name)
 }
 
-// loads are the instructions of a project that a client reads by itself. Only on stdio do both work on one machine: what
-// another client reads is of another place.
+// loads are the instructions of a project that a client reads by itself. Only on stdio do both work on one machine;
+// what another client reads is of another place.
 func (p profiles) loads(name, transport string) []string {
 	if transport != "stdio" {
 		return nil

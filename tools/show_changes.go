@@ -91,31 +91,46 @@ type showPage struct {
 	unnamed        int
 }
 
-// add adds a file. A diff gets a part of the room that is left: the first files take no more than the last ones.
+// add adds a file. A diff gets a part of the room that is left beside the names of the files to come: the first ones take
+// no more than the last ones.
 func (p *showPage) add(env tool.Env, now *history.Now) {
 	p.changed, p.added, p.removed = p.changed+1, p.added+now.Added, p.removed+now.Removed
-	line, diff, whole := now.Line(env), "", p.summary || !now.Known
-	room := history.Room(p.form, p.body.String()+p.named.String())
-	const least = 400 // a diff of less than that helps nobody
-	if part := room/max(1, p.files-p.changed+1) - len(line); !whole && part >= least {
-		whole = true
-		diff = now.Diff(max(part, min(editing.MaxDiff, room/2)))
+	line, left := now.Line(env)+"\n", max(0, p.files-p.changed)
+	if p.named.Len() == 0 && p.show(now, line, left) {
+		return
 	}
-	text := line + "\n"
-	if diff != "" {
-		text += diff + "\n"
+	if p.form.Fits(p.body.String() + p.named.String() + line) {
+		p.named.WriteString(line)
+		return
 	}
-	switch {
-	case p.named.Len() == 0 && whole && p.form.Fits(p.body.String()+text):
-		p.body.WriteString(text)
-		if diff != "" {
-			p.shows = append(p.shows, now.Path)
+	p.unnamed++
+}
+
+// show adds a file with its diff, and says whether there was room. left is how many files may follow.
+func (p *showPage) show(now *history.Now, line string, left int) bool {
+	const name, least = 150, 400 // a diff of less than that helps nobody
+	if p.summary || !now.Known {
+		fits := p.form.Fits(p.body.String() + line)
+		if fits {
+			p.body.WriteString(line)
 		}
-	case p.form.Fits(p.body.String() + p.named.String() + line + "\n"):
-		p.named.WriteString(line + "\n")
-	default:
-		p.unnamed++
+		return fits
 	}
+	room := history.Room(p.form, p.body.String()+line)
+	room -= min(room/2, left*name)
+	for part := max(room/(left+1), min(editing.MaxDiff, room/2)); part >= least; part /= 2 {
+		text := line
+		if diff := now.Diff(part - least/2); diff != "" {
+			text += diff + "\n"
+		}
+		if p.form.Fits(p.body.String() + text) {
+			if p.body.WriteString(text); text != line {
+				p.shows = append(p.shows, now.Path)
+			}
+			return true
+		}
+	}
+	return false
 }
 
 func (p *showPage) text(env tool.Env, path string, unread *journal.UnreadError) string {
@@ -131,7 +146,7 @@ func (p *showPage) text(env tool.Env, path string, unread *journal.UnreadError) 
 		text = "Several conversations share this session; these are the changes of all of them.\n" + text
 	}
 	if p.named.Len() > 0 {
-		text += "(Without their diffs, for want of room; give path to see them:)\n" + p.named.String()
+		text += "(For want of room without a diff; give path to see one:)\n" + p.named.String()
 	}
 	if p.unnamed > 0 {
 		text += fmt.Sprintf("(And %s; give path as a directory to see them.)\n",

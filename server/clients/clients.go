@@ -43,8 +43,8 @@ type Profile struct {
 	Reopens bool
 	// Found is how its model calls a tool that tool_search found.
 	Found Reach
-	// Loads are the instructions of a project, by their names in tools/guidance, that this client reads by itself from the
-	// root in which it was started, parted by blanks. The page of the client says where that is documented.
+	// Loads are the instructions of a project, by their names in tools/guidance and parted by blanks, that this client
+	// reads by itself from the root in which it was started.
 	Loads string
 	// Beat is how long a call stays silent before a heartbeat is sent.
 	Beat time.Duration
