@@ -51,8 +51,13 @@ type engines struct {
 	keeps   *sessions.Retention
 	tenants *tenants.Maker
 	echo    io.Writer // Options.Echo
-	proven  func() sandbox.Report
-	spares  *sandbox.Spares
+	confinement
+}
+
+// A confinement is what all commands of this process share.
+type confinement struct {
+	proven func() sandbox.Report
+	spares *sandbox.Spares
 }
 
 // assemble makes everything below this room, in the order in which one thing needs another. It is the only place that

@@ -61,9 +61,10 @@ func (p *prover) report() sandbox.Report {
 
 // confining returns what all commands of this process have in common, as far as confinement goes.
 func (e *engines) confining(cfg config.Config, o Options) confine.Options {
+	e.spares = sandbox.NewSpares()
 	p := &prover{prove: o.Proven}
 	if p.prove == nil {
-		p.prove = func() sandbox.Report { return bounded(cfg, sandbox.Probe(context.Background(), e.dir)) }
+		p.prove = func() sandbox.Report { return e.bounded(cfg, sandbox.Probe(context.Background(), e.dir)) }
 	}
 	e.proven = p.report
 	c := confine.Options{
@@ -75,8 +76,6 @@ func (e *engines) confining(cfg config.Config, o Options) confine.Options {
 		Off: cfg.Sandbox.Policy == config.SandboxOff, Proven: e.proven, Known: p.known,
 		Needed: func() sandbox.Level { return neededLevel(cfg, o.Serve) },
 	}
-	e.spares = sandbox.NewSpares()
-	c.Spares, c.Processes = e.spares, cfg.Sandbox.Processes
 	c.Home, c.State = cfg.Home, e.dir
 	c.Personal = !o.Serve || listen.WhyShared(cfg) == "" // others have nothing to do with that home
 	// Where the network is open, what a command may read can leave: then the operator says so, and not a default.
@@ -84,8 +83,10 @@ func (e *engines) confining(cfg config.Config, o Options) confine.Options {
 	return c
 }
 
-// bounded gives groups the limits that the operator set. What nobody set is no more than the machine's usual ones.
-func bounded(cfg config.Config, r sandbox.Report) sandbox.Report {
+// bounded adds to a report what the operator set, and what this process has for commands. A limit of memory that nobody
+// set is no more than usual on this machine.
+func (e *engines) bounded(cfg config.Config, r sandbox.Report) sandbox.Report {
+	r.Spares, r.Processes = e.spares, cfg.Sandbox.Processes
 	if r.Groups == nil {
 		return r
 	}

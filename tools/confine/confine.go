@@ -31,8 +31,6 @@ type Options struct {
 	Known                    func() (sandbox.Report, bool) // the same, if it is known by now
 	Needed                   func() sandbox.Level          // below it no command runs
 	AutoAllow                bool                          // a command at level 3 needs no question
-	Spares                   *sandbox.Spares               // helpers that wait for commands; nil: none
-	Processes                int                           // of each command (sandbox.Profile)
 }
 
 // A Network is what commands that write may connect to.
@@ -94,9 +92,8 @@ type Use struct {
 func (c *Confiner) Profile(u Use) (p sandbox.Profile, by map[string]string) {
 	now := ruledNow(u.Rules, u.Roots)
 	p = sandbox.Profile{
-		Readable:  slices.Concat(c.home(), c.o.Readable, u.Readable),
-		Hidden:    slices.Concat(now.Hide, c.o.Hide, secretsOf(c.o.Home, u.Roots)),
-		Processes: c.o.Processes,
+		Readable: slices.Concat(c.home(), c.o.Readable, u.Readable),
+		Hidden:   slices.Concat(now.Hide, c.o.Hide, secretsOf(c.o.Home, u.Roots)),
 	}
 	if u.ReadOnly {
 		p.Readable = append(p.Readable, u.Roots...)

@@ -70,7 +70,8 @@ func (s *Session) Command(u Use) (Command, error) {
 		}
 	}
 	p, by := s.Profile(u)
-	c.Profile, c.by, c.Groups, c.Spares = &p, by, proven.Groups, s.o.Spares
+	p.Processes = proven.Processes
+	c.Profile, c.by, c.Groups, c.Spares = &p, by, proven.Groups, proven.Spares
 	c.Env = s.Environ(u, proven.Level == sandbox.LevelFull)
 	if p.Network == sandbox.NetworkList && proven.Level == sandbox.LevelFull {
 		c.Proxy = proxy.New(s.o.Network.Domains, s.o.Network.Addresses)

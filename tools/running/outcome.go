@@ -111,9 +111,9 @@ func (o *Outcome) Ended(ctx context.Context, job *shell.Job, i shell.Info, stopp
 
 // memoryLine says that the kernel ended a command that needed too much memory, and what helps.
 func memoryLine(limit int64) string {
-	return fmt.Sprintf("the kernel ended it because it and what it started needed more than %d MiB of memory. Let it work "+
-		"on less at a time, such as fewer parallel jobs (make -j2, go test -p 1) or a part of the data; the operator can "+
-		"raise sandbox.memory", limit>>20)
+	return fmt.Sprintf("the kernel ended it because it and what it started needed more than %d MiB of memory. Let "+
+		"it work on less at a time, such as fewer parallel jobs (make -j2, go test -p 1) or a part of the data; the "+
+		"operator can raise sandbox.memory", limit>>20)
 }
 
 // crowdLine says that a command could not start a process, and what helps.

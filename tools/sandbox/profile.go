@@ -39,10 +39,13 @@ const ProxyAddress = kernel.ProxyAddress
 type Report struct {
 	Level Level
 	Gaps  []string // what Level promises and this machine does not keep, such as "memory"
-	// Groups limits memory and processes of commands by control groups; its limits are the usual ones. nil: nothing here
-	// does, Gaps says so, and Ungrouped says why.
+	// Groups limits memory and processes of commands by control groups; its limits are the usual ones. nil: nothing
+	// here does, Gaps says so, and Ungrouped says why.
 	Groups    *Groups
 	Ungrouped string
+	// Processes and Spares are for commands, from whoever asked for the Report (Profile, Cmd).
+	Processes int
+	Spares    *Spares
 	Failed    *Failure // why Level is not LevelFull; nil: it is
 }
 

@@ -59,7 +59,7 @@ func Probe(ctx context.Context, state string) Report {
 		report.Ungrouped = ungrouped.Error()
 		return report
 	}
-	report.Groups = groups.With(DefaultBounds())
+	report.Groups = groups.With(usualBounds())
 	kept := limitGaps(report.Level)
 	report.Gaps = slices.DeleteFunc(report.Gaps, func(gap string) bool { return slices.Contains(kept, gap) })
 	return report
@@ -115,8 +115,8 @@ func (g *ground) proveGroups(ctx context.Context, level Level, groups *Groups) e
 // mostMemory is the usual limit of memory on a machine that has twice as much.
 const mostMemory = 8 << 30
 
-// DefaultBounds are the usual limits of a command: half of the memory of the machine, at most 8 GiB, and 512 processes.
-func DefaultBounds() Bounds {
+// usualBounds are the usual limits of a command: half of the memory of the machine, at most 8 GiB, and 512 processes.
+func usualBounds() Bounds {
 	var info unix.Sysinfo_t
 	memory := int64(mostMemory)
 	if unix.Sysinfo(&info) == nil {

@@ -38,11 +38,12 @@ type Cmd struct {
 	// Level is how far the machine was proven to confine; 0: LevelFull. Start does as much of Profile as this level
 	// can, and fails with ErrConfine rather than do less.
 	Level Level
-	// Groups limits the memory and the processes of the whole tree; nil: nothing does. It needs Profile and LevelKernel:
-	// below that, a command could leave its group, so it gets none. A group that cannot be made is ErrConfine.
+	// Groups limits the memory and the processes of the whole tree; nil: nothing does. It needs Profile and
+	// LevelKernel: below that, a command could leave its group, so it gets none. A group that cannot be made is
+	// ErrConfine.
 	Groups *Groups
-	// Spares has helpers that wait for a command, so that it starts sooner; nil: each command gets a new one, as it does
-	// if none waits.
+	// Spares has helpers that wait for a command, so that it starts sooner; nil: each command gets a new one, as it
+	// does if none waits.
 	Spares *Spares
 }
 

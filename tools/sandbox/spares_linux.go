@@ -14,9 +14,9 @@ import (
 )
 
 // Spares keeps helpers that wait for a command: the start of a program and its namespaces take longer than everything
-// that a profile asks for. One waits for each kind of namespaces that a command had lately, and each serves one command.
-// It was told nothing before, and has no file of anybody. It ends with the server, with Close, and when no command came
-// for spareFor. It is safe for concurrent use. A nil Spares has none.
+// that a profile asks for. One waits for each kind of namespaces that a command had lately, and each serves one
+// command. It was told nothing before, and has no file of anybody. It ends with the server, with Close, and when no
+// command came for spareFor. It is safe for concurrent use. A nil Spares has none.
 type Spares struct {
 	making sync.WaitGroup
 

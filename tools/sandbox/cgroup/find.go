@@ -76,8 +76,8 @@ func find(h *host) (*Tree, error) {
 	if why == nil {
 		return h.tree(dir)
 	}
-	// A desktop session: systemd delegates the groups above ours, and ours has other processes. Commands leave our group
-	// only if it and those above it limit nothing: else they would escape from what the operator limited.
+	// A desktop session: systemd delegates the groups above ours, and ours has other processes. Commands leave our
+	// group only if it and those above it limit nothing: else they would escape from what the operator limited.
 	for dir != mount && h.unlimited(dir) {
 		dir = filepath.Dir(dir)
 		if h.enabled(dir) && h.writable(dir) && h.ownedAbove(mount, dir) {
