@@ -81,8 +81,8 @@ func (e *engines) commandsInWords(cfg config.Config) string {
 	if level >= sandbox.LevelFull {
 		return "Commands are confined (level 3 of 3): of your files they reach only these directories."
 	}
-	return fmt.Sprintf("Commands are not fully confined (level %d of 3): they can reach other files of this machine, too.",
-		level)
+	return fmt.Sprintf("Commands are not fully confined (level %d of 3): they can reach other files of this machine, "+
+		"too.", level)
 }
 
 // sources are what the porter asks about tokens.
@@ -179,8 +179,8 @@ func (g *signing) pages(path string) http.Handler {
 	if g == nil {
 		return nil
 	}
-	page, ok := strings.CutPrefix(path, g.prefix)
-	if ok && g.people != nil && (page == "/signin" || strings.HasPrefix(page, "/signin/")) {
+	page, below := strings.CutPrefix(path, g.prefix)
+	if below && g.people != nil && (page == "/signin" || strings.HasPrefix(page, "/signin/")) {
 		return http.StripPrefix(g.prefix, g.people)
 	}
 	return g.oauth.Handler(path)

@@ -65,18 +65,19 @@ Exit codes: 0 done, 1 they cannot be read, 2 usage, 3 configuration.`,
 				fmt.Fprintln(t.errs, "codehand: there is no grant: nobody has allowed a client anything")
 				return nil
 			}
-			return t.showGrants(rows)
+			return showGrants(t, rows)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
 	return cmd
 }
 
-func (t *terminal) showGrants(rows []control.Row) error {
+func showGrants(t *terminal, rows []control.Row) error {
 	tw := tabwriter.NewWriter(t.out, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(tw, "ID\tPRINCIPAL\tCLIENT\tHOST\tSCOPES\tMODE\tCREATED\tLAST USED\tEXPIRES\tROOTS")
 	for _, r := range rows {
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, results.Line(printable(r.Principal), 30), clientOf(r),
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID,
+			results.Line(printable(r.Principal), 30), clientOf(r),
 			cmp.Or(printable(r.Client.Host), "-"), strings.ReplaceAll(strings.Join(r.Scopes, " "), "mcp:", ""),
 			cmp.Or(r.MaxMode, "-"), dayOf(r.Created, ""), dayOf(r.LastUse, "never"), dayOf(r.Expires, ""),
 			cmp.Or(printable(strings.Join(r.Roots, ", ")), "all"))
@@ -128,7 +129,8 @@ Exit codes: 0 done, 1 nothing matched, 2 usage, 3 configuration.`,
 				}
 			}
 			if len(ended) == 0 {
-				return &exitError{code: exitFailed, err: errors.New("nothing was revoked"), hint: "codehand grants list"}
+				return &exitError{code: exitFailed, err: errors.New("nothing was revoked"),
+					hint: "codehand grants list"}
 			}
 			return nil
 		},

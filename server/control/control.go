@@ -44,8 +44,8 @@ type Client struct {
 
 func rowOf(g oauth.Grant) Row {
 	return Row{ID: g.ID, Principal: g.Principal, Client: Client{g.Client.Name, g.Client.Host},
-		Scopes: strings.Fields(g.Scopes.String()), MaxMode: g.MaxMode, Roots: g.Roots, Created: g.Created, LastUse: g.LastUse,
-		Expires: g.Expires}
+		Scopes: strings.Fields(g.Scopes.String()), MaxMode: g.MaxMode, Roots: g.Roots, Created: g.Created,
+		LastUse: g.LastUse, Expires: g.Expires}
 }
 
 // A Wish says which grants to revoke: those with these IDs, those of a principal, or all.
@@ -96,8 +96,8 @@ func revoke(ctx context.Context, g Grants, w Wish) ([]Row, error) {
 	return ended, nil
 }
 
-// Serve answers commands on the socket of a data directory until ctx ends, and removes it. The error is why it could not
-// begin: without the socket everything else works.
+// Serve answers commands on the socket of a data directory until ctx ends, and removes it. The error is why it could
+// not begin: without the socket everything else works.
 func Serve(ctx context.Context, dir string, g Grants, log *slog.Logger) error {
 	place, release, err := reach(dir)
 	if err != nil {
@@ -123,11 +123,11 @@ func Serve(ctx context.Context, dir string, g Grants, log *slog.Logger) error {
 func listen(ctx context.Context, place string) (net.Listener, error) {
 	if info, err := os.Lstat(place); err == nil {
 		if info.Mode()&fs.ModeSocket == 0 {
-			return nil, &fs.PathError{Op: "listen", Path: socketName, Err: errors.New("there is a file that is no socket")}
+			return nil, errors.New(socketName + " is no socket; remove it")
 		}
 		if c, err := new(net.Dialer).DialContext(ctx, "unix", place); err == nil {
 			_ = c.Close()
-			return nil, &fs.PathError{Op: "listen", Path: socketName, Err: errors.New("another server answers there")}
+			return nil, errors.New("another server answers at " + socketName)
 		}
 		if err := os.Remove(place); err != nil {
 			return nil, err

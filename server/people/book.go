@@ -23,7 +23,7 @@ type Person struct {
 	ID       string    `json:"id"` // of the principal
 	Handle   []byte    `json:"handle"`
 	Password string    `json:"password,omitempty"` // argon2id, as PHC string; "": there is none
-	Epoch    int       `json:"epoch"`              // grows when the password is replaced; browser sessions of others have ended
+	Epoch    int       `json:"epoch"`              // grows with each new password; sessions of another one have ended
 	Changed  time.Time `json:"changed"`            // when Epoch was
 	Passkeys []Passkey `json:"passkeys,omitempty"`
 }
@@ -64,15 +64,15 @@ type roll struct {
 	Invites []Invite `json:"invites,omitempty"`
 }
 
-// FileName is the file in the data directory.
-const FileName = "signin.json"
+// fileName is the file in the data directory.
+const fileName = "signin.json"
 
 // Open names the Book of a data directory; there need not be one. now may be nil.
 func Open(dir string, now func() time.Time) *Book {
 	if now == nil {
 		now = time.Now
 	}
-	return &Book{file: auth.OpenPrivate(filepath.Join(dir, FileName)), now: now}
+	return &Book{file: auth.OpenPrivate(filepath.Join(dir, fileName)), now: now}
 }
 
 // read returns what the file holds. The caller must not change it.

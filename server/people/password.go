@@ -156,7 +156,8 @@ func (h *Hasher) derive(ctx context.Context, password string, salt []byte, p Cos
 
 // parseHash reads a PHC string of argon2id. Its error repeats nothing of it.
 func parseHash(hash string) (p Cost, salt, key []byte, err error) {
-	broken := errors.New("the hash of a password is broken; make a new one: codehand owner new, or codehand invite NAME")
+	broken := errors.New("the hash of a password is broken; to make a new one: codehand owner new, or codehand " +
+		"invite NAME")
 	parts := strings.Split(hash, "$")
 	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" {
 		return p, nil, nil, broken

@@ -44,8 +44,8 @@ func (v *visit) showAsk(ask oauth.Ask, wrong string) {
 	v.show("Allow access?", page)
 }
 
-// decision reads what was chosen. wrong is for the person.
-func (v *visit) decision(ask oauth.Ask) (d oauth.Decision, wrong string) {
+// decisionOf reads what was chosen. wrong is for the person.
+func decisionOf(v *visit, ask oauth.Ask) (d oauth.Decision, wrong string) {
 	form := v.r.PostForm
 	d = oauth.Decision{Principal: v.who.Principal, Scopes: ask.Scopes & v.rights.Scopes}
 	switch form.Get("access") {
@@ -95,7 +95,8 @@ func lifeChoices() []choice {
 	for _, c := range []struct {
 		hours int
 		text  string
-	}{{1, "1 hour"}, {24, "1 day"}, {7 * 24, "7 days"}, {30 * 24, "30 days"}, {90 * 24, "90 days"}, {365 * 24, "1 year"}} {
+	}{{1, "1 hour"}, {24, "1 day"}, {7 * 24, "7 days"}, {30 * 24, "30 days"}, {90 * 24, "90 days"},
+		{365 * 24, "1 year"}} {
 		life := time.Duration(c.hours) * time.Hour
 		if life <= oauth.MaxLife {
 			all = append(all, choice{strconv.Itoa(c.hours), c.text, life == oauth.DefaultLife})
@@ -106,11 +107,11 @@ func lifeChoices() []choice {
 
 // modeWords are the permission modes, from the strictest to the widest.
 var modeWords = []struct{ name, text string }{
-	{"plan", "Plan only: it reads and plans, and changes nothing"},
-	{"dontAsk", "Without questions: what would need one is refused"},
-	{"default", "Ask before each change and command"},
-	{"acceptEdits", "Change files freely, ask before commands"},
-	{"auto", "Change files and run what is harmless, ask before the rest"},
+	{"plan", "Plan only, change nothing"},
+	{"dontAsk", "Refuse what needs a question"},
+	{"default", "Ask before each change"},
+	{"acceptEdits", "Ask before commands"},
+	{"auto", "Ask before what is risky"},
 	{"bypassPermissions", "Never ask"},
 }
 

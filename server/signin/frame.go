@@ -85,8 +85,8 @@ func wrong(s string) node {
 
 // nameField tells a password manager whose password it is.
 func nameField(name string) node {
-	return el("input", attrs{"class", "away", "type", "text", "name", "name", "autocomplete", "username", "tabindex", "-1",
-		"aria-hidden", "true", "readonly", ""}.with("value", name))
+	return el("input", attrs{"class", "away", "type", "text", "name", "name", "autocomplete", "username",
+		"tabindex", "-1", "aria-hidden", "true", "readonly", ""}.with("value", name))
 }
 
 func day(t time.Time) string { return dated(t, "2 Jan 2006") }

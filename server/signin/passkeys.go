@@ -87,22 +87,22 @@ func (c *ceremonies) take(browser string, now time.Time) (ceremony, bool) {
 
 // relyingParty is the host that passkeys are for: that of http.public_url, or localhost; "": an address cannot have
 // any.
-func (v *visit) relyingParty() string {
-	if v.public() && v.secure() {
-		host := v.p.public.Hostname()
+func (a asked) relyingParty() string {
+	if a.public() && a.secure() {
+		host := a.at.Hostname()
 		if _, err := netip.ParseAddr(host); err == nil {
 			return ""
 		}
 		return strings.ToLower(host)
 	}
-	if host, _, _ := strings.Cut(v.r.Host, ":"); strings.EqualFold(host, "localhost") {
+	if host, _, _ := strings.Cut(a.r.Host, ":"); strings.EqualFold(host, "localhost") {
 		return "localhost"
 	}
 	return ""
 }
 
-// authn is the library's part, set up for the page's origin.
-func (v *visit) authn() (*webauthn.WebAuthn, error) {
+// authnOf is the library's part, set up for the page's origin.
+func authnOf(v *visit) (*webauthn.WebAuthn, error) {
 	host := v.relyingParty()
 	if host == "" {
 		return nil, errors.New("passkeys need a host name")
@@ -131,18 +131,20 @@ func (u user) WebAuthnCredentials() []webauthn.Credential { return u.credentials
 
 // beginPasskey answers with what the browser passes to an authenticator.
 func (p *Pages) beginPasskey(v *visit) {
-	authn, err := v.authn()
+	authn, err := authnOf(v)
 	if err != nil {
-		v.fail(http.StatusConflict, "No passkeys", "Passkeys need a host name; open this page under one, such as localhost.")
+		v.fail(http.StatusConflict, "No passkeys",
+			"Passkeys need a host name; open this page under one, such as localhost.")
 		return
 	}
 	one := ceremony{kind: v.posted.Kind, ends: p.o.Now().Add(ceremonyLife)}
 	var options any
 	var session *webauthn.SessionData
 	if one.kind == toLogin {
-		options, session, err = authn.BeginDiscoverableLogin(webauthn.WithUserVerification(protocol.VerificationRequired))
+		verified := webauthn.WithUserVerification(protocol.VerificationRequired)
+		options, session, err = authn.BeginDiscoverableLogin(verified)
 	} else {
-		who, ok := v.registrant()
+		who, ok := registrantOf(v)
 		if !ok {
 			return
 		}
@@ -163,8 +165,8 @@ func (p *Pages) beginPasskey(v *visit) {
 	v.answerJSON(http.StatusOK, options)
 }
 
-// registrant is whom a new passkey is for. If ok is false, the request was answered.
-func (v *visit) registrant() (u user, ok bool) {
+// registrantOf is whom a new passkey is for. If ok is false, the request was answered.
+func registrantOf(v *visit) (u user, ok bool) {
 	switch v.posted.Kind {
 	case toRegister:
 		if !v.fresh() {
@@ -204,7 +206,7 @@ func asUser(person people.Person) user {
 
 // finishPasskey takes what an authenticator answered.
 func (p *Pages) finishPasskey(v *visit) {
-	authn, err := v.authn()
+	authn, err := authnOf(v)
 	one, ok := p.ceremonies.take(sessionKey(v.cookie), p.o.Now())
 	if err != nil || !ok || one.kind != v.posted.Kind {
 		v.fail(http.StatusConflict, "Out of date", "This took too long. Try again.")
@@ -214,7 +216,7 @@ func (p *Pages) finishPasskey(v *visit) {
 		p.passkeyLogin(v, authn, one)
 		return
 	}
-	who, ok := v.registrant()
+	who, ok := registrantOf(v)
 	if !ok {
 		return
 	}
@@ -233,8 +235,8 @@ func (p *Pages) finishPasskey(v *visit) {
 		v.broken(err)
 		return
 	}
-	key := people.Passkey{ID: base64.RawURLEncoding.EncodeToString(made.ID), Name: v.posted.Name, Host: authn.Config.RPID,
-		Record: record}
+	key := people.Passkey{ID: base64.RawURLEncoding.EncodeToString(made.ID), Name: v.posted.Name,
+		Host: authn.Config.RPID, Record: record}
 	if one.kind == toAccept {
 		p.join(v, "", &key, one.handle)
 		return
@@ -286,7 +288,8 @@ func verify(authn *webauthn.WebAuthn, person people.Person, record json.RawMessa
 		return nil, err
 	}
 	who := user{handle: person.Handle, name: person.ID, credentials: []webauthn.Credential{kept}}
-	_, now, err := authn.ValidatePasskeyLogin(func(_, _ []byte) (webauthn.User, error) { return who, nil }, session, parsed)
+	found := func(_, _ []byte) (webauthn.User, error) { return who, nil }
+	_, now, err := authn.ValidatePasskeyLogin(found, session, parsed)
 	switch {
 	case err != nil:
 		return nil, err

@@ -169,8 +169,8 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.routes.ServeHTTP(w, r)
 }
 
-// policy is the Content-Security-Policy of a page. forms are the places beside our own that a form may lead to: browsers
-// hold form-action also against what a form's answer redirects to.
+// policy is the Content-Security-Policy of a page. forms are the places beside our own that a form may lead to:
+// browsers hold form-action also against what a form's answer redirects to.
 func policy(script bool, forms string) string {
 	text := "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 	if script {

@@ -14,7 +14,8 @@ func (m message) show(v view) node {
 }
 
 func (f loginForm) show(v view) node {
-	said, forgotten := "", para(text("Ask the operator for a new link ("), el("code", nil, text("codehand invite NAME")), text(")."))
+	said, forgotten := "", para(text("Ask the operator for a new link ("),
+		el("code", nil, text("codehand invite NAME")), text(")."))
 	if v.alone {
 		forgotten = para(text("Run "), el("code", nil, text("codehand owner new")),
 			text(" on the machine where codehand runs. It prints a new one."))
@@ -46,8 +47,9 @@ func (f loginForm) nameOf(v view) node {
 	if v.alone {
 		return nameField(people.Owner)
 	}
-	with := attrs{"id", "name", "name", "name", "type", "text", "autocomplete", "username webauthn", "autocapitalize", "none",
-		"autocorrect", "off", "spellcheck", "false", "maxlength", "200", "required", ""}.with("value", f.Name)
+	with := attrs{"id", "name", "name", "name", "type", "text", "autocomplete", "username webauthn",
+		"autocapitalize", "none", "autocorrect", "off", "spellcheck", "false", "maxlength", "200",
+		"required", ""}.with("value", f.Name)
 	if f.Name == "" {
 		with = append(with, "autofocus", "")
 	}
@@ -82,7 +84,7 @@ func (a approval) show(v view) node {
 			el("fieldset", nil, el("legend", nil, text("What it may do")), a.rights()),
 			el("fieldset", nil, el("legend", nil, text("Where")), a.where()),
 			el("fieldset", nil, el("legend", nil, text("How")),
-				selection("mode", "Questions, at most", a.Modes), selection("life", "For how long", a.Lives)),
+				selection("mode", "When it must ask you", a.Modes), selection("life", "For how long", a.Lives)),
 			note("Did you not start this yourself, just now? Then refuse. You can end what you allow at any time."),
 			el("div", attrs{"class", "buttons"},
 				el("button", attrs{"name", "decision", "value", "approve"}, text("Allow")),
@@ -92,9 +94,11 @@ func (a approval) show(v view) node {
 
 func (a approval) rights() node {
 	return all(
-		option(attrs{"type", "radio", "name", "access", "value", "all", "checked", ""}, text("Everything that it asks for")),
+		option(attrs{"type", "radio", "name", "access", "value", "all", "checked", ""},
+			text("Everything that it asks for")),
 		el("ul", attrs{"class", "can"}, each(a.Can, func(s string) node { return el("li", nil, text(s)) })),
-		when(a.CanRead, option(attrs{"type", "radio", "name", "access", "value", "read"}, text("Only read and search files"))),
+		when(a.CanRead, option(attrs{"type", "radio", "name", "access", "value", "read"},
+			text("Only read and search files"))),
 		when(len(a.Cannot) > 0, note("It also asks for what you do not have: "+strings.Join(a.Cannot, "; ")+".")),
 		when(a.Commands != "", note(a.Commands)))
 }
@@ -131,8 +135,9 @@ func selection(name, label string, choices []choice) node {
 func (a accountPage) show(v view) node {
 	return all(
 		each(a.Grants, func(g grantRow) node { return g.show(v) }),
-		when(len(a.Grants) == 0, para(text("Nothing at the moment."))),
-		el("section", attrs{"aria-labelledby", "keys"}, el("h2", attrs{"id", "keys"}, text("Your passkeys")), a.keys(v)))
+		when(len(a.Grants) == 0, para(text("No client has access at the moment."))),
+		el("section", attrs{"aria-labelledby", "keys"}, el("h2", attrs{"id", "keys"}, text("Your passkeys")),
+			a.keys(v)))
 }
 
 func (g grantRow) show(v view) node {
@@ -166,7 +171,8 @@ func (a accountPage) keys(v view) node {
 				el("button", attrs{"class", "danger", "aria-label", "Remove the passkey " + k.Name}, text("Remove"))))
 	}))
 	if len(a.Keys) == 0 {
-		list = para(text("None. A passkey signs you in with your finger, face or PIN, and cannot be given away to a false page."))
+		list = para(text("None. A passkey signs you in with your finger, face or PIN, and cannot be given away to a " +
+			"false page."))
 	}
 	switch {
 	case !v.passkeys:
@@ -176,7 +182,8 @@ func (a accountPage) keys(v view) node {
 	}
 	return all(list,
 		v.passkey(toRegister, "", el("label", attrs{"for", "key-name"}, text("What to call it")),
-			el("input", attrs{"id", "key-name", "type", "text", "maxlength", "60", "value", "This device", "autocomplete", "off"}),
+			el("input", attrs{"id", "key-name", "type", "text", "maxlength", "60", "value", "This device",
+				"autocomplete", "off"}),
 			second("Add a passkey")),
 		el("noscript", nil, note("Adding a passkey needs JavaScript.")))
 }
@@ -187,7 +194,8 @@ func (f inviteForm) show(v view) node {
 		described = "rule wrong"
 	}
 	return all(
-		para(text("You are invited as "), strong(f.Principal), text(". Choose how you sign in from now on. This link works once.")),
+		para(text("You are invited as "), strong(f.Principal),
+			text(". Choose how you sign in from now on. This link works once.")),
 		wrong(f.Wrong),
 		v.form("invite", nameField(f.Principal),
 			el("label", attrs{"for", "password"}, text("New password")),
