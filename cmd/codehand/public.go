@@ -7,11 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"codehand/server/auth"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"codehand/server/auth"
 	"codehand/server/config"
 	"codehand/server/public"
 )
@@ -74,7 +73,7 @@ func (run *serving) prover() *public.Prover {
 }
 
 // failure gives a *public.Failure its exit code.
-func failure(code int, err error) error {
+func failure(code int, err error) *exitError {
 	exit := &exitError{code: code, err: err}
 	if f, ok := errors.AsType[*public.Failure](err); ok {
 		exit.hint = f.Hint()
@@ -149,7 +148,7 @@ func unproven(err error) error {
 	if _, ok := errors.AsType[*public.Failure](err); !ok {
 		return nil
 	}
-	failed := failure(exitFailed, fmt.Errorf("nothing was served: %w", err)).(*exitError)
+	failed := failure(exitFailed, fmt.Errorf("nothing was served: %w", err))
 	failed.hint += ". If only this machine cannot call that URL, serve it unchecked: --http-public-url in place of " +
 		"--public"
 	return failed
