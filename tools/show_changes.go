@@ -29,12 +29,13 @@ type showChangesInput struct {
 var showChanges = tool.Define(tool.Def[showChangesInput]{
 	Spec: tool.Spec{
 		Name: "show_changes", Title: "Show changes", Description: showChangesText,
-		Hint: "review the diff of all edits of this session", Deferred: true, MaxRunes: 50_000, Scope: tool.ScopeRead,
-		Family:  permission.FamilyRead,
+		Hint: "review the diff of all edits of this session", Deferred: true, MaxRunes: 50_000,
+		Scope: tool.ScopeRead, Family: permission.FamilyRead,
 		Traits:  tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
 		Example: `{"path":"$WORK/h"}`,
-		Finds: []string{"what did this session change", "diff of all edits", "review my work", "show changes",
-			"summary of edits"},
+		Finds: []string{
+			"what did this session change", "diff of all edits", "review my work", "show changes", "summary of edits",
+		},
 	},
 	Accept: map[string]string{"file_path": "path"},
 	Paths:  func(in *showChangesInput) []*string { return []*string{&in.Path} },
@@ -91,8 +92,8 @@ type showPage struct {
 	unnamed        int
 }
 
-// add adds a file. A diff gets a part of the room that is left beside the names of the files to come: the first ones take
-// no more than the last ones.
+// add adds a file. A diff gets a part of the room that is left beside the names of the files to come: the first ones
+// take no more than the last ones.
 func (p *showPage) add(env tool.Env, now *history.Now) {
 	p.changed, p.added, p.removed = p.changed+1, p.added+now.Added, p.removed+now.Removed
 	line, left := now.Line(env)+"\n", max(0, p.files-p.changed)
