@@ -120,7 +120,7 @@ func usualBounds() Bounds {
 	var info unix.Sysinfo_t
 	memory := int64(mostMemory)
 	if unix.Sysinfo(&info) == nil {
-		memory = min(memory, int64(uint64(info.Totalram)*uint64(info.Unit)/2))
+		memory = min(memory, int64(info.Totalram)*int64(info.Unit)/2)
 	}
 	return Bounds{Memory: memory, Processes: moreProcesses}
 }
