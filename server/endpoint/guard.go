@@ -79,7 +79,7 @@ func (e *Endpoint) on(l listen.Listener) http.Handler {
 			deny(w, r, e.unserved.refuse(strings.ToLower(r.Host), e.o.Log))
 			return
 		}
-		if page := e.o.Pages(r.URL.Path); page != nil {
+		if page := e.o.Team.SignIn.Pages(r.URL.Path); page != nil {
 			page.ServeHTTP(w, r)
 			return
 		}

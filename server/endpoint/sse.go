@@ -95,11 +95,11 @@ func (x *sseStream) left() {
 }
 
 // messagePath is where the client of a stream posts its messages.
-func (e *Endpoint) messagePath(r *http.Request) string {
-	if e.o.TokenPaths && strings.HasPrefix(r.URL.Path, e.prefix+PathTokens+"/") {
-		return e.prefix + PathTokens + pathMessage
+func messagePath(prefix string, tokenPaths bool, r *http.Request) string {
+	if tokenPaths && strings.HasPrefix(r.URL.Path, prefix+PathTokens+"/") {
+		return prefix + PathTokens + pathMessage
 	}
-	return e.prefix + pathMessage
+	return prefix + pathMessage
 }
 
 // openSSE serves GET /sse until the client goes or the server ends.
@@ -166,7 +166,8 @@ func (e *Endpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller) {
 	e.sse.add(id, x)
 	defer e.sse.remove(id)
 	began := time.Now()
-	first := "event: endpoint\ndata: " + e.messagePath(r) + "?sessionId=" + url.QueryEscape(id) + "\n\n"
+	path := messagePath(e.prefix, e.o.Team.SignIn.TokenPaths, r)
+	first := "event: endpoint\ndata: " + path + "?sessionId=" + url.QueryEscape(id) + "\n\n"
 	if conn.Out.WriteLine([]byte(first), 0, nil) == nil {
 		e.hold(ctx, conn)
 	}

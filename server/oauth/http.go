@@ -67,11 +67,11 @@ func (s *Server) route(path string) (route, bool) {
 	case pathAuthorize:
 		return route{http.MethodGet, false, s.authorize}, true
 	case pathToken:
-		return route{http.MethodPost, true, s.token}, true
+		return route{http.MethodPost, true, s.tokens.token}, true
 	case pathRevoke:
-		return route{http.MethodPost, true, s.revoke}, true
+		return route{http.MethodPost, true, s.tokens.revoke}, true
 	case pathRegister:
-		return route{http.MethodPost, true, s.register}, true
+		return route{http.MethodPost, true, s.clients.register}, true
 	}
 	return route{}, false
 }
@@ -201,7 +201,7 @@ func temporary(text string) *problem {
 }
 
 // failed is an error of the Store or of this program, which is logged.
-func (s *Server) failed(doing string, err error) *problem {
+func (s *shared) failed(doing string, err error) *problem {
 	if p, ok := errors.AsType[*problem](err); ok {
 		return p
 	}
@@ -271,7 +271,7 @@ func parseForm(text string) (f form, twice string, err error) {
 
 func (f form) get(key string) string { return url.Values(f).Get(key) }
 
-func (s *Server) clientIP(r *http.Request) netip.Addr {
+func (s *shared) clientIP(r *http.Request) netip.Addr {
 	if s.o.ClientIP != nil {
 		return s.o.ClientIP(r)
 	}
