@@ -51,7 +51,8 @@ func newSigning(ctx context.Context, o Options, e *engines, t *team) (*signing, 
 		Event: t.signed, ClientIP: t.clientIP, Revoked: t.revoked,
 	}
 	if modes.OIDC {
-		if g.issuers, err = issuer.New(issuer.Options{Issuers: cfg.Auth.Issuers, Ended: t.revoked, Log: o.Log}); err != nil {
+		g.issuers, err = issuer.New(issuer.Options{Issuers: cfg.Auth.Issuers, Ended: t.revoked, Log: o.Log})
+		if err != nil {
 			return nil, &config.Unusable{Err: err}
 		}
 		options.Issuers = g.issuers.URLs
@@ -204,7 +205,7 @@ func (t *team) clientIP(r *http.Request) netip.Addr { return t.porter.ClientIP(r
 
 // signed takes what happened to sign-ins into the audit and the numbers.
 func (t *team) signed(name string, fields map[string]any) {
-	t.metrics.SignedIn(name)
+	t.metrics.Authenticated("oauth", name)
 	t.event(name, fields)
 }
 
@@ -233,18 +234,20 @@ func named(cfg config.Config, p config.Principals) map[string]auth.Values {
 	return all
 }
 
-// lacking is the refusal of a call that needs more scopes than were approved.
-func (s *Server) lacking(r *http.Request, who auth.Principal, env jsonrpc.Envelope) error {
-	if env.Method != "tools/call" {
+// lacking returns what refuses a call that needs more scopes than were approved.
+func (t *team) lacking(tools toolset) func(*http.Request, auth.Principal, jsonrpc.Envelope) error {
+	return func(r *http.Request, who auth.Principal, env jsonrpc.Envelope) error {
+		if env.Method != "tools/call" {
+			return nil
+		}
+		called, ok := tools.get(env.Name)
+		if !ok {
+			return nil
+		}
+		need, _ := tenants.Scope(called)
+		if e := t.porter.Lacking(r, who, need); e != nil {
+			return e
+		}
 		return nil
 	}
-	t, ok := s.tools.get(env.Name)
-	if !ok {
-		return nil
-	}
-	need, _ := tenants.Scope(t)
-	if e := s.team.porter.Lacking(r, who, need); e != nil {
-		return e
-	}
-	return nil
 }

@@ -174,10 +174,11 @@ func (t *team) gauges(s *Server, stats state.Stater, level func() int) metrics.G
 }
 
 // shown is what the endpoint tells people of the team, and tells the team.
-func (t *team) shown(metricsAway bool) endpoint.Team {
+func (t *team) shown(metricsAway bool, tools toolset) endpoint.Team {
 	return endpoint.Team{
 		Metrics: t.metrics, Health: t.health, Mode: t.mode, ScrapeToken: t.scrapeToken, MetricsAway: metricsAway,
 		Event: t.event, Refused: t.refused, Limited: t.limited, Public: t.public,
+		SignIn: endpoint.SignIn{Pages: t.signing.pages, TokenPaths: t.signing.tokens(), Lacking: t.lacking(tools)},
 	}
 }
 

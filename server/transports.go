@@ -53,7 +53,7 @@ func (s *Server) HTTP(ctx context.Context, ls []listen.Listener) error {
 	if s.team == nil {
 		return errors.New("this server was not made to serve HTTP")
 	}
-	e := s.newEndpoint()
+	e := newEndpoint(s)
 	s.team.endpoint.Store(e)
 	defer s.team.endpoint.Store(nil)
 	background, end := context.WithCancel(context.WithoutCancel(ctx))
@@ -64,13 +64,12 @@ func (s *Server) HTTP(ctx context.Context, ls []listen.Listener) error {
 	return e.Serve(ctx, ls)
 }
 
-func (s *Server) newEndpoint() *endpoint.Endpoint {
+func newEndpoint(s *Server) *endpoint.Endpoint {
 	return endpoint.New(endpoint.Options{
 		Server: s.front(), HTTP: s.cfg.HTTP, Session: s.cfg.Session, Log: s.log, Versions: s.versions,
 		Patience: s.patience, Porter: s.team.porter, Tenants: s.team.tenants, Signer: s.team.signer,
-		Team:    s.team.shown(s.cfg.Metrics.Listen != ""),
+		Team:    s.team.shown(s.cfg.Metrics.Listen != "", s.tools),
 		Records: sessions.Records{Store: s.engines.store, Log: s.log}, CheckHeaders: s.checkHeaders,
-		Pages: s.team.signing.pages, TokenPaths: s.team.signing.tokens(), Lacking: s.lacking,
 		Forget: s.sessions.End, Report: s.internal,
 		Sweep: func() {
 			s.sessions.DropIdle()

@@ -65,14 +65,14 @@ Exit codes: 0 done, 1 they cannot be read, 2 usage, 3 configuration.`,
 				fmt.Fprintln(t.errs, "codehand: there is no grant: nobody has allowed a client anything")
 				return nil
 			}
-			return t.showGrants(rows)
+			return showGrants(t, rows)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
 	return cmd
 }
 
-func (t *terminal) showGrants(rows []control.Row) error {
+func showGrants(t *terminal, rows []control.Row) error {
 	tw := tabwriter.NewWriter(t.out, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(tw, "ID\tPRINCIPAL\tCLIENT\tHOST\tSCOPES\tMODE\tCREATED\tLAST USED\tEXPIRES\tROOTS")
 	for _, r := range rows {

@@ -54,11 +54,11 @@ Exit codes: 0 done, 1 not done or nothing matched, 2 usage, 3 configuration.`,
 			case err != nil:
 				return err
 			case list:
-				return t.listInvites(book, asJSON)
+				return listInvites(t, book, asJSON)
 			case len(revoke) > 0:
-				return t.revokeInvites(book, revoke)
+				return revokeInvites(t, book, revoke)
 			}
-			return t.invite(cfg, book, args[0], asJSON)
+			return invite(t, cfg, book, args[0], asJSON)
 		},
 	}
 	f := cmd.Flags()
@@ -83,7 +83,7 @@ func inviteRowOf(i people.Invite, now time.Time) inviteRow {
 	return inviteRow{ID: i.ID, Principal: i.Principal, State: i.State(now), Created: i.Created, Expires: i.Expires}
 }
 
-func (t *terminal) invite(cfg config.Config, book *people.Book, name string, asJSON bool) error {
+func invite(t *terminal, cfg config.Config, book *people.Book, name string, asJSON bool) error {
 	modes, err := auth.ParseModes(cfg.Auth.Mode) // auto is no mode
 	if err == nil && modes.Owner {
 		return &exitError{code: exitConfig, err: errors.New("auth.mode is owner, so only the owner signs in"),
@@ -130,7 +130,7 @@ func signInBase(cfg config.Config) string {
 	return scheme + "localhost:7433"
 }
 
-func (t *terminal) listInvites(book *people.Book, asJSON bool) error {
+func listInvites(t *terminal, book *people.Book, asJSON bool) error {
 	all, err := book.Invites()
 	if err != nil {
 		return failed(err)
@@ -155,7 +155,7 @@ func (t *terminal) listInvites(book *people.Book, asJSON bool) error {
 	return tw.Flush()
 }
 
-func (t *terminal) revokeInvites(book *people.Book, ids []string) error {
+func revokeInvites(t *terminal, book *people.Book, ids []string) error {
 	ended, err := book.RevokeInvites(func(i people.Invite) bool { return slices.Contains(ids, i.ID) })
 	if err != nil {
 		return failed(err)

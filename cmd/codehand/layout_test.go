@@ -40,7 +40,7 @@ var rooms = map[string][]string{
 
 	"server": {
 		"server/answers", "server/asking", "server/audit", "server/auth", "server/clients", "server/config", "server/control", "server/endpoint",
-		"server/issuer", "server/jsonrpc", "server/listen", "server/metrics", "server/people", "server/pipeline", "server/prompts", "server/public", "server/request",
+		"server/issuer", "server/jsonrpc", "server/listen", "server/metrics", "server/oauth", "server/people", "server/pipeline", "server/prompts", "server/public", "server/request",
 		"server/resources", "server/sessions", "server/signin", "server/state", "server/stdio", "server/tenants", "filestate", "filestate/lock",
 		"tools/bash", "tools/catalog", "tools/confine", "tools/git/worktree", "tools/hooks", "tools/media", "tools/permission", "tools/results", "tools/running", "tools/sandbox", "tools/search",
 		"tools/session", "tools/settings", "tools/shell", "tools/tool", "tools/workspace",
@@ -76,20 +76,22 @@ var rooms = map[string][]string{
 	"server/bridge": {"server/config", "server/jsonrpc", "server/stdio", "tools/results"},
 	"server/doctor": {"filestate/exchange", "server/clients/install", "server/config", "server/public", "server/sessions", "server/state", "tools/results",
 		"tools/sandbox"},
-	"server/jsonrpc":  {},
-	"server/listen":   {"server/auth", "server/config"},
-	"server/metrics":  {"server/pipeline", "server/state", "tools/results", "tools/shell", "tools/tool"},
-	"server/pipeline": {"tools/bash", "tools/hooks", "tools/permission", "tools/results", "tools/session", "tools/textedit", "tools/tool", "tools/workspace"},
-	"server/auth":     {},
-	"server/people":   {"server/auth"},
-	"server/signin":   {"server/auth", "server/oauth", "server/people", "server/state", "tools/permission"}, // names and order of modes
-	"server/control":  {"server/oauth", "server/state"},                                                     // the Store, where no server runs
-	"server/issuer":   {"server/auth", "server/config"},
-	"server/config":   {"server/auth", "tools/permission", "tools/web/guard"}, // what a host and a private network are
-	"server/state":    {},
-	"server/clients":  {},
-	"server/public":   {},
-	"server/logging":  {},
+	"server/jsonrpc":    {},
+	"server/listen":     {"server/auth", "server/config"},
+	"server/metrics":    {"server/pipeline", "server/state", "tools/results", "tools/shell", "tools/tool"},
+	"server/pipeline":   {"tools/bash", "tools/hooks", "tools/permission", "tools/results", "tools/session", "tools/textedit", "tools/tool", "tools/workspace"},
+	"server/auth":       {"server/auth/peers"},
+	"server/auth/peers": {},
+	"server/oauth":      {"server/auth", "server/state", "tools/web/guard"}, // metadata documents of clients come from anywhere
+	"server/people":     {"server/auth"},
+	"server/signin":     {"server/auth", "server/oauth", "server/people", "server/state", "tools/permission"}, // names and order of modes
+	"server/control":    {"server/oauth", "server/state"},                                                     // the Store, where no server runs
+	"server/issuer":     {"server/auth", "server/config"},
+	"server/config":     {"server/auth", "tools/permission", "tools/web/guard"}, // what a host and a private network are
+	"server/state":      {},
+	"server/clients":    {},
+	"server/public":     {},
+	"server/logging":    {},
 	// What it writes is a change of a file like any other, and shown as one.
 	"server/clients/install": {"filestate", "filestate/journal", "filestate/lock", "server/clients", "tools/textedit"},
 

@@ -58,7 +58,7 @@ Exit codes: 0 done, 1 not done, 2 usage, 3 configuration.`,
 			if w.stdin && w.choose {
 				return usage("codehand owner new --help", "give either --password-stdin or --choose")
 			}
-			return t.newOwner(cmd, w)
+			return makeOwner(t, cmd, w)
 		},
 	}
 	f := cmd.Flags()
@@ -69,7 +69,7 @@ Exit codes: 0 done, 1 not done, 2 usage, 3 configuration.`,
 	return cmd
 }
 
-func (t *terminal) newOwner(cmd *cobra.Command, w ownerWish) error {
+func makeOwner(t *terminal, cmd *cobra.Command, w ownerWish) error {
 	cfg, book, err := signInFiles(cmd)
 	if err != nil {
 		return err
@@ -79,11 +79,11 @@ func (t *terminal) newOwner(cmd *cobra.Command, w ownerWish) error {
 	case err != nil:
 		return failed(err)
 	case !w.force:
-		if err := t.confirmed("Replace the owner's password? Browsers are signed out."); err != nil {
+		if err := confirmed(t, "Replace the owner's password? Browsers are signed out."); err != nil {
 			return err
 		}
 	}
-	password, err := t.ownerPassword(w)
+	password, err := ownerPassword(t, w)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (t *terminal) newOwner(cmd *cobra.Command, w ownerWish) error {
 		fmt.Fprintln(t.errs, "codehand: the owner's password is set")
 	}
 	if w.revoke {
-		if err := t.revokeAll(cmd.Context(), cfg, control.Wish{Principal: people.Owner}); err != nil {
+		if err := revokeAll(cmd.Context(), t, cfg, control.Wish{Principal: people.Owner}); err != nil {
 			return err
 		}
 	}
@@ -115,7 +115,7 @@ func (t *terminal) newOwner(cmd *cobra.Command, w ownerWish) error {
 }
 
 // confirmed asks before something is replaced. Where nobody sits, nothing is.
-func (t *terminal) confirmed(question string) error {
+func confirmed(t *terminal, question string) error {
 	if !isTerminal(t.in) {
 		return &exitError{code: exitFailed, err: errors.New("there is a password already, so nothing was changed"),
 			hint: "--force replaces it"}
@@ -148,7 +148,7 @@ func firstLine(r io.Reader) (string, error) {
 }
 
 // ownerPassword is the one that is given or typed, or a new one.
-func (t *terminal) ownerPassword(w ownerWish) (string, error) {
+func ownerPassword(t *terminal, w ownerWish) (string, error) {
 	var password string
 	var err error
 	switch {
@@ -157,7 +157,7 @@ func (t *terminal) ownerPassword(w ownerWish) (string, error) {
 			return "", &exitError{code: exitFailed, err: fmt.Errorf("read the password: %w", err)}
 		}
 	case w.choose:
-		if password, err = t.typedPassword(); err != nil {
+		if password, err = typedPassword(t); err != nil {
 			return "", err
 		}
 	default:
@@ -170,7 +170,7 @@ func (t *terminal) ownerPassword(w ownerWish) (string, error) {
 }
 
 // typedPassword asks twice on the terminal, which does not show what is typed.
-func (t *terminal) typedPassword() (string, error) {
+func typedPassword(t *terminal) (string, error) {
 	f, ok := t.in.(*os.File)
 	if !ok || !isTerminal(t.in) {
 		return "", usage("--password-stdin reads it from a program", "--choose needs a terminal")
@@ -213,7 +213,7 @@ func grantsDesk(ctx context.Context, cfg config.Config) (*control.Desk, error) {
 }
 
 // revokeAll ends grants and says which.
-func (t *terminal) revokeAll(ctx context.Context, cfg config.Config, w control.Wish) error {
+func revokeAll(ctx context.Context, t *terminal, cfg config.Config, w control.Wish) error {
 	desk, err := grantsDesk(ctx, cfg)
 	if err != nil {
 		return err

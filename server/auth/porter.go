@@ -36,8 +36,9 @@ type Options struct {
 	// has none. nil: OAuth is off, and no challenge names it.
 	Metadata func(*http.Request) string
 	Initial  string // scopes that challenges tell clients to ask for, with spaces between; "": all about tools
-	// TokensOnly says whether a request came by a path on which only tokens of the tokens file are good, and no challenge
-	// names OAuth. Some clients show no token of theirs to a server that offers a sign-in. nil: there is no such path.
+	// TokensOnly says whether a request came by a path on which only tokens of the tokens file are good, and no
+	// challenge names OAuth. Some clients show no token of theirs to a server that offers a sign-in. nil: there is no
+	// such path.
 	TokensOnly func(*http.Request) bool
 	Now        func() time.Time // nil: time.Now
 	Log        *slog.Logger     // nil: nothing is logged
@@ -63,12 +64,8 @@ type Porter struct {
 	loading sync.Mutex // one reading of the file at a time; covers seen
 	seen    sight
 
-	mu      sync.RWMutex // covers what follows
-	named   map[string]Values
-	told    uint64 // how often the operator said something
-	general Values
-	groups  []Group
-	held    map[string]*held // by id
+	rights                  // its lock covers held, too
+	held   map[string]*held // by id
 
 	limits limiters
 }
@@ -88,7 +85,7 @@ func New(o Options) (*Porter, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	p := &Porter{o: o, uses: uses{at: map[string]time.Time{}}}
+	p := &Porter{o: o, uses: uses{at: map[string]time.Time{}}, rights: rights{workspaces: o.Workspaces}}
 	if p.o.Local.Slug == "" && p.o.Local.ID != "" {
 		p.o.Local.Slug = Slug(p.o.Local.ID)
 	}
@@ -164,13 +161,13 @@ func (p *Porter) Configure(general Values, named map[string]Values, groups []Gro
 }
 
 // hold resolves a token. The caller has mu.
-func (p *Porter) hold(l *line) *held {
+func (p *rights) hold(l *line) *held {
 	id := l.token.Principal
 	h := &held{line: l}
-	h.principal, h.enabled = Resolve(id, p.o.Workspaces, l.token.Values, p.named[id], p.general)
+	h.principal, h.enabled = Resolve(id, p.workspaces, l.token.Values, p.named[id], p.general)
 	h.principal.Via = via + l.token.ID
 	if len(l.token.Values.Roots) > 0 {
-		whole, _ := Resolve(id, p.o.Workspaces, p.named[id], p.general)
+		whole, _ := Resolve(id, p.workspaces, p.named[id], p.general)
 		h.principal.Whole = whole.Roots
 	}
 	return h
@@ -195,17 +192,17 @@ const (
 )
 
 // challenged puts OAuth into the challenge of a refusal, where it is on.
-func (p *Porter) challenged(r *http.Request, err error) error {
+func (o *Options) challenged(r *http.Request, err error) error {
 	e, ok := errors.AsType[*Error](err)
-	if !ok || e.Status != http.StatusUnauthorized || p.o.Metadata == nil {
+	if !ok || e.Status != http.StatusUnauthorized || o.Metadata == nil {
 		return err
 	}
-	where := p.o.Metadata(r)
-	if where == "" || p.tokensOnly(r) {
+	where := o.Metadata(r)
+	if where == "" || o.tokensOnly(r) {
 		return err
 	}
 	c := *e
-	scopes := cmp.Or(p.o.Initial, everything.String())
+	scopes := cmp.Or(o.Initial, everything.String())
 	c.Challenge = challenge + `, resource_metadata="` + where + `", scope="` + scopes + `"`
 	if e.Code != "unauthenticated" {
 		c.Challenge += `, error="invalid_token", error_description="token not accepted"`
@@ -213,23 +210,24 @@ func (p *Porter) challenged(r *http.Request, err error) error {
 	return &c
 }
 
-func (p *Porter) tokensOnly(r *http.Request) bool { return p.o.TokensOnly != nil && p.o.TokensOnly(r) }
+func (o *Options) tokensOnly(r *http.Request) bool { return o.TokensOnly != nil && o.TokensOnly(r) }
 
-func (p *Porter) sources(r *http.Request) []Source {
-	if p.tokensOnly(r) {
+func (o *Options) sources(r *http.Request) []Source {
+	if o.tokensOnly(r) {
 		return nil
 	}
-	return p.o.Sources
+	return o.Sources
 }
 
 // Lacking is the refusal of a call that needs more scopes than its access token has: the client may ask the person for
 // them. It is nil for a principal whose token no sign-in could change.
 func (p *Porter) Lacking(r *http.Request, who Principal, need Scopes) *Error {
-	if who.found == nil || p.o.Metadata == nil || who.Scopes.Has(need) {
+	if who.brought == nil || p.o.Metadata == nil || who.Scopes.Has(need) {
 		return nil
 	}
 	where := p.o.Metadata(r)
-	if whole, _ := p.narrowed(&Found{ID: who.ID, Groups: who.found.Groups}); where == "" || !whole.Scopes.Has(need) {
+	whole, _ := p.narrowed(&Found{ID: who.ID, Groups: who.brought.found.Groups})
+	if where == "" || !whole.Scopes.Has(need) {
 		return nil // only the operator can change that
 	}
 	ask := (who.Scopes | need).String()
@@ -260,7 +258,7 @@ func NotAccepted(reason string) *Error {
 // that asks before it shows its token guesses nothing.
 func (p *Porter) Authenticate(r *http.Request) (Principal, error) {
 	who, err := p.authenticate(r)
-	return who, p.challenged(r, err)
+	return who, p.o.challenged(r, err)
 }
 
 func (p *Porter) authenticate(r *http.Request) (Principal, error) {
@@ -289,7 +287,7 @@ func (p *Porter) authenticate(r *http.Request) (Principal, error) {
 		p.failures.add(from, now)
 		return Principal{}, NotAccepted("not one Bearer token")
 	}
-	for _, source := range p.sources(r) {
+	for _, source := range p.o.sources(r) {
 		f, ok, err := source.Find(token, now)
 		if !ok {
 			continue

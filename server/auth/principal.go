@@ -28,8 +28,7 @@ type Principal struct {
 	Admin   bool
 	Via     string // none, token:<id>, oauth:<grant>, oidc:<name>
 
-	found *Found // what a Source said; nil: it came with no token of a Source. It is never changed
-	told  uint64 // Porter.told when found was resolved
+	brought *brought // nil: it came with no token of a Source
 }
 
 // LocalID is the principal of stdio and of calls in process: the person who started it.

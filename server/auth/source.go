@@ -2,6 +2,7 @@ package auth
 
 import (
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -30,8 +31,25 @@ type Found struct {
 	Via    string   // becomes Principal.Via: "oauth:<grant>", "oidc:<name>"
 }
 
+// brought is the token of a Source that a principal came with. It is never changed.
+type brought struct {
+	found Found
+	told  uint64 // rights.told when it was resolved
+}
+
+// rights are what the operator says about principals. They are safe for concurrent use.
+type rights struct {
+	workspaces string // as in Options
+
+	mu      sync.RWMutex // covers what follows
+	told    uint64       // how often the operator said something
+	named   map[string]Values
+	general Values
+	groups  []Group
+}
+
 // foreign makes the principal of a token of a Source.
-func (p *Porter) foreign(f *Found) (Principal, error) {
+func (p *rights) foreign(f *Found) (Principal, error) {
 	who, enabled := p.narrowed(f)
 	switch {
 	case CheckID(f.ID) != nil:
@@ -45,28 +63,28 @@ func (p *Porter) foreign(f *Found) (Principal, error) {
 }
 
 // unchanged says whether a principal that came with a token of a Source still has the rights that it came with.
-func (p *Porter) unchanged(who Principal) bool {
-	if who.found == nil {
+func (p *rights) unchanged(who Principal) bool {
+	if who.brought == nil {
 		return false
 	}
 	p.mu.RLock()
-	same := p.told == who.told
+	same := p.told == who.brought.told
 	p.mu.RUnlock()
 	if same {
 		return true
 	}
-	now, err := p.foreign(who.found)
+	now, err := p.foreign(&who.brought.found)
 	return err == nil && now.sameRights(who)
 }
 
 // narrowed is what the operator gives the principal of f, narrowed by what f says.
-func (p *Porter) narrowed(f *Found) (who Principal, enabled bool) {
+func (p *rights) narrowed(f *Found) (who Principal, enabled bool) {
 	p.mu.RLock()
 	sources := slices.Concat([]Values{p.named[f.ID]}, ofGroups(p.groups, f.Groups), []Values{p.general})
 	told := p.told
 	p.mu.RUnlock()
-	who, enabled = Resolve(f.ID, p.o.Workspaces, sources...)
-	who.Via, who.found, who.told = f.Via, f, told
+	who, enabled = Resolve(f.ID, p.workspaces, sources...)
+	who.Via, who.brought = f.Via, &brought{*f, told}
 	v := f.Values
 	if len(v.Roots) > 0 {
 		who.Whole = who.Roots
@@ -110,5 +128,5 @@ func (p *Porter) Rights(id string) (who Principal, ok bool) {
 	if p.o.Mode == ModeNone || CheckID(id) != nil {
 		return Principal{}, false
 	}
-	return p.narrowed(&Found{ID: id})
+	return p.rights.narrowed(&Found{ID: id})
 }

@@ -55,8 +55,9 @@ func serveTable(c *Config) []setting {
 			"file with the certificate authorities of clients; each client then needs a certificate besides a token",
 			operatorOnly, term{&c.HTTP.ClientCA, absolute}},
 
-		{"auth.mode", "how callers sign in: auto, none, token, owner (one person, on a page of serve), team (principals, " +
-			"likewise), oidc (issuers), or token, owner or team with +oidc; tokens are good with owner and team, too",
+		{"auth.mode", "how callers sign in: auto, none, token, owner (one person, on a page of serve), team " +
+			"(principals, likewise), oidc (issuers), or token, owner or team with +oidc; tokens are good with " +
+			"owner and team, too",
 			operatorOnly, partly{choice{&c.Auth.Mode, authModes()}, []string{"front"}}},
 		{"auth.local_peer", "who can connect without a token: same-user, or any (user of this machine)", operatorOnly,
 			choice{&c.Auth.LocalPeer, []string{"same-user", "any"}}},

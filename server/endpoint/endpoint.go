@@ -60,13 +60,6 @@ type Options struct {
 	Signer  *Signer
 	Records sessions.Records
 	Team    Team
-	// Pages returns what serves a path that needs no token, such as the pages of a sign-in; nil: nothing there does. What
-	// it returns looks at the Origin of a request itself.
-	Pages func(path string) http.Handler
-	// TokenPaths says whether the paths below PathTokens exist.
-	TokenPaths bool
-	// Lacking refuses a message that needs scopes which the caller's client may ask the person for; nil: it lacks none.
-	Lacking func(r *http.Request, who auth.Principal, env jsonrpc.Envelope) error
 	// CheckHeaders compares the headers of a modern request with its body, as the protocol requires. nil: they agree.
 	CheckHeaders func(env jsonrpc.Envelope, message []byte, header http.Header) *jsonrpc.Error
 	// Forget ends the handles and jobs of a session that its client ended.
@@ -77,11 +70,23 @@ type Options struct {
 	Report func(ctx context.Context, where string, err error) *jsonrpc.Error
 }
 
+// A SignIn is what the endpoint needs of a sign-in by OAuth. The zero value is of none.
+type SignIn struct {
+	// Pages returns what serves a path that needs no token, such as the pages of a sign-in; nil: nothing there does.
+	// What it returns looks at the Origin of a request itself.
+	Pages func(path string) http.Handler
+	// TokenPaths says whether the paths below PathTokens exist.
+	TokenPaths bool
+	// Lacking refuses a message that needs scopes which the caller's client may ask the person for; nil: it lacks none.
+	Lacking func(r *http.Request, who auth.Principal, env jsonrpc.Envelope) error
+}
+
 // A Team is what operators see of the endpoint: metrics, health, and callbacks for the audit log.
 type Team struct {
 	Metrics     *metrics.Counts
 	Health      *metrics.Health
 	Mode        string // of auth
+	SignIn      SignIn
 	ScrapeToken string // opens /metrics; "": there is none
 	MetricsAway bool   // /metrics has an address of its own
 	// Public proves that http.public_url leads here. Until it is open nothing else is served; nil: there is no such
@@ -115,11 +120,11 @@ var errDraining = errors.New("server is shutting down")
 
 // New makes an endpoint that serves nothing yet.
 func New(o Options) *Endpoint {
-	if o.Pages == nil {
-		o.Pages = func(string) http.Handler { return nil }
+	if o.Team.SignIn.Pages == nil {
+		o.Team.SignIn.Pages = func(string) http.Handler { return nil }
 	}
-	if o.Lacking == nil {
-		o.Lacking = func(*http.Request, auth.Principal, jsonrpc.Envelope) error { return nil }
+	if o.Team.SignIn.Lacking == nil {
+		o.Team.SignIn.Lacking = func(*http.Request, auth.Principal, jsonrpc.Envelope) error { return nil }
 	}
 	e := &Endpoint{o: o, keepAlive: keepAliveGap, sse: newSSEStreams()}
 	e.base, e.stop = context.WithCancelCause(context.Background())
@@ -319,7 +324,7 @@ func (a *activity) count() map[string]int {
 // route splits a path into the MCP route and the handle in it. ok is false for a path that is not of MCP.
 func (e *Endpoint) route(path string) (route, handle string, ok bool) {
 	path = strings.TrimPrefix(path, e.prefix)
-	if rest, ok := strings.CutPrefix(path, PathTokens+"/"); ok && e.o.TokenPaths {
+	if rest, ok := strings.CutPrefix(path, PathTokens+"/"); ok && e.o.Team.SignIn.TokenPaths {
 		path = "/" + rest
 	}
 	switch {

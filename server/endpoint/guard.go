@@ -100,7 +100,7 @@ func (e *Endpoint) on(l listen.Listener) http.Handler {
 			deny(w, r, err)
 			return
 		}
-		if page := e.o.Pages(r.URL.Path); page != nil {
+		if page := e.o.Team.SignIn.Pages(r.URL.Path); page != nil {
 			page.ServeHTTP(w, r)
 			return
 		}

@@ -94,6 +94,14 @@ func (x *sseStream) left() {
 	}
 }
 
+// messagePath is where the client of a stream posts its messages.
+func messagePath(prefix string, tokenPaths bool, r *http.Request) string {
+	if tokenPaths && strings.HasPrefix(r.URL.Path, prefix+PathTokens+"/") {
+		return prefix + PathTokens + pathMessage
+	}
+	return prefix + pathMessage
+}
+
 // openSSE serves GET /sse until the client goes or the server ends.
 func (e *Endpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller) {
 	end, err := c.limits.Stream()
@@ -158,11 +166,8 @@ func (e *Endpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller) {
 	e.sse.add(id, x)
 	defer e.sse.remove(id)
 	began := time.Now()
-	path := e.prefix
-	if e.o.TokenPaths && strings.HasPrefix(r.URL.Path, e.prefix+PathTokens+"/") {
-		path += PathTokens
-	}
-	first := "event: endpoint\ndata: " + path + pathMessage + "?sessionId=" + url.QueryEscape(id) + "\n\n"
+	path := messagePath(e.prefix, e.o.Team.SignIn.TokenPaths, r)
+	first := "event: endpoint\ndata: " + path + "?sessionId=" + url.QueryEscape(id) + "\n\n"
 	if conn.Out.WriteLine([]byte(first), 0, nil) == nil {
 		e.hold(ctx, conn)
 	}

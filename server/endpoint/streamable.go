@@ -34,7 +34,7 @@ func (e *Endpoint) post(w http.ResponseWriter, r *http.Request, c caller, handle
 		x.malformed(fault)
 		return
 	}
-	if err := e.o.Lacking(r, c.who, env); err != nil {
+	if err := e.o.Team.SignIn.Lacking(r, c.who, env); err != nil {
 		e.o.Team.Refused(c.ip, err)
 		deny(w, r, err)
 		return

@@ -273,7 +273,8 @@ func checkSignIn(c config.Config, mode string, all []address) error {
 	if c.HTTP.PublicURL != "" {
 		u, err := url.Parse(c.HTTP.PublicURL)
 		if err != nil || u.Scheme != "https" && u.Hostname() != "localhost" && !isLoopback(u.Hostname()) {
-			return misconfigured("--http-public-url https://NAME", "auth.mode %s needs http.public_url with https", mode)
+			return misconfigured("--http-public-url https://NAME",
+				"auth.mode %s needs http.public_url with https", mode)
 		}
 		return nil
 	}

@@ -28,8 +28,7 @@ type Counts struct {
 	refusals   *children[string, prometheus.Counter]     // code
 	shown      *children[string, prometheus.Counter]     // tool
 	auth       *children[[2]string, prometheus.Counter]  // method, outcome
-	limits     *children[string, prometheus.Counter]
-	signIns    *children[string, prometheus.Counter] // quota
+	limits     *children[string, prometheus.Counter]     // quota
 	stores     *prometheus.HistogramVec
 
 	auditLines, auditErrors prometheus.Counter
@@ -77,7 +76,6 @@ func New(o Options) *Counts {
 	m.decisions = m.pairs("codehand_decisions_total", "Decisions about calls, and who made them.", "decision", "by")
 	m.auth = m.pairs("codehand_auth_total", "Attempts to authenticate.", "method", "outcome")
 	m.refusals = m.singles("codehand_refusals_total", "Refused tool calls, by code.", "code")
-	m.signIns = m.singles("codehand_signins_total", "What happened to sign-ins by OAuth.", "event")
 	m.limits = m.singles("codehand_limited_total", "Refusals for a quota.", "quota")
 	runes := m.counter("codehand_result_runes_total", "Characters of results.", "tool", "kind")
 	m.shown = newChildren(func(t string) prometheus.Counter { return runes.WithLabelValues(t, "shown") })
@@ -148,13 +146,6 @@ func (m *Counts) Call(r pipeline.Record) {
 func (m *Counts) Authenticated(method, outcome string) {
 	if m != nil {
 		m.auth.at([2]string{method, outcome}).Inc()
-	}
-}
-
-// SignedIn counts what happened to a sign-in by OAuth: login, refresh, logout.
-func (m *Counts) SignedIn(event string) {
-	if m != nil {
-		m.signIns.at(event).Inc()
 	}
 }
 

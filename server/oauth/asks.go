@@ -43,10 +43,11 @@ type askRecord struct {
 	Done      bool        `json:"done,omitempty"`
 }
 
-// asking counts sign-ins that wait, by network. It is safe for concurrent use.
-type asking struct {
-	mu  sync.Mutex
-	all map[string]waiting // by key
+// An askTable keeps sign-ins that wait, in the Store, and counts them by network. It is safe for concurrent use.
+type askTable struct {
+	*shared
+	mu    sync.Mutex
+	waits map[string]waiting // by key
 }
 
 type waiting struct {
@@ -59,49 +60,48 @@ func askKey(id string) string { return state.Key(state.SignIn, state.Hash(id)) }
 func isAskID(id string) bool { return len(id) == 26 && strings.Trim(id, idLetters) == "" }
 
 // loadAsks counts what waited before a restart.
-func (s *Server) loadAsks(ctx context.Context) error {
-	s.asking.all = map[string]waiting{}
+func (s *askTable) loadAsks(ctx context.Context) error {
 	keys, err := s.o.Store.Keys(ctx, state.SignIn)
 	for _, key := range keys {
-		s.asking.all[key] = waiting{ends: s.o.Now().Add(AskLife)}
+		s.waits[key] = waiting{ends: s.o.Now().Add(AskLife)}
 	}
 	return err
 }
 
-func (s *Server) sweepAsks(context.Context) { // the Store drops them itself
-	s.asking.mu.Lock()
-	defer s.asking.mu.Unlock()
+func (s *askTable) sweepAsks() { // the Store drops them itself
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	now := s.o.Now()
-	for key, a := range s.asking.all {
+	for key, a := range s.waits {
 		if !now.Before(a.ends) {
-			delete(s.asking.all, key)
+			delete(s.waits, key)
 		}
 	}
 }
 
 // begin counts a sign-in; false: too many wait.
-func (s *Server) begin(key string, at netip.Addr) bool {
-	s.sweepAsks(context.Background())
+func (s *askTable) begin(key string, at netip.Addr) bool {
+	s.sweepAsks()
 	from, _ := at.Prefix(min(at.BitLen(), 64))
-	s.asking.mu.Lock()
-	defer s.asking.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	same := 0
-	for _, a := range s.asking.all {
+	for _, a := range s.waits {
 		if a.from == from {
 			same++
 		}
 	}
-	if same >= maxAsksOfOne || len(s.asking.all) >= maxAsks {
+	if same >= maxAsksOfOne || len(s.waits) >= maxAsks {
 		return false
 	}
-	s.asking.all[key] = waiting{from, s.o.Now().Add(AskLife)}
+	s.waits[key] = waiting{from, s.o.Now().Add(AskLife)}
 	return true
 }
 
-func (s *Server) decided(key string) {
-	s.asking.mu.Lock()
-	defer s.asking.mu.Unlock()
-	delete(s.asking.all, key)
+func (s *askTable) decided(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.waits, key)
 }
 
 // A returning is a problem that the client is told at its redirect URI.
@@ -124,7 +124,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 		page(w, http.StatusBadRequest, "the address of this page cannot be read, or names two clients")
 		return
 	}
-	c, err := s.clientOf(r.Context(), r, f.get("client_id"))
+	c, err := s.clients.clientOf(r.Context(), r, f.get("client_id"))
 	if err != nil {
 		page(w, http.StatusBadRequest, line(err.Error(), 300))
 		return
@@ -216,7 +216,7 @@ func scopesOf(text string) (auth.Scopes, bool) {
 
 // turnBack tells the client what is wrong, by a redirect only where that cannot be misused: anybody can register a
 // client whose answers go to a page of his, and a link to us would then lead there without anybody having said yes.
-func (s *Server) turnBack(w http.ResponseWriter, a askRecord, bad returning) {
+func (s *askTable) turnBack(w http.ResponseWriter, a askRecord, bad returning) {
 	if a.Client.Loopback || a.Client.Kind == Document && a.Client.RedirectHost == a.Client.Host {
 		w.Header().Set("Location", a.answer(url.Values{"error": {bad.code}, "error_description": {bad.text}}))
 		w.WriteHeader(http.StatusSeeOther)
@@ -258,7 +258,7 @@ func cookieOf(base string) string {
 }
 
 // browser returns the secret of the browser that sent r, and gives it one if it has none.
-func (s *Server) browser(w http.ResponseWriter, r *http.Request, base string) string {
+func (s *askTable) browser(w http.ResponseWriter, r *http.Request, base string) string {
 	name := cookieOf(base)
 	if c, err := r.Cookie(name); err == nil && len(c.Value) == secretSize && isBase64URL(c.Value) {
 		return c.Value
@@ -281,7 +281,7 @@ func (s *Server) SameBrowser(r *http.Request, id string) bool {
 }
 
 // ask returns a sign-in that waits.
-func (s *Server) ask(ctx context.Context, id string) (a askRecord, rev uint64, err error) {
+func (s *askTable) ask(ctx context.Context, id string) (a askRecord, rev uint64, err error) {
 	if !isAskID(id) {
 		return a, 0, ErrNoAsk
 	}
@@ -297,7 +297,7 @@ func (s *Server) ask(ctx context.Context, id string) (a askRecord, rev uint64, e
 }
 
 // Pending returns a sign-in that waits for a decision, or ErrNoAsk.
-func (s *Server) Pending(ctx context.Context, id string) (Ask, error) {
+func (s *askTable) Pending(ctx context.Context, id string) (Ask, error) {
 	a, _, err := s.ask(ctx, id)
 	if err != nil {
 		return Ask{}, err
@@ -307,7 +307,7 @@ func (s *Server) Pending(ctx context.Context, id string) (Ask, error) {
 }
 
 // decide makes the one decision about a sign-in the caller's: of several one gets it, the others ErrNoAsk.
-func (s *Server) decide(ctx context.Context, id string, a askRecord, rev uint64) error {
+func (s *askTable) decide(ctx context.Context, id string, a askRecord, rev uint64) error {
 	a.Done, a.State, a.Challenge = true, "", ""
 	ok, err := s.o.Store.Swap(ctx, askKey(id), encode(a), rev)
 	if err != nil {
@@ -364,7 +364,8 @@ func (s *Server) Approve(ctx context.Context, id string, d Decision) (redirect s
 	}
 	now := s.o.Now().UTC()
 	g := record{V: formatOfValues, Who: d.Principal, Scopes: d.Scopes, Roots: d.Roots, Mode: d.Mode,
-		MaxMode: d.MaxMode, Client: a.Client, Resource: a.Resource, Created: now, Expires: now.Add(max(d.Life, AccessLife))}
+		MaxMode: d.MaxMode, Client: a.Client, Resource: a.Resource, Created: now,
+		Expires: now.Add(max(d.Life, AccessLife))}
 	g.Code = code{Redirect: a.Redirect, Challenge: a.Challenge, Expires: now.Add(CodeLife)}
 	if d.Life > AccessLife {
 		g.Refresh.Expires = now.Add(IdleLife) // a mark that there will be some

@@ -86,6 +86,9 @@ func (m metadata) check() *problem {
 // A registry is the clients that registered. They are in the Store, and all in memory: there are at most maxUnused and
 // maxUsed. It is safe for concurrent use.
 type registry struct {
+	*shared
+	docs *documents
+
 	mu     sync.Mutex
 	all    map[string]*client // values are replaced, never changed
 	unused int
@@ -93,37 +96,36 @@ type registry struct {
 }
 
 // add takes a client in. The caller has the lock.
-func (k *registry) add(c *client) {
-	k.all[c.ID] = c
+func (s *registry) add(c *client) {
+	s.all[c.ID] = c
 	if c.Used.IsZero() {
-		k.unused++
-		k.queue = append(k.queue, c.ID)
+		s.unused++
+		s.queue = append(s.queue, c.ID)
 	}
 }
 
 // drop takes a client out. The caller has the lock.
-func (k *registry) drop(id string) {
-	if c := k.all[id]; c != nil && c.Used.IsZero() {
-		k.unused--
+func (s *registry) drop(id string) {
+	if c := s.all[id]; c != nil && c.Used.IsZero() {
+		s.unused--
 	}
-	delete(k.all, id)
+	delete(s.all, id)
 }
 
 // oldest returns the oldest unused client; nil: there is none. The caller has the lock.
-func (k *registry) oldest() *client {
-	for len(k.queue) > 0 {
-		if c := k.all[k.queue[0]]; c != nil && c.Used.IsZero() {
+func (s *registry) oldest() *client {
+	for len(s.queue) > 0 {
+		if c := s.all[s.queue[0]]; c != nil && c.Used.IsZero() {
 			return c
 		}
-		k.queue = k.queue[1:]
+		s.queue = s.queue[1:]
 	}
 	return nil
 }
 
 func clientKey(id string) string { return state.Key(state.Client, id) }
 
-func (s *Server) loadClients(ctx context.Context) error {
-	s.known.all = map[string]*client{}
+func (s *registry) loadClients(ctx context.Context) error {
 	keys, err := s.o.Store.Keys(ctx, state.Client)
 	if err != nil {
 		return err
@@ -142,13 +144,13 @@ func (s *Server) loadClients(ctx context.Context) error {
 	}
 	slices.SortFunc(found, func(a, b *client) int { return a.Created.Compare(b.Created) })
 	for _, c := range found {
-		s.known.add(c)
+		s.add(c)
 	}
 	return nil
 }
 
 // register serves POST /oauth/register: RFC 7591. Whatever a client asks for, it gets no secret.
-func (s *Server) register(w http.ResponseWriter, r *http.Request) {
+func (s *registry) register(w http.ResponseWriter, r *http.Request) {
 	if wait := s.rates.take(paceRegister, s.clientIP(r)); wait > 0 {
 		tooMany(w, wait)
 		return
@@ -184,11 +186,11 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 var errManyClients = errors.New("too many clients registered")
 
 // addClient keeps a new client, in the place of the oldest unused one if there are too many.
-func (s *Server) addClient(ctx context.Context, c *client) error {
-	s.known.mu.Lock()
-	defer s.known.mu.Unlock()
-	if s.known.unused >= maxUnused {
-		oldest := s.known.oldest()
+func (s *registry) addClient(ctx context.Context, c *client) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.unused >= maxUnused {
+		oldest := s.oldest()
 		if s.o.Now().Sub(oldest.Created) < tooYoung {
 			return errManyClients
 		}
@@ -199,25 +201,25 @@ func (s *Server) addClient(ctx context.Context, c *client) error {
 	if err := s.o.Store.Set(ctx, clientKey(c.ID), encode(c)); err != nil {
 		return err
 	}
-	s.known.add(c)
+	s.add(c)
 	return nil
 }
 
 // dropClient deletes a client. The caller has the lock of the registry.
-func (s *Server) dropClient(ctx context.Context, id string) error {
+func (s *registry) dropClient(ctx context.Context, id string) error {
 	if err := s.o.Store.Delete(ctx, clientKey(id)); err != nil {
 		return err
 	}
-	s.known.drop(id)
+	s.drop(id)
 	return nil
 }
 
 // useClient notes that somebody signed in with a registered client. If there are too many, the one that was not used
 // for longest goes; its grants stay.
-func (s *Server) useClient(ctx context.Context, id string) error {
-	s.known.mu.Lock()
-	defer s.known.mu.Unlock()
-	old := s.known.all[id]
+func (s *registry) useClient(ctx context.Context, id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.all[id]
 	if old == nil {
 		return nil // of a metadata document, or it went meanwhile: the grant needs it no more
 	}
@@ -226,11 +228,11 @@ func (s *Server) useClient(ctx context.Context, id string) error {
 	if err := s.o.Store.Set(ctx, clientKey(id), encode(&c)); err != nil {
 		return err
 	}
-	s.known.drop(id)
-	s.known.add(&c)
+	s.drop(id)
+	s.add(&c)
 	used := 0
 	last := &c
-	for _, o := range s.known.all {
+	for _, o := range s.all {
 		if !o.Used.IsZero() {
 			used++
 			if o.Used.Before(last.Used) {
@@ -244,11 +246,11 @@ func (s *Server) useClient(ctx context.Context, id string) error {
 	return nil
 }
 
-func (s *Server) sweepClients(ctx context.Context) {
-	s.known.mu.Lock()
-	defer s.known.mu.Unlock()
+func (s *registry) sweepClients(ctx context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	now := s.o.Now()
-	for id, c := range s.known.all {
+	for id, c := range s.all {
 		if c.over(now) {
 			if err := s.dropClient(ctx, id); err != nil {
 				return // the next sweep does it
@@ -261,13 +263,13 @@ func (s *Server) sweepClients(ctx context.Context) {
 var errClient = errors.New("this client is not known here. Remove the connection in the client and add it again")
 
 // clientOf returns the client of an id. The error is for the person who sees the page.
-func (s *Server) clientOf(ctx context.Context, r *http.Request, id string) (*client, error) {
+func (s *registry) clientOf(ctx context.Context, r *http.Request, id string) (*client, error) {
 	if strings.HasPrefix(id, "https://") {
 		return s.docs.get(ctx, id, func() time.Duration { return s.rates.take(paceFetch, s.clientIP(r)) })
 	}
-	s.known.mu.Lock()
-	defer s.known.mu.Unlock()
-	if c := s.known.all[id]; c != nil && !c.over(s.o.Now()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.all[id]; c != nil && !c.over(s.o.Now()) {
 		return c, nil
 	}
 	return nil, errClient

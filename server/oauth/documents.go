@@ -55,8 +55,9 @@ type document struct {
 func newDocuments(o Options) *documents {
 	d := &documents{now: o.Now, via: o.Fetch, slot: make(chan struct{}, maxFetches), by: map[string]*list.Element{}}
 	if d.via == nil {
+		dialer := &net.Dialer{Timeout: documentTime, Control: guard.New(guard.Options{}).Control}
 		d.via = &http.Transport{ // without a proxy: the guard must see the address
-			DialContext:         (&net.Dialer{Timeout: documentTime, Control: guard.New(guard.Options{}).Control}).DialContext,
+			DialContext:         dialer.DialContext,
 			TLSHandshakeTimeout: documentTime, DisableKeepAlives: true, ForceAttemptHTTP2: true,
 			MaxResponseHeaderBytes: 32 << 10,
 		}
@@ -170,7 +171,8 @@ func (d *documents) fetch(ctx context.Context, id string) (*client, time.Duratio
 	}
 	defer func() { _ = answer.Body.Close() }()
 	kind, _, err := mime.ParseMediaType(answer.Header.Get("Content-Type"))
-	if answer.StatusCode != http.StatusOK || err != nil || kind != "application/json" && !strings.HasSuffix(kind, "+json") {
+	isJSON := err == nil && (kind == "application/json" || strings.HasSuffix(kind, "+json"))
+	if answer.StatusCode != http.StatusOK || !isJSON {
 		return nil, 0, errors.New("there is no JSON document at the client's id")
 	}
 	body, err := io.ReadAll(io.LimitReader(answer.Body, maxDocument+1))

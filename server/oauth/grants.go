@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +21,17 @@ const formatOfValues = 1
 
 // maxAccess is how many access tokens of one grant are good at once: the oldest ends for one more.
 const maxAccess = 8
+
+// The grants keep what people approved: in the Store, and what is in use also in memory. It is safe for concurrent use.
+type grants struct {
+	*shared
+	seed  maphash.Seed
+	locks [turns]sync.Mutex // changes of grants with one hash take turns
+
+	mu    sync.RWMutex
+	live  map[string]*held // by id of the grant
+	ended int              // grants that were forgotten so far
+}
 
 // A record is everything about one grant, in one value of the Store: so each change is one compare-and-swap, and what
 // a killed process leaves is whole.
@@ -93,7 +106,7 @@ type held struct {
 const via = "oauth:"
 
 // hold makes what Find needs of a record. before is what there was of it, or nil.
-func (s *Server) hold(g record, before *held) *held {
+func (s *grants) hold(g record, before *held) *held {
 	h := &held{record: g, audience: s.isOurs(g.Resource)}
 	if before != nil {
 		h.used, h.saved = before.used, before.saved
@@ -118,7 +131,7 @@ func (s *Server) hold(g record, before *held) *held {
 func grantKey(id string) string { return state.Key(state.Grant, id) }
 
 // grantOf returns a grant from memory or the Store; nil: there is none, or it has ended.
-func (s *Server) grantOf(ctx context.Context, id string) (*held, error) {
+func (s *grants) grantOf(ctx context.Context, id string) (*held, error) {
 	s.mu.RLock()
 	h, gen := s.live[id], s.ended
 	s.mu.RUnlock()
@@ -152,7 +165,7 @@ func (s *Server) grantOf(ctx context.Context, id string) (*held, error) {
 }
 
 // quickly is grantOf for a call. Mostly the grant is in memory, and nothing can take long.
-func (s *Server) quickly(id string) (*held, error) {
+func (s *grants) quickly(id string) (*held, error) {
 	s.mu.RLock()
 	h := s.live[id]
 	s.mu.RUnlock()
@@ -175,7 +188,7 @@ func decodeGrant(raw []byte) (g record, err error) {
 }
 
 // keep remembers a grant. The caller has mu. What exceeds maxLive is read from the Store again when it is needed.
-func (s *Server) keep(h *held) {
+func (s *grants) keep(h *held) {
 	if len(s.live) >= maxLive && s.live[h.ID] == nil {
 		for id := range s.live {
 			delete(s.live, id)
@@ -200,7 +213,7 @@ var errUnknown = errors.New("unknown grant")
 // change replaces a grant by what edit makes of it. Changes of one grant take turns; edit may run more than once. An
 // error of edit is returned and changes nothing, unless it is an *ending: then the grant is gone, and its err is
 // returned.
-func (s *Server) change(ctx context.Context, id string, edit func(*record) error) error {
+func (s *grants) change(ctx context.Context, id string, edit func(*record) error) error {
 	turn := s.turn(id)
 	turn.Lock()
 	defer turn.Unlock()
@@ -249,7 +262,7 @@ func encode(v any) []byte {
 }
 
 // end deletes a grant and tells everybody. The caller has its turn.
-func (s *Server) end(ctx context.Context, g record, e *ending) error {
+func (s *grants) end(ctx context.Context, g record, e *ending) error {
 	if err := s.o.Store.Delete(ctx, grantKey(g.ID)); err != nil {
 		s.forget(g.ID)
 		return err
@@ -262,7 +275,7 @@ func (s *Server) end(ctx context.Context, g record, e *ending) error {
 }
 
 // forget drops a grant from memory, also for those who are just reading it from the Store.
-func (s *Server) forget(id string) {
+func (s *grants) forget(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.live, id)
@@ -270,7 +283,7 @@ func (s *Server) forget(id string) {
 }
 
 // Grants returns what is in force, the newest first.
-func (s *Server) Grants(ctx context.Context) ([]Grant, error) {
+func (s *grants) Grants(ctx context.Context) ([]Grant, error) {
 	keys, err := s.o.Store.Keys(ctx, state.Grant)
 	if err != nil {
 		return nil, err
@@ -297,7 +310,7 @@ func (s *Server) Grants(ctx context.Context) ([]Grant, error) {
 }
 
 // RevokeGrant ends a grant and all its tokens at once, or returns ErrNoGrant.
-func (s *Server) RevokeGrant(ctx context.Context, id string) error {
+func (s *grants) RevokeGrant(ctx context.Context, id string) error {
 	if len(id) != grantBytes || strings.Trim(id, idLetters) != "" {
 		return ErrNoGrant
 	}
@@ -309,7 +322,7 @@ func (s *Server) RevokeGrant(ctx context.Context, id string) error {
 }
 
 // Find implements auth.Source.
-func (s *Server) Find(text string, now time.Time) (auth.Found, bool, error) {
+func (s *grants) Find(text string, now time.Time) (auth.Found, bool, error) {
 	if strings.HasPrefix(text, refreshPrefix) || strings.HasPrefix(text, codePrefix) {
 		return auth.Found{}, true, auth.NotAccepted("not an access token")
 	}
@@ -351,7 +364,7 @@ func (s *Server) Find(text string, now time.Time) (auth.Found, bool, error) {
 
 // Valid implements auth.Source. What was opened with an access token goes on when that token ends, for as long as the
 // grant holds.
-func (s *Server) Valid(who auth.Principal) (valid, mine bool) {
+func (s *grants) Valid(who auth.Principal) (valid, mine bool) {
 	id, mine := strings.CutPrefix(who.Via, via)
 	if !mine {
 		return false, false

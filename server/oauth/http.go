@@ -51,8 +51,8 @@ func (s *Server) route(path string) (route, bool) {
 	if s.o.Alone {
 		return route{}, false
 	}
-	// RFC 8414 and 9728 put the issuer's path behind the well-known one. A proxy that forwards only that path is served,
-	// too.
+	// RFC 8414 and 9728 put the issuer's path behind the well-known one. A proxy that forwards only that path is
+	// served, too.
 	switch rest, ok := strings.CutPrefix(path, pathServer); {
 	case ok && (rest == s.prefix || rest == s.prefix+"/mcp" || rest == s.prefix+"/sse"):
 		return route{http.MethodGet, true, s.serverMetadata}, true
@@ -67,11 +67,11 @@ func (s *Server) route(path string) (route, bool) {
 	case pathAuthorize:
 		return route{http.MethodGet, false, s.authorize}, true
 	case pathToken:
-		return route{http.MethodPost, true, s.token}, true
+		return route{http.MethodPost, true, s.tokens.token}, true
 	case pathRevoke:
-		return route{http.MethodPost, true, s.revoke}, true
+		return route{http.MethodPost, true, s.tokens.revoke}, true
 	case pathRegister:
-		return route{http.MethodPost, true, s.register}, true
+		return route{http.MethodPost, true, s.clients.register}, true
 	}
 	return route{}, false
 }
@@ -81,7 +81,8 @@ func (s *Server) resourceRoute(rest string) (route, bool) {
 	if rest != "/mcp" && (rest != "/sse" || !s.o.SSE) {
 		return route{}, false
 	}
-	return route{http.MethodGet, true, func(w http.ResponseWriter, r *http.Request) { s.resourceMetadata(w, r, rest) }}, true
+	serve := func(w http.ResponseWriter, r *http.Request) { s.resourceMetadata(w, r, rest) }
+	return route{http.MethodGet, true, serve}, true
 }
 
 // ServeHTTP makes the checks that all routes share.
@@ -195,11 +196,12 @@ func wrong(code, text string) *problem {
 }
 
 func temporary(text string) *problem {
-	return &problem{status: http.StatusServiceUnavailable, code: "temporarily_unavailable", text: text, wait: time.Second}
+	return &problem{status: http.StatusServiceUnavailable, code: "temporarily_unavailable", text: text,
+		wait: time.Second}
 }
 
 // failed is an error of the Store or of this program, which is logged.
-func (s *Server) failed(doing string, err error) *problem {
+func (s *shared) failed(doing string, err error) *problem {
 	if p, ok := errors.AsType[*problem](err); ok {
 		return p
 	}
@@ -208,7 +210,8 @@ func (s *Server) failed(doing string, err error) *problem {
 		return temporary("the server cannot reach its store now; try again")
 	}
 	s.o.Log.Error("cannot "+doing, "err", err)
-	return &problem{status: http.StatusInternalServerError, code: "server_error", text: "internal error; the log says more"}
+	return &problem{status: http.StatusInternalServerError, code: "server_error",
+		text: "internal error; the log says more"}
 }
 
 func (p *problem) write(w http.ResponseWriter) {
@@ -240,7 +243,8 @@ func readBody(w http.ResponseWriter, r *http.Request, want string) ([]byte, *pro
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxForm))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, &problem{status: http.StatusRequestEntityTooLarge, code: "invalid_request", text: "the body is too large"}
+		return nil, &problem{status: http.StatusRequestEntityTooLarge, code: "invalid_request",
+			text: "the body is too large"}
 	}
 	if err != nil {
 		return nil, wrong("invalid_request", "the body cannot be read")
@@ -267,7 +271,7 @@ func parseForm(text string) (f form, twice string, err error) {
 
 func (f form) get(key string) string { return url.Values(f).Get(key) }
 
-func (s *Server) clientIP(r *http.Request) netip.Addr {
+func (s *shared) clientIP(r *http.Request) netip.Addr {
 	if s.o.ClientIP != nil {
 		return s.o.ClientIP(r)
 	}

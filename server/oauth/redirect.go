@@ -18,12 +18,12 @@ const (
 // dangerous are schemes that run a script, show content, open a file, or are spoken by programs that would send the
 // answer elsewhere.
 var dangerous = []string{
-	"about", "blob", "cid", "chrome", "chrome-extension", "content", "data", "file", "filesystem", "ftp", "ftps", "intent",
-	"jar", "javascript", "ldap", "mailto", "mid", "ms-appx", "ms-settings", "res", "resource", "search-ms", "sftp", "smb", "sms",
-	"ssh", "tel", "vbscript", "view-source", "ws", "wss",
+	"about", "blob", "cid", "chrome", "chrome-extension", "content", "data", "file", "filesystem", "ftp", "ftps",
+	"intent", "jar", "javascript", "ldap", "mailto", "mid", "ms-appx", "ms-settings", "res", "resource", "search-ms",
+	"sftp", "smb", "sms", "ssh", "tel", "vbscript", "view-source", "ws", "wss",
 }
 
-// ours are the parameters of an answer, which a redirect URI must not have already.
+// answerKeys are the parameters of an answer, which a redirect URI must not have already.
 var answerKeys = []string{"code", "state", "iss", "error", "error_description", "error_uri"}
 
 // checkRedirect refuses what cannot be the redirect URI of a client: it is https, http to this machine's loopback, or
@@ -120,7 +120,8 @@ func withoutPort(text string) (bare string, loopback bool) {
 		if !found {
 			continue
 		}
-		if port == "" || port[0] == ':' && len(port) > 1 && len(port) <= 6 && strings.Trim(port[1:], "0123456789") == "" {
+		digits, given := strings.CutPrefix(port, ":")
+		if port == "" || given && digits != "" && len(digits) <= 5 && strings.Trim(digits, "0123456789") == "" {
 			return host + rest[end:], true
 		}
 	}

@@ -46,20 +46,19 @@ const (
 
 // A Server issues tokens, and is the auth.Source that knows them. It is safe for concurrent use.
 type Server struct {
+	*shared
+	*grants
+	*askTable
+	clients *registry
+	tokens  *issuing
+}
+
+// A shared is what all parts of a Server need.
+type shared struct {
 	o      Options
 	base   string // of PublicURL, without a slash at its end; "": of each request
 	prefix string // path of base
-	docs   *documents
-	known  registry
-	asking asking
 	rates  rates
-
-	seed  maphash.Seed
-	locks [turns]sync.Mutex // changes of grants with one hash take turns
-
-	mu    sync.RWMutex
-	live  map[string]*held // by id of the grant
-	ended int              // grants that were forgotten so far
 }
 
 // New makes a Server. The error is that of the Store, or of a wrong PublicURL.
@@ -76,28 +75,34 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if o.Revoked == nil {
 		o.Revoked = func() {}
 	}
-	s := &Server{o: o, base: strings.TrimSuffix(o.PublicURL, "/"), live: map[string]*held{}, seed: maphash.MakeSeed(),
-		docs: newDocuments(o), rates: newRates(o.Now)}
+	all := &shared{o: o, base: strings.TrimSuffix(o.PublicURL, "/"), rates: newRates(o.Now)}
 	if o.PublicURL != "" {
-		u, err := url.Parse(s.base)
+		u, err := url.Parse(all.base)
 		if err != nil || u.Host == "" {
 			return nil, fmt.Errorf("http.public_url %q is no URL", o.PublicURL)
 		}
 		if u.Scheme != "https" && !isLoopbackName(u.Hostname()) {
 			return nil, fmt.Errorf("http.public_url %q: signing in needs https", o.PublicURL)
 		}
-		s.prefix = u.Path
+		all.prefix = u.Path
 	}
-	if err := s.loadClients(ctx); err != nil {
+	s := &Server{shared: all, grants: &grants{shared: all, seed: maphash.MakeSeed(), live: map[string]*held{}},
+		clients:  &registry{shared: all, docs: newDocuments(o), all: map[string]*client{}},
+		askTable: &askTable{shared: all, waits: map[string]waiting{}}}
+	s.tokens = &issuing{all, s.grants, s.clients}
+	if err := s.clients.loadClients(ctx); err != nil {
 		return nil, err
 	}
-	return s, s.loadAsks(ctx)
+	if err := s.loadAsks(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
-func (s *Server) turn(id string) *sync.Mutex { return &s.locks[maphash.String(s.seed, id)%turns] }
+func (s *grants) turn(id string) *sync.Mutex { return &s.locks[maphash.String(s.seed, id)%turns] }
 
 // baseOf returns the URL below which a request's client sees this server; "": it is none of ours.
-func (s *Server) baseOf(r *http.Request) string {
+func (s *shared) baseOf(r *http.Request) string {
 	if s.base != "" {
 		return s.base
 	}
@@ -112,7 +117,7 @@ func (s *Server) baseOf(r *http.Request) string {
 }
 
 // isOurs says whether a resource, as resourceOf returned it once, is still one of this server.
-func (s *Server) isOurs(resource string) bool {
+func (s *shared) isOurs(resource string) bool {
 	if s.base != "" {
 		_, ok := resourceOf(s.base, resource)
 		return ok
@@ -148,7 +153,7 @@ func resourceOf(base, text string) (resource string, ok bool) {
 }
 
 // event writes about a grant into the audit.
-func (s *Server) event(name string, g record, more map[string]any) {
+func (s *grants) event(name string, g record, more map[string]any) {
 	fields := map[string]any{"p": g.Who, "grant": g.ID, "client": g.Client.Name, "host": g.Client.shownHost()}
 	maps.Copy(fields, more)
 	s.o.Event(name, fields)
@@ -185,8 +190,8 @@ func (s *Server) Watch(ctx context.Context) {
 // sweep deletes what has ended, from memory and the Store.
 func (s *Server) sweep(ctx context.Context) {
 	s.saveUse(ctx)
-	s.sweepAsks(ctx)
-	s.sweepClients(ctx)
+	s.sweepAsks()
+	s.clients.sweepClients(ctx)
 	keys, err := s.o.Store.Keys(ctx, state.Grant)
 	if err != nil {
 		s.o.Log.Warn("cannot look for grants that have ended", "err", err)
@@ -198,7 +203,7 @@ func (s *Server) sweep(ctx context.Context) {
 }
 
 // expire ends a grant whose time is up.
-func (s *Server) expire(ctx context.Context, id string) {
+func (s *grants) expire(ctx context.Context, id string) {
 	turn := s.turn(id)
 	turn.Lock()
 	defer turn.Unlock()
@@ -228,7 +233,7 @@ type use struct {
 }
 
 // saveUse writes when grants were used last. Nothing is decided by it, so an error costs a minute of it.
-func (s *Server) saveUse(ctx context.Context) {
+func (s *grants) saveUse(ctx context.Context) {
 	s.mu.RLock()
 	live := slices.Collect(maps.Values(s.live))
 	s.mu.RUnlock()
@@ -243,7 +248,7 @@ func (s *Server) saveUse(ctx context.Context) {
 	}
 }
 
-func (s *Server) storedUse(ctx context.Context, id string) (at int64, ok bool) {
+func (s *grants) storedUse(ctx context.Context, id string) (at int64, ok bool) {
 	raw, _, err := s.o.Store.Get(ctx, useKey(id))
 	var u use
 	if err != nil || raw == nil || json.Unmarshal(raw, &u) != nil {

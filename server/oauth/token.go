@@ -25,8 +25,15 @@ func badGrant() *problem {
 	return wrong("invalid_grant", "the code or refresh token is not valid; sign in again")
 }
 
+// An issuing makes tokens of codes and of refresh tokens.
+type issuing struct {
+	*shared
+	*grants
+	clients *registry
+}
+
 // token serves POST /oauth/token.
-func (s *Server) token(w http.ResponseWriter, r *http.Request) {
+func (s *issuing) token(w http.ResponseWriter, r *http.Request) {
 	from := s.clientIP(r)
 	if wait := s.rates.full(paceFailed, from); wait > 0 {
 		tooMany(w, wait)
@@ -75,14 +82,15 @@ func clientForm(w http.ResponseWriter, r *http.Request) (form, error) {
 	case twice != "":
 		return nil, wrong("invalid_request", "a parameter stands there twice")
 	case f.get("client_secret") != "":
-		return nil, &problem{status: http.StatusUnauthorized, code: "invalid_client", text: "clients have no secret here"}
+		return nil, &problem{status: http.StatusUnauthorized, code: "invalid_client",
+			text: "clients have no secret here"}
 	case f.get("client_id") == "":
 		return nil, wrong("invalid_request", "client_id is missing")
 	}
 	return f, nil
 }
 
-func (s *Server) issue(w http.ResponseWriter, r *http.Request) (*answer, error) {
+func (s *issuing) issue(w http.ResponseWriter, r *http.Request) (*answer, error) {
 	f, err := clientForm(w, r)
 	if err != nil {
 		return nil, err
@@ -116,7 +124,7 @@ func (g *record) isResource(text string) bool {
 
 // exchange turns a code into tokens, once. A code that comes again, or with anything else than what it was made for, is
 // in wrong hands: it ends the grant, with the tokens that were made from it.
-func (s *Server) exchange(r *http.Request, f form) (*answer, error) {
+func (s *issuing) exchange(r *http.Request, f form) (*answer, error) {
 	text, verifier := f.get("code"), f.get("code_verifier")
 	if text == "" || verifier == "" {
 		return nil, wrong("invalid_request", "code and code_verifier are needed")
@@ -143,7 +151,7 @@ func (s *Server) exchange(r *http.Request, f form) (*answer, error) {
 		case f.get("redirect_uri") != "" && f.get("redirect_uri") != g.Code.Redirect:
 			return &ending{"its code came with another redirect URI", badGrant()}
 		case !g.isResource(f.get("resource")):
-			return &ending{"its code came with another resource", wrong("invalid_target", "another resource was approved")}
+			return &ending{"its code came with another resource", otherResource()}
 		}
 		g.Code.Used = true
 		out = g.newAccess(now, g.Scopes)
@@ -159,13 +167,15 @@ func (s *Server) exchange(r *http.Request, f form) (*answer, error) {
 	if err != nil {
 		return nil, orBadGrant(err)
 	}
-	if err := s.useClient(r.Context(), made.Client.ID); err != nil {
+	if err := s.clients.useClient(r.Context(), made.Client.ID); err != nil {
 		s.o.Log.Warn("cannot note that a client was used", "err", err)
 	}
 	s.event("login", made, map[string]any{"scopes": made.Scopes.String(), "ip": s.clientIP(r).String(),
 		"until": made.Expires.Format(time.RFC3339)})
 	return out, nil
 }
+
+func otherResource() *problem { return wrong("invalid_target", "another resource was approved") }
 
 func orBadGrant(err error) error {
 	if errors.Is(err, errUnknown) {
@@ -200,9 +210,9 @@ func (g *record) newAccess(now time.Time, scopes auth.Scopes) *answer {
 
 // refresh turns a refresh token into new tokens. The token is good once. Used again within repeatTime, as long as
 // nothing made from it was used to refresh, it makes others in the place of the refresh token that may not have
-// arrived, which is in wrong hands from then on. Any other token of the family that comes again ends the grant: two have
-// it, and nobody knows which is the thief.
-func (s *Server) refresh(r *http.Request, f form) (*answer, error) {
+// arrived, which is in wrong hands from then on. Any other token of the family that comes again ends the grant: two
+// have it, and nobody knows which is the thief.
+func (s *issuing) refresh(r *http.Request, f form) (*answer, error) {
 	text := f.get("refresh_token")
 	if text == "" {
 		return nil, wrong("invalid_request", "refresh_token is missing")
@@ -219,14 +229,15 @@ func (s *Server) refresh(r *http.Request, f form) (*answer, error) {
 			return badGrant() // somebody made it up
 		}
 		now, sum := s.o.Now().UTC(), digestOf(text)
-		repeat := g.Refresh.Previous.is(sum) && now.Sub(g.Refresh.Rotated) < repeatTime && g.Refresh.Repeats < maxRepeats
+		repeat := g.Refresh.Previous.is(sum) && now.Sub(g.Refresh.Rotated) < repeatTime &&
+			g.Refresh.Repeats < maxRepeats
 		switch {
 		case !g.Refresh.Current.is(sum) && !repeat:
 			return &ending{"a refresh token was used twice: it may have been stolen", badGrant()}
 		case f.get("client_id") != g.Client.ID || !now.Before(g.Refresh.Expires):
 			return badGrant()
 		case !g.isResource(f.get("resource")):
-			return wrong("invalid_target", "another resource was approved")
+			return otherResource()
 		}
 		scopes := g.Scopes
 		if names := f.get("scope"); names != "" {
@@ -257,7 +268,7 @@ func (s *Server) refresh(r *http.Request, f form) (*answer, error) {
 
 // revoke serves POST /oauth/revoke: RFC 7009. A refresh token ends its grant, an access token only itself. Whatever is
 // unknown is answered like what is known.
-func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
+func (s *issuing) revoke(w http.ResponseWriter, r *http.Request) {
 	from := s.clientIP(r)
 	if wait := s.rates.full(paceFailed, from); wait > 0 {
 		tooMany(w, wait)
@@ -282,7 +293,7 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 }
 
-func (s *Server) revokeToken(r *http.Request, f form) error {
+func (s *issuing) revokeToken(r *http.Request, f form) error {
 	text := f.get("token")
 	if t, ok := parseRefresh(text); ok {
 		err := s.change(r.Context(), t.grant, func(g *record) error {

@@ -44,8 +44,8 @@ func (v *visit) showAsk(ask oauth.Ask, wrong string) {
 	v.show("Allow access?", page)
 }
 
-// decision reads what was chosen. wrong is for the person.
-func (v *visit) decision(ask oauth.Ask) (d oauth.Decision, wrong string) {
+// decisionOf reads what was chosen. wrong is for the person.
+func decisionOf(v *visit, ask oauth.Ask) (d oauth.Decision, wrong string) {
 	form := v.r.PostForm
 	d = oauth.Decision{Principal: v.who.Principal, Scopes: ask.Scopes & v.rights.Scopes}
 	switch form.Get("access") {

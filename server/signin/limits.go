@@ -118,9 +118,9 @@ type limitKey struct {
 	shared bool // by several people
 }
 
-// limitKeys are what an attempt for a name counts for. Whether there is such a person makes no difference.
-func (v *visit) limitKeys(name string, person people.Person) []limitKey {
-	if id := v.marked(person); id != "" {
+// limitKeysOf are what an attempt for a name counts for. Whether there is such a person makes no difference.
+func limitKeysOf(v *visit, name string, person people.Person) []limitKey {
+	if id := markOf(v, person); id != "" {
 		return []limitKey{{key: "browser " + id, free: freeFailures}}
 	}
 	keys := []limitKey{{key: "name " + strconv.Itoa(person.Epoch) + " " + name, free: freeFailures}}
@@ -140,13 +140,13 @@ func network(at netip.Addr) string {
 }
 
 // mark lets the browser show later that this person has signed in with it. A new password makes it worthless.
-func (v *visit) mark(person people.Person) {
+func mark(v *visit, person people.Person) {
 	id := rand.Text()
 	v.setCookie(markCookie, id+"."+v.p.sign("mark", id, person.ID, strconv.Itoa(person.Epoch)), markLife)
 }
 
-// marked returns the id of the browser's mark, if it has one of this person.
-func (v *visit) marked(person people.Person) string {
+// markOf returns the id of the browser's mark, if it has one of this person.
+func markOf(v *visit, person people.Person) string {
 	c, err := v.r.Cookie(v.cookieName(markCookie))
 	if err != nil || person.ID == "" {
 		return ""

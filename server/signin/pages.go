@@ -150,7 +150,7 @@ func (p *Pages) decide(v *visit) {
 	var err error
 	switch v.r.PostForm.Get("decision") {
 	case "approve":
-		d, wrong := v.decision(ask)
+		d, wrong := decisionOf(v, ask)
 		if wrong != "" {
 			v.status = http.StatusUnprocessableEntity
 			v.showAsk(ask, wrong)
@@ -195,7 +195,7 @@ func (p *Pages) login(v *visit) {
 		v.broken(err)
 		return
 	}
-	keys := v.limitKeys(name, person)
+	keys := limitKeysOf(v, name, person)
 	if wait := p.limits.reserve(keys, p.o.Now()); wait > 0 {
 		v.later(wait)
 		return
@@ -213,7 +213,7 @@ func (p *Pages) login(v *visit) {
 	if _, enabled := p.o.Rights(name); !right || !enabled || !p.admits(person.ID) {
 		p.event(v, "signin.failed", map[string]any{"way": "password"})
 		v.status = http.StatusUnauthorized
-		v.showLogin(loginForm{Ask: form.Get("ask"), Client: v.waiting(form.Get("ask")), Name: name, Wrong: true})
+		v.showLogin(loginForm{Ask: form.Get("ask"), Client: waitingFor(v, form.Get("ask")), Name: name, Wrong: true})
 		return
 	}
 	p.limits.succeeded(keys)
@@ -227,8 +227,8 @@ func (p *Pages) login(v *visit) {
 	v.goTo(askPath(form.Get("ask")))
 }
 
-// waiting is the name of the client whose sign-in waits; "": there is none for this browser.
-func (v *visit) waiting(id string) string {
+// waitingFor is the name of the client whose sign-in waits; "": there is none for this browser.
+func waitingFor(v *visit, id string) string {
 	if askPath(id) == "" || !v.p.o.Asks.SameBrowser(v.r, id) {
 		return ""
 	}

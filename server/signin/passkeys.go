@@ -87,22 +87,22 @@ func (c *ceremonies) take(browser string, now time.Time) (ceremony, bool) {
 
 // relyingParty is the host that passkeys are for: that of http.public_url, or localhost; "": an address cannot have
 // any.
-func (v *visit) relyingParty() string {
-	if v.public() && v.secure() {
-		host := v.p.public.Hostname()
+func (a asked) relyingParty() string {
+	if a.public() && a.secure() {
+		host := a.at.Hostname()
 		if _, err := netip.ParseAddr(host); err == nil {
 			return ""
 		}
 		return strings.ToLower(host)
 	}
-	if host, _, _ := strings.Cut(v.r.Host, ":"); strings.EqualFold(host, "localhost") {
+	if host, _, _ := strings.Cut(a.r.Host, ":"); strings.EqualFold(host, "localhost") {
 		return "localhost"
 	}
 	return ""
 }
 
-// authn is the library's part, set up for the page's origin.
-func (v *visit) authn() (*webauthn.WebAuthn, error) {
+// authnOf is the library's part, set up for the page's origin.
+func authnOf(v *visit) (*webauthn.WebAuthn, error) {
 	host := v.relyingParty()
 	if host == "" {
 		return nil, errors.New("passkeys need a host name")
@@ -131,7 +131,7 @@ func (u user) WebAuthnCredentials() []webauthn.Credential { return u.credentials
 
 // beginPasskey answers with what the browser passes to an authenticator.
 func (p *Pages) beginPasskey(v *visit) {
-	authn, err := v.authn()
+	authn, err := authnOf(v)
 	if err != nil {
 		v.fail(http.StatusConflict, "No passkeys",
 			"Passkeys need a host name; open this page under one, such as localhost.")
@@ -144,7 +144,7 @@ func (p *Pages) beginPasskey(v *visit) {
 		verified := webauthn.WithUserVerification(protocol.VerificationRequired)
 		options, session, err = authn.BeginDiscoverableLogin(verified)
 	} else {
-		who, ok := v.registrant()
+		who, ok := registrantOf(v)
 		if !ok {
 			return
 		}
@@ -165,8 +165,8 @@ func (p *Pages) beginPasskey(v *visit) {
 	v.answerJSON(http.StatusOK, options)
 }
 
-// registrant is whom a new passkey is for. If ok is false, the request was answered.
-func (v *visit) registrant() (u user, ok bool) {
+// registrantOf is whom a new passkey is for. If ok is false, the request was answered.
+func registrantOf(v *visit) (u user, ok bool) {
 	switch v.posted.Kind {
 	case toRegister:
 		if !v.fresh() {
@@ -206,7 +206,7 @@ func asUser(person people.Person) user {
 
 // finishPasskey takes what an authenticator answered.
 func (p *Pages) finishPasskey(v *visit) {
-	authn, err := v.authn()
+	authn, err := authnOf(v)
 	one, ok := p.ceremonies.take(sessionKey(v.cookie), p.o.Now())
 	if err != nil || !ok || one.kind != v.posted.Kind {
 		v.fail(http.StatusConflict, "Out of date", "This took too long. Try again.")
@@ -216,7 +216,7 @@ func (p *Pages) finishPasskey(v *visit) {
 		p.passkeyLogin(v, authn, one)
 		return
 	}
-	who, ok := v.registrant()
+	who, ok := registrantOf(v)
 	if !ok {
 		return
 	}

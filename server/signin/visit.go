@@ -27,11 +27,17 @@ const (
 	maxForm     = 64 << 10         // bytes
 )
 
+// An asked is a request as its browser sees it: where our pages are for it.
+type asked struct {
+	r  *http.Request
+	at *url.URL // of http.public_url; nil: none
+}
+
 // A visit is one request of a browser.
 type visit struct {
+	asked
 	p      *Pages
 	w      http.ResponseWriter
-	r      *http.Request
 	cookie string         // names the browser; it is there in each visit
 	who    *session       // nil: nobody has signed in
 	rights auth.Principal // of who
@@ -53,7 +59,7 @@ func sessionKey(cookie string) string {
 
 // serve finds out whose browser sent r, and refuses forms that are not of ours.
 func (p *Pages) serve(w http.ResponseWriter, r *http.Request, handle func(*visit)) {
-	v := &visit{p: p, w: w, r: r, status: http.StatusOK}
+	v := &visit{asked: asked{r, p.public}, p: p, w: w, status: http.StatusOK}
 	if c, err := r.Cookie(v.cookieName(browserCookie)); err == nil && len(c.Value) == 43 {
 		v.cookie = c.Value
 	}
@@ -102,44 +108,44 @@ func (v *visit) readForm() bool {
 	return true
 }
 
-func (v *visit) isJSON() bool {
-	kind, _, _ := strings.Cut(v.r.Header.Get("Content-Type"), ";")
+func (a asked) isJSON() bool {
+	kind, _, _ := strings.Cut(a.r.Header.Get("Content-Type"), ";")
 	return strings.TrimSpace(kind) == "application/json"
 }
 
 // sameOrigin says whether a page of ours sent the request, as far as the browser says. The token of the form counts
 // besides.
-func (v *visit) sameOrigin() bool {
-	if site := v.r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" {
+func (a asked) sameOrigin() bool {
+	if site := a.r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" {
 		return false
 	}
-	all := v.r.Header["Origin"]
-	return len(all) == 0 || len(all) == 1 && all[0] == v.origin()
+	all := a.r.Header["Origin"]
+	return len(all) == 0 || len(all) == 1 && all[0] == a.origin()
 }
 
 // origin is the one of the page, as the browser has it.
-func (v *visit) origin() string {
-	if v.public() {
-		return v.p.public.Scheme + "://" + v.p.public.Host
+func (a asked) origin() string {
+	if a.public() {
+		return a.at.Scheme + "://" + a.at.Host
 	}
-	if v.r.TLS != nil {
-		return "https://" + v.r.Host
+	if a.r.TLS != nil {
+		return "https://" + a.r.Host
 	}
-	return "http://" + v.r.Host
+	return "http://" + a.r.Host
 }
 
 // public says whether the browser came by http.public_url. Its proxy may name the host without the port.
-func (v *visit) public() bool {
-	at := v.p.public
+func (a asked) public() bool {
+	at := a.at
 	if at == nil {
 		return false
 	}
-	host := strings.ToLower(v.r.Host)
+	host := strings.ToLower(a.r.Host)
 	return host == strings.ToLower(at.Host) || host == strings.ToLower(at.Hostname()) ||
 		host == strings.ToLower(at.Hostname())+map[string]string{"https": ":443", "http": ":80"}[at.Scheme]
 }
 
-func (v *visit) secure() bool { return strings.HasPrefix(v.origin(), "https:") }
+func (a asked) secure() bool { return strings.HasPrefix(a.origin(), "https:") }
 
 // The cookies.
 const (
@@ -149,8 +155,8 @@ const (
 )
 
 // cookieName has the prefix that keeps other hosts and plain connections from setting the cookie.
-func (v *visit) cookieName(name string) string {
-	if v.secure() {
+func (a asked) cookieName(name string) string {
+	if a.secure() {
 		return "__Host-" + name
 	}
 	return name
@@ -217,7 +223,7 @@ func (v *visit) begin(ctx context.Context, person people.Person, way string) err
 		return err
 	}
 	v.who = &s
-	v.mark(person)
+	mark(v, person)
 	v.p.event(v, "signin.login", map[string]any{"principal": person.ID, "way": way})
 	return nil
 }
@@ -238,8 +244,8 @@ func (p *Pages) event(v *visit, name string, fields map[string]any) {
 }
 
 // base leads from the page to /signin/. Links are relative, since only the browser knows what stands before.
-func (v *visit) base() string {
-	if n := strings.Count(strings.TrimPrefix(v.r.URL.Path, "/signin/"), "/"); n > 0 {
+func (a asked) base() string {
+	if n := strings.Count(strings.TrimPrefix(a.r.URL.Path, "/signin/"), "/"); n > 0 {
 		return strings.Repeat("../", n)
 	}
 	return "./"
