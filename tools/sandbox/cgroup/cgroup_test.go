@@ -206,6 +206,33 @@ func TestFindAlone(t *testing.T) {
 	}
 }
 
+// TestFindWithChildren: what the server has started moves with it, also what starts meanwhile.
+func TestFindWithChildren(t *testing.T) {
+	m := newMachine(t)
+	dir := m.inside("/a", ownPid, 60)
+	m.delegated = func(string) bool { return true }
+	child := func(pid, parent int) {
+		m.must(os.MkdirAll(filepath.Join(m.proc, strconv.Itoa(pid)), 0o755))
+		m.file(filepath.Join(m.proc, strconv.Itoa(pid), "stat"),
+			fmt.Sprintf("%d (git) S %d%s 9 0 0\n", pid, parent, strings.Repeat(" 0", 17)))
+	}
+	child(60, ownPid)
+	child(61, 60)
+	late := true
+	m.write = func(path, text string) error {
+		if filepath.Base(path) == "cgroup.subtree_control" && late {
+			late = false
+			m.file(filepath.Join(dir, "cgroup.procs"), "61\n")
+		}
+		return m.put(path, text)
+	}
+	tree, err := find(m.host)
+	m.must(err)
+	if got := m.text(filepath.Join(dir, serverLeaf, "cgroup.procs")); m.here(tree) != "/a" || got != "4242\n60\n61" {
+		t.Errorf("groups in %q, and the leaf holds %q", m.here(tree), got)
+	}
+}
+
 // TestFindTop: what is the top of a mount in a container needs no mark; the root of all groups needs no move.
 func TestFindTop(t *testing.T) {
 	m := newMachine(t)

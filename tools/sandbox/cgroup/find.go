@@ -56,8 +56,7 @@ const (
 var controllers = []string{"memory", "pids"}
 
 // Find returns the tree in which this process may make groups, and removes what servers that were killed left there. If
-// this process is alone in a group that was delegated to it, Find first moves it into a child of that group, so no
-// command may run yet. The error is ErrNone with the reason; then nothing was changed.
+// only this process and its children are in a group that was delegated to it, Find first moves them into a child of it. The error is ErrNone with the reason; then nothing was changed.
 func Find() (*Tree, error) { return find(thisHost()) }
 
 func find(h *host) (*Tree, error) {
@@ -187,27 +186,91 @@ func (h *host) settle(mount, dir string) error {
 	if h.isRoot(dir) {
 		return h.enable(dir)
 	}
-	pids, err := h.members(dir)
-	if err != nil {
-		return none("%v", err)
-	}
-	if len(pids) != 1 || pids[0] != h.pid {
-		return none("%d other processes are in %s", len(pids)-1, dir)
+	if err := h.checkOurs(dir); err != nil {
+		return err
 	}
 	leaf := filepath.Join(dir, serverLeaf)
 	if err := h.mkdir(leaf); err != nil && !errors.Is(err, fs.ErrExist) {
 		return none("%v", err)
 	}
-	err = h.write(filepath.Join(leaf, "cgroup.procs"), strconv.Itoa(h.pid))
+	err := h.empty(dir, leaf)
 	if err != nil {
-		err = none("%v", err)
-	} else if err = h.enable(dir); err != nil {
-		err = errors.Join(err, h.write(filepath.Join(dir, "cgroup.procs"), strconv.Itoa(h.pid)))
-	}
-	if err != nil {
-		_ = h.remove(leaf) // it is empty, or something else uses it
+		_ = h.moveAll(leaf, dir) // what stays there stays alive, too
+		_ = h.remove(leaf)       // it is empty, or something else uses it
 	}
 	return err
+}
+
+// emptyRounds is how often the processes of a group are moved: some may be starting others meanwhile.
+const emptyRounds = 8
+
+// empty moves this process and its children from dir to leaf, and hands the controllers to the children of dir.
+func (h *host) empty(dir, leaf string) (err error) {
+	for range emptyRounds {
+		if err = h.checkOurs(dir); err != nil {
+			return err
+		}
+		if err = h.moveAll(dir, leaf); err != nil {
+			return none("%v", err)
+		}
+		if err = h.enable(dir); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// moveAll moves all processes of one group to another one. One that ended meanwhile is none.
+func (h *host) moveAll(from, to string) error {
+	pids, err := h.members(from)
+	if err != nil {
+		return err
+	}
+	for _, pid := range pids {
+		err := h.write(filepath.Join(to, "cgroup.procs"), strconv.Itoa(pid))
+		if err != nil && h.started(pid) != "" {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkOurs says what is wrong if a group has processes that this one did not start.
+func (h *host) checkOurs(dir string) error {
+	pids, err := h.members(dir)
+	if err != nil {
+		return none("%v", err)
+	}
+	others := 0
+	for _, pid := range pids {
+		if !h.ours(pid) {
+			others++
+		}
+	}
+	if others > 0 {
+		return none("%d other processes are in %s", others, dir)
+	}
+	return nil
+}
+
+// ours reports whether a process is this one or descends from it.
+func (h *host) ours(pid int) bool {
+	const deepest = 16
+	for range deepest {
+		if pid == h.pid {
+			return true
+		}
+		fields := h.stat(pid)
+		if len(fields) < 2 {
+			return false
+		}
+		parent, err := strconv.Atoi(fields[1])
+		if err != nil || parent == 0 {
+			return false
+		}
+		pid = parent
+	}
+	return false
 }
 
 // enable hands the controllers to the children of dir.

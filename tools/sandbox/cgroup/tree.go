@@ -81,12 +81,7 @@ func (h *host) owner() (string, error) {
 
 // started returns when a process was started, in ticks since boot; "": there is none.
 func (h *host) started(pid int) string {
-	text, err := os.ReadFile(filepath.Join(h.proc, strconv.Itoa(pid), "stat"))
-	if err != nil {
-		return ""
-	}
-	// The name of the program, in parentheses, may hold blanks and parentheses itself.
-	fields := strings.Fields(string(text[1+strings.LastIndexByte(string(text), ')'):]))
+	fields := h.stat(pid)
 	if len(fields) < 20 {
 		return ""
 	}
@@ -97,6 +92,17 @@ func (h *host) started(pid int) string {
 func (t *Tree) Groups() []string {
 	all, _ := filepath.Glob(filepath.Join(t.dir, groupPrefix+"*")) // the pattern is right
 	return all
+}
+
+// stat returns what follows the name of a program in its stat (proc_pid_stat(5)): its state, its parent; nil: it is
+// gone.
+func (h *host) stat(pid int) []string {
+	text, err := os.ReadFile(filepath.Join(h.proc, strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return nil
+	}
+	// The name, in parentheses, may hold blanks and parentheses itself.
+	return strings.Fields(string(text[1+strings.LastIndexByte(string(text), ')'):]))
 }
 
 // sweep ends and removes groups of servers of this pid namespace that no longer run.
