@@ -65,7 +65,7 @@ func newSigning(ctx context.Context, o Options, e *engines, t *team) (*signing, 
 		Asks: g.oauth, People: people.Open(e.dir, nil), Store: e.store, PublicURL: cfg.HTTP.PublicURL,
 		Alone:    modes.Owner,
 		Rights:   func(id string) (auth.Principal, bool) { return t.porter.Rights(id) },
-		Commands: func() string { return e.commandsInWords(cfg) }, ClientIP: t.clientIP, Event: t.event, Log: o.Log,
+		Commands: func() string { return e.commandsInWords(cfg) }, ClientIP: t.clientIP, Event: t.pageEvent, Log: o.Log,
 	})
 	return g, err
 }
@@ -208,6 +208,20 @@ func (t *team) clientIP(r *http.Request) netip.Addr { return t.porter.ClientIP(r
 // signed takes what happened to sign-ins into the audit and the numbers.
 func (t *team) signed(name string, fields map[string]any) {
 	t.metrics.Authenticated("oauth", name)
+	t.event(name, fields)
+}
+
+// pageEvent takes what happened on the pages of a sign-in into the audit. Guesses are counted and not listed one by
+// one: whoever guesses must not fill the disk.
+func (t *team) pageEvent(name string, fields map[string]any) {
+	if name == "signin.failed" || name == "signin.limited" {
+		ip, _ := fields["ip"].(string)
+		n := t.quiet.due(name + " " + ip)
+		if n == 0 {
+			return
+		}
+		fields["count"] = n
+	}
 	t.event(name, fields)
 }
 

@@ -99,7 +99,7 @@ func (p *Pages) join(v *visit, hash string, key *people.Passkey, handle []byte) 
 	if key != nil {
 		way = "passkey"
 	}
-	p.event(v, "signin.invited", map[string]any{"principal": person.ID, "way": way})
+	p.event(v, "signin.invited", map[string]any{"p": person.ID, "way": way})
 	if _, enabled := p.o.Rights(person.ID); !enabled || !p.admits(person.ID) {
 		v.fail(http.StatusForbidden, "Not yet", "This is set up, but you cannot sign in now. Ask the operator.")
 		return

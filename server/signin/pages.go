@@ -257,7 +257,7 @@ func (p *Pages) logout(v *visit) {
 		return
 	}
 	if v.who != nil {
-		p.event(v, "signin.logout", map[string]any{"principal": v.who.Principal})
+		p.event(v, "signin.logout", map[string]any{"p": v.who.Principal})
 	}
 	v.who = nil
 	v.renew()

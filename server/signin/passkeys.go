@@ -245,7 +245,7 @@ func (p *Pages) finishPasskey(v *visit) {
 		v.fail(http.StatusConflict, "Not added", sentence(err))
 		return
 	}
-	p.event(v, "signin.passkey_added", map[string]any{"principal": v.who.Principal})
+	p.event(v, "signin.passkey_added", map[string]any{"p": v.who.Principal})
 	v.answerJSON(http.StatusOK, map[string]string{"next": ""})
 }
 
@@ -320,7 +320,7 @@ func (p *Pages) removePasskey(v *visit) {
 		v.fail(http.StatusConflict, "Not removed", sentence(err))
 		return
 	}
-	p.event(v, "signin.passkey_removed", map[string]any{"principal": v.who.Principal})
+	p.event(v, "signin.passkey_removed", map[string]any{"p": v.who.Principal})
 	v.goTo("")
 }
 

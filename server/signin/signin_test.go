@@ -292,6 +292,25 @@ func TestCookies(t *testing.T) {
 	b.post("/signin/logout", b.get("/signin/").token()).want(t, 200, "signed out")
 }
 
+// Proxies name the host with its port, without, or as the address behind them; pages of other origins stay out.
+func TestOrigins(t *testing.T) {
+	t.Parallel()
+	for _, public := range []string{"https://Tools.example.com:443/team", "https://tools.example.com"} {
+		s := begin(t, func(o *Options) { o.PublicURL = public })
+		for _, host := range []string{"tools.example.com", "tools.example.com:443", strings.TrimPrefix(s.url, "http://")} {
+			b := s.browser()
+			b.headers["Host"] = host
+			for origin, status := range map[string]int{"https://tools.example.com": 303, "https://tools.example.com.evil.example": 403,
+				"http://tools.example.com": 403, "https://tools.example.com:8443": 403, "https://evil.example": 403} {
+				b.headers["Origin"] = origin
+				if got := b.login("alice", planted); got.status != status {
+					t.Errorf("%s, Host %s, Origin %s: status %d", public, host, origin, got.status)
+				}
+			}
+		}
+	}
+}
+
 func TestSessionEnds(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*site, *browser){

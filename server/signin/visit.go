@@ -120,19 +120,30 @@ func (a asked) sameOrigin() bool {
 		return false
 	}
 	all := a.r.Header["Origin"]
-	return len(all) == 0 || len(all) == 1 && all[0] == a.origin()
+	if len(all) != 1 {
+		return len(all) == 0
+	}
+	// A proxy may have put its own name in the place of the public one.
+	return all[0] == a.origin() || a.at != nil && all[0] == originOf(a.at)
 }
 
 // origin is the one of the page, as the browser has it.
 func (a asked) origin() string {
 	if a.public() {
-		return a.at.Scheme + "://" + a.at.Host
+		return originOf(a.at)
 	}
 	if a.r.TLS != nil {
 		return "https://" + a.r.Host
 	}
 	return "http://" + a.r.Host
 }
+
+// originOf is the origin of a URL as browsers write it: without the usual port.
+func originOf(u *url.URL) string {
+	return u.Scheme + "://" + strings.TrimSuffix(strings.ToLower(u.Host), usualPorts[u.Scheme])
+}
+
+var usualPorts = map[string]string{"https": ":443", "http": ":80"}
 
 // public says whether the browser came by http.public_url. Its proxy may name the host without the port.
 func (a asked) public() bool {
@@ -142,7 +153,7 @@ func (a asked) public() bool {
 	}
 	host := strings.ToLower(a.r.Host)
 	return host == strings.ToLower(at.Host) || host == strings.ToLower(at.Hostname()) ||
-		host == strings.ToLower(at.Hostname())+map[string]string{"https": ":443", "http": ":80"}[at.Scheme]
+		host == strings.ToLower(at.Hostname())+usualPorts[at.Scheme]
 }
 
 func (a asked) secure() bool { return strings.HasPrefix(a.origin(), "https:") }
@@ -224,7 +235,7 @@ func (v *visit) begin(ctx context.Context, person people.Person, way string) err
 	}
 	v.who = &s
 	mark(v, person)
-	v.p.event(v, "signin.login", map[string]any{"principal": person.ID, "way": way})
+	v.p.event(v, "signin.login", map[string]any{"p": person.ID, "way": way})
 	return nil
 }
 
