@@ -90,8 +90,8 @@ var rooms = map[string][]string{
 	"server/config":     {"server/auth", "tools/permission", "tools/web/guard"}, // what a host and a private network are
 	"server/state":      {},
 	"server/clients":    {},
-	"server/logging":    {},
 	"server/public":     {},
+	"server/logging":    {},
 	// What it writes is a change of a file like any other, and shown as one.
 	"server/clients/install": {"filestate", "filestate/journal", "filestate/lock", "server/clients", "tools/textedit"},
 
