@@ -51,7 +51,13 @@ type engines struct {
 	keeps   *sessions.Retention
 	tenants *tenants.Maker
 	echo    io.Writer // Options.Echo
-	proven  func() sandbox.Report
+	confinement
+}
+
+// A confinement is what all commands of this process share.
+type confinement struct {
+	proven func() sandbox.Report
+	spares *sandbox.Spares
 }
 
 // assemble makes everything below this room, in the order in which one thing needs another. It is the only place that
@@ -159,6 +165,7 @@ func (e *engines) close() error {
 	if e.hooks != nil {
 		e.hooks.Close()
 	}
+	e.spares.Close()
 	var errs []error
 	if e.kept != nil {
 		errs = append(errs, e.kept.Close())

@@ -18,6 +18,7 @@ import (
 	"codehand/server/request"
 	"codehand/server/sessions"
 	"codehand/server/tenants"
+	"codehand/tools/guidance"
 	"codehand/tools/results"
 	"codehand/tools/running"
 	"codehand/tools/session"
@@ -139,15 +140,26 @@ func (t *toolCall) run(ctx context.Context, now *round) (*mcp.CallToolResult, re
 	return out, answer
 }
 
-// news tells the session which of its jobs have ended. Conversations that share a session are not told: nobody knows
-// whose job it was, and another one may be next.
+// news tells the session which of its jobs have ended, and of the instructions where it works. Conversations that share
+// a session are not told of jobs: nobody knows whose job it was, and another one may be next.
 func (t *toolCall) news() pipeline.News {
 	if t.state.Shared || !t.view().Runs() {
-		return nil
+		return t.guide
 	}
-	return func(ctx context.Context, job string) ([]string, func(int) []string) {
-		return running.News(ctx, t.state, job)
+	return func(ctx context.Context, about pipeline.About) ([]string, func(int) []string) {
+		if lines, claim := running.News(ctx, t.state, about.Job); len(lines) > 0 {
+			return lines, claim // the instructions can wait for the next call there
+		}
+		return t.guide(ctx, about)
 	}
+}
+
+// guide tells the session of the instructions of the directories that a call names.
+func (t *toolCall) guide(ctx context.Context, about pipeline.About) ([]string, func(int) []string) {
+	if !t.view().Reads() {
+		return nil, nil
+	}
+	return guidance.News(ctx, t.state, about.Paths)
 }
 
 // tellUpdated tells subscribers, before the answer, which resources of the session the call has changed.

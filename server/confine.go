@@ -61,9 +61,10 @@ func (p *prover) report() sandbox.Report {
 
 // confining returns what all commands of this process have in common, as far as confinement goes.
 func (e *engines) confining(cfg config.Config, o Options) confine.Options {
+	e.spares = sandbox.NewSpares()
 	p := &prover{prove: o.Proven}
 	if p.prove == nil {
-		p.prove = func() sandbox.Report { return sandbox.Probe(context.Background(), e.dir) }
+		p.prove = func() sandbox.Report { return e.bounded(cfg, sandbox.Probe(context.Background(), e.dir)) }
 	}
 	e.proven = p.report
 	c := confine.Options{
@@ -80,6 +81,21 @@ func (e *engines) confining(cfg config.Config, o Options) confine.Options {
 	// Where the network is open, what a command may read can leave: then the operator says so, and not a default.
 	c.AutoAllow = cfg.Sandbox.AutoAllow && (c.Network.Network != sandbox.NetworkOn || cfg.Said("sandbox.auto_allow"))
 	return c
+}
+
+// bounded adds to a report what the operator set, and what this process has for commands. A limit of memory that nobody
+// set is no more than usual on this machine.
+func (e *engines) bounded(cfg config.Config, r sandbox.Report) sandbox.Report {
+	r.Spares, r.Processes = e.spares, cfg.Sandbox.Processes
+	if r.Groups == nil {
+		return r
+	}
+	memory := cfg.Sandbox.Memory
+	if !cfg.Said("sandbox.memory") {
+		memory = min(memory, r.Groups.Limits().Memory)
+	}
+	r.Groups = r.Groups.With(sandbox.Bounds{Memory: memory, Processes: cfg.Sandbox.Processes})
+	return r
 }
 
 // ownSecrets are the files of the server's own that commands never read, wherever the operator put them.

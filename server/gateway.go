@@ -189,7 +189,8 @@ func (g *gateway) greet(ctx context.Context, _ any, req *mcp.InitializeRequest, 
 		t.client.Capabilities = caps
 	}
 	result.Instructions = s.instruct(ctx, t.req.Tenant,
-		s.profiles.add(session.Client{Name: t.client.Name, CanAsk: t.client.CanAsk}, "", t.req.Caller.From.Transport))
+		s.profiles.add(session.Client{Name: t.client.Name, CanAsk: t.client.CanAsk}, "", t.req.Caller.From.Transport),
+		t.req.Caller.From.Transport)
 	s.log.InfoContext(ctx, "client initialized", "name", results.Line(info.Name, 80),
 		"version", results.Line(info.Version, 80))
 }
@@ -201,7 +202,7 @@ const maxClientName = 200
 func (g *gateway) discover(ctx context.Context, _ any, _ *mcp.DiscoverRequest, result *mcp.DiscoverResult) {
 	t := turnFrom(ctx)
 	if c, bad := t.clientOf(); bad == nil {
-		result.Instructions = g.s.instruct(ctx, t.req.Tenant, c)
+		result.Instructions = g.s.instruct(ctx, t.req.Tenant, c, t.req.Caller.From.Transport)
 	}
 }
 

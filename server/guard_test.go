@@ -58,17 +58,19 @@ func guarded(t *testing.T, settings map[string]string, principals ...auth.Token)
 	for k, v := range settings {
 		flags[replaytest.FlagOf(k)] = v
 	}
+	file := flags["config"] // "": none
+	delete(flags, "config")
 	work := leaktest.Dir(t)
-	cfg, _, err := config.Load(config.Sources{WorkDir: work, Home: t.TempDir(), Flags: flags, Serve: true})
+	cfg, _, err := config.Load(config.Sources{WorkDir: work, Home: t.TempDir(), UserFile: file, Flags: flags, Serve: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := config.OpenState(x.data); err != nil {
 		t.Fatal(err)
 	}
-	file := auth.OpenTokenFile(cfg.TokenFile())
+	tokens := auth.OpenTokenFile(cfg.TokenFile())
 	for _, p := range principals {
-		if _, x.tokens[p.Principal], err = file.New(p); err != nil {
+		if _, x.tokens[p.Principal], err = tokens.New(p); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -308,7 +310,6 @@ func TestGuardHost(t *testing.T) {
 		try{name: "metrics with a header that proves nothing", line: "GET /metrics", head: "Host: rebound.example:" + port + "\nAuthorization: Bearer " + canary, want: "403 forbidden_host"},
 		try{name: "two Hosts", head: "Host: " + x.at + "\nHost: " + x.at, want: "400 text"},
 		try{name: "forwarded host is nothing", head: "Host: evil.example\nX-Forwarded-Host: " + x.at + "\nForwarded: host=" + x.at, want: "403 forbidden_host"},
-		try{name: "forwarded evil is nothing", head: "X-Forwarded-Host: evil.example", want: "200 ok"},
 		try{line: "GET /healthz", head: "Host: 10.1.2.3:8080", want: "200 text"},
 		try{line: "HEAD /healthz", head: "Host: 10.1.2.3:8080", want: "200 -"},
 		try{line: "GET /readyz", head: "Host: 10.1.2.3:8080", want: "200 text"},
@@ -317,11 +318,68 @@ func TestGuardHost(t *testing.T) {
 	x.run(tries)
 }
 
+// TestGuardProxied: a request through a tunnel had the rights of the person who ran serve: it looked like one of this
+// machine. Where nobody signs in, a forwarding header or a Host of elsewhere is refused, and the refusal says what to do.
+func TestGuardProxied(t *testing.T) {
+	t.Parallel()
+	x := guarded(t, map[string]string{"http.public_url": "https://tools.example.com", "http.allowed_hosts": "other.example,box.localhost"})
+	_, port, _ := net.SplitHostPort(x.at)
+	var tries []try
+	for _, head := range []string{
+		"Forwarded: for=203.0.113.7", "X-Forwarded-For: 203.0.113.7", "X-Forwarded-Host: tools.example.com", "X-Forwarded-Proto: https",
+		"X-Forwarded-Port: 443", "X-Forwarded-Server: a", "x-forwarded-for: ", "X-Real-IP: 203.0.113.7", "Via: 1.1 proxy", "CF-Connecting-IP: 203.0.113.7",
+		"CF-Ray: 1", "CDN-Loop: cloudflare", "Tailscale-User-Login: a@example.com", "Tailscale-Headers-Info: x", "True-Client-IP: 203.0.113.7",
+		"ngrok-trace-id: 1", "X-Client-IP: 203.0.113.7", "X-Original-Forwarded-For: 203.0.113.7", "X-Envoy-External-Address: 203.0.113.7",
+		"Host: tools.example.com", "Host: other.example",
+		// `ssh -R` adds no header, but the name is that of elsewhere; a foreign header beside our own Host is no excuse
+		"Host: localhost:" + port + "\nX-Forwarded-For: 127.0.0.1",
+	} {
+		tries = append(tries, try{head: head, want: "403 through_proxy"})
+	}
+	for _, line := range []string{"GET /mcp", "DELETE /mcp", "POST /mcp/s/a", "GET /sse", "POST /message", "GET /readyz", "GET /metrics"} {
+		body := ""
+		if strings.HasPrefix(line, "POST") {
+			body = hello
+		}
+		tries = append(tries, try{line: line, head: "X-Forwarded-For: 203.0.113.7", body: body, want: "403 through_proxy"})
+	}
+	tries = append(tries,
+		try{line: "GET /healthz", head: "X-Forwarded-For: 203.0.113.7", want: "200 text"},
+		try{name: "a forward of ssh", head: "Host: localhost:8080", want: "200 ok"},
+		try{name: "a name of this machine", head: "Host: box.localhost", want: "200 ok"},
+		try{name: "as always", want: "200 ok"},
+	)
+	x.run(tries)
+	_, body := x.send(t, "POST", x.request(try{head: "Via: 1.1 proxy"}, nil), false)
+	if !strings.Contains(string(body), "codehand owner new") || !strings.Contains(string(body), "--public URL --auth-mode owner") {
+		t.Errorf("the refusal names no remedy: %s", body)
+	}
+	_, body = x.send(t, "POST", x.request(try{head: "Host: abc.trycloudflare.com"}, nil), false)
+	if !strings.Contains(string(body), "codehand owner new") || strings.Contains(string(body), "allowed_hosts") {
+		t.Errorf("the refusal of a foreign Host: %s", body)
+	}
+}
+
+// TestGuardProxiedToken: with tokens a proxy is what everybody has in front, and its requests tell no more than any
+// other from outside.
+func TestGuardProxiedToken(t *testing.T) {
+	t.Parallel()
+	x := guarded(t, map[string]string{"http.public_url": "https://tools.example.com"}, token("alice"))
+	bearer := "Authorization: Bearer " + x.tokens["alice"]
+	x.run([]try{{head: "X-Forwarded-For: 203.0.113.7", want: "200 ok"}, {head: "Host: tools.example.com\nCF-Ray: 1", want: "200 ok"}}, bearer)
+	for head, full := range map[string]bool{"": true, "CF-Ray: 1": false, "Host: tools.example.com": false, "X-Real-Ip: 127.0.0.1": false} {
+		_, body := x.send(t, "GET", x.request(try{line: "GET /readyz", head: head}, nil), false)
+		if strings.Contains(string(body), `"checks"`) != full {
+			t.Errorf("/readyz with %q tells %s", head, body)
+		}
+	}
+}
+
 // TestGuardNamesHost: "this Host is not served here" left the operator of a proxy to guess which host and which setting.
 // The refusal says both, and the log does once for each host.
 func TestGuardNamesHost(t *testing.T) {
 	t.Parallel()
-	x := guarded(t, map[string]string{"http.public_url": "https://tools.example.com:8443"})
+	x := guarded(t, map[string]string{"http.public_url": "https://tools.example.com:8443"}, token("alice"))
 	ask := func(host string) string {
 		_, body := x.send(t, "POST", x.request(try{head: "Host: " + host}, nil), false)
 		return string(body)
@@ -345,7 +403,7 @@ func TestGuardNamesHost(t *testing.T) {
 		{head: "Host: tools.example.com:8443", want: "200 ok"},
 		{head: "Host: tools.example.com", want: "200 ok"},
 		{head: "Host: tools.example.com:443", want: "403 forbidden_host"},
-	})
+	}, "Authorization: Bearer "+x.tokens["alice"])
 }
 
 // TestGuardOrigin: a page of another origin reads nothing, one that is listed is told so.
@@ -433,8 +491,8 @@ func TestGuardRoutes(t *testing.T) {
 		x.run([]try{{line: "GET /sse", want: "404 not_found"}, {line: "POST /message?sessionId=x", want: "404 not_found"}})
 	})
 	x.t.Run("prefix", func(t *testing.T) {
-		x := guarded(t, map[string]string{"http.public_url": "https://tools.example.com/team/a"})
-		at := "Host: tools.example.com"
+		x := guarded(t, map[string]string{"http.public_url": "https://tools.example.com/team/a"}, token("alice"))
+		at := "Authorization: Bearer " + x.tokens["alice"] + "\nHost: tools.example.com"
 		x.run([]try{
 			{name: "with it", line: "POST /team/a/mcp", head: at, want: "200 ok"},
 			{name: "a proxy may strip it", line: "POST /mcp", head: at, want: "200 ok"},
@@ -444,7 +502,7 @@ func TestGuardRoutes(t *testing.T) {
 			{name: "no whole component", line: "POST /team/amcp", head: at, want: "404 not_found"},
 			{name: "handle", line: "POST /team/a/mcp/s/handle-1", head: at, want: "200 ok"},
 		})
-		if id := x.stream(t, "X-None: x"); id == "" {
+		if id := x.stream(t, "Authorization: Bearer "+x.tokens["alice"]); id == "" {
 			t.Error("SSE has no id")
 		}
 	})
@@ -458,7 +516,7 @@ func TestGuardAuth(t *testing.T) {
 	revoked.Revoked = time.Now().Add(-time.Minute)
 	x := guarded(t, nil, token("alice"), token("dan"), expired, revoked)
 	off := false
-	if err := x.server.team.porter.Configure(auth.Values{}, map[string]auth.Values{"dan": {Enabled: &off}}); err != nil {
+	if err := x.server.team.porter.Configure(auth.Values{}, map[string]auth.Values{"dan": {Enabled: &off}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	alice := x.tokens["alice"]

@@ -10,6 +10,7 @@ import (
 	"codehand/server/auth"
 	"codehand/server/tenants"
 	"codehand/tools/catalog"
+	"codehand/tools/guidance"
 	"codehand/tools/session"
 )
 
@@ -19,6 +20,8 @@ const (
 	maxInstructions = 2_000
 	// maxSkillNames is how many bytes of them the names of skills may take.
 	maxSkillNames = 600
+	// maxProjectNames is how many bytes the names of the project's instructions may take.
+	maxProjectNames = 300
 	// skillTime bounds the search for skills when a client begins.
 	skillTime = 2 * time.Second
 )
@@ -67,8 +70,8 @@ func hands(has func(string) bool) string {
 	return "codehand gives you the hands of a coding agent: " + can[0] + " in the user's workspace."
 }
 
-// guidance is the part of the instructions that depends on nothing but which tools there are.
-func guidance(has func(string) bool) string {
+// advice is the part of the instructions that depends on nothing but which tools there are.
+func advice(has func(string) bool) string {
 	all := []string{hands(has)}
 	for _, s := range sentences {
 		if !slices.ContainsFunc(s.needs, func(name string) bool { return !has(name) }) {
@@ -78,21 +81,26 @@ func guidance(has func(string) bool) string {
 	return strings.Join(all, " ")
 }
 
-// fullGuidance is what is said where nothing is switched off.
-func fullGuidance() string { return guidance(func(string) bool { return true }) }
+// fullAdvice is what is said where nothing is switched off.
+func fullAdvice() string { return advice(func(string) bool { return true }) }
 
-// instruct makes the server's words to the model of one client: the guidance, where its calls work, the tools that the
-// client is not shown, and the names of skills. They are the same bytes for the same configuration, rights and skills.
-func (s *Server) instruct(ctx context.Context, at *tenants.Tenant, c session.Client) string {
+// instruct makes the server's words to the model of one client: the advice, where its calls work, the tools that the
+// client is not shown, and the names of skills and of the project's instructions. They are the same bytes for the same
+// configuration, rights, skills and files.
+func (s *Server) instruct(ctx context.Context, at *tenants.Tenant, c session.Client, transport string) string {
 	all := at.Offers(c.CanAsk).Catalog
 	has := func(name string) bool {
 		_, ok := slices.BinarySearchFunc(all, name,
 			func(e catalog.Entry, name string) int { return strings.Compare(e.Name, name) })
 		return ok
 	}
-	text, skills := guidance(has), ""
+	text, skills := advice(has), ""
 	if !at.Broken && at.Who.Scopes.Has(auth.Read) {
 		text += " " + at.Bare.Situation(at.Start, true)
+		if own := s.profiles.loads(c.Name, transport); has("read_file") {
+			text = enumerate(text, " Before you begin, read the project's own instructions: ",
+				guidance.Names(at.Bare, own), maxProjectNames)
+		}
 	}
 	if has("skill") { // first, since they have a bound of their own: many tools leave them their place
 		skills = enumerate("", " Skills are instructions for named tasks; the tool skill loads them: ",

@@ -31,7 +31,7 @@ func Digest(tools []tool.Tool) (string, error) {
 		sum.Write(b)
 		sum.Write([]byte{'\n'})
 	}
-	sum.Write([]byte(fullGuidance()))
+	sum.Write([]byte(fullAdvice()))
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 

@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"strings"
 
 	"codehand/server/clients"
 	"codehand/server/tenants"
@@ -34,6 +35,15 @@ func (p profiles) of(name string) clients.Profile {
 		return forced
 	}
 	return clients.Find(name)
+}
+
+// loads are the instructions of a project that a client reads by itself. Only on stdio do both work on one machine;
+// what another client reads is of another place.
+func (p profiles) loads(name, transport string) []string {
+	if transport != "stdio" {
+		return nil
+	}
+	return strings.Fields(p.of(name).Loads)
 }
 
 // maxImages is how many images one result has at most, whoever reads it.

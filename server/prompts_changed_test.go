@@ -130,7 +130,7 @@ func TestPromptsChangedForOne(t *testing.T) {
 	args, err := json.Marshal(map[string]string{"file_path": filepath.Join(x.data, "workspaces", "bob", ".claude", "skills", "last", "SKILL.md"), "content": "---\nname: last\ndescription: y\n---\nText.\n"})
 	must(t, err)
 	bob.call("write_file", string(args))
-	if got := next("bob"); !strings.Contains(got, `"bob"`) || promptNames(bob.prompts()) != "commit last new1" {
+	if got := next("bob"); !strings.Contains(got, `"bob"`) || promptNames(bob.prompts()) != "commit instructions last new1" {
 		t.Errorf("bob heard %s and has %s", got, promptNames(bob.prompts()))
 	}
 }

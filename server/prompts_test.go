@@ -112,10 +112,13 @@ func TestPrompts(t *testing.T) {
 			t.Parallel()
 			a.t = t
 			list := a.prompts()
-			if got := promptNames(list); got != "apart commit deploy greet look odd other-name shelly" {
+			if got := promptNames(list); got != "apart commit deploy greet instructions look odd other-name shelly" {
 				t.Errorf("prompts: %s", got)
 			}
 			for _, p := range list {
+				if p.Name == "instructions" && len(p.Arguments) == 0 {
+					continue
+				}
 				if len(p.Arguments) != 1 || p.Arguments[0].Name != "arguments" || p.Arguments[0].Required || p.Arguments[0].Description == "" {
 					t.Errorf("%+v", p)
 				}
@@ -185,7 +188,7 @@ func TestCommitPrompt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a.t = t
-			if got := promptNames(a.prompts()); got != "commit" {
+			if got := promptNames(a.prompts()); got != "commit instructions" {
 				t.Errorf("prompts: %s", got)
 			}
 			text := a.prompt("commit", map[string]any{"arguments": "mention issue 12"})
@@ -195,7 +198,7 @@ func TestCommitPrompt(t *testing.T) {
 				}
 			}
 			replaytest.Lay(t, a.work, map[string]string{".codehand/skills/commit/SKILL.md": "---\nname: commit\ndescription: Our own way.\n---\nCommit as we do.\n"})
-			if list := a.prompts(); len(list) != 1 || list[0].Description != "Our own way." {
+			if list := a.prompts(); len(list) != 2 || list[0].Description != "Our own way." {
 				t.Errorf("%+v", list)
 			}
 			if text := a.prompt("commit", nil); strings.TrimSpace(text) != "Commit as we do." {
@@ -233,7 +236,7 @@ func TestSkillsAreTheCallersOwn(t *testing.T) {
 			replaytest.Lay(t, his, map[string]string{".claude/skills/his/SKILL.md": "---\nname: his\ndescription: Of bob.\n---\nHis.\n"})
 			sees := func(who string, a guest, want ...string) {
 				t.Helper()
-				if got := promptNames(a.prompts()); got != strings.Join(append([]string{"commit"}, want...), " ") {
+				if got := promptNames(a.prompts()); got != strings.Join(slices.Sorted(slices.Values(append([]string{"commit", "instructions"}, want...))), " ") {
 					t.Errorf("%s: prompts %s, want %v", who, got, want)
 				}
 				var uris []string

@@ -25,7 +25,7 @@ var firstName = map[string]string{
 	"claude-code": "claude-code", "codex": "codex-mcp-client", "copilot-cli": "github-copilot-developer", "gemini": "gemini-cli-mcp-client",
 	"opencode": "opencode", "cline": "Cline", "continue": "continue-client", "claude-desktop": "claude-ai", "vscode": "Visual Studio Code - Insiders",
 	"cursor": "cursor-vscode", "windsurf": "windsurf-client", "zed": "Zed", "jetbrains": "JetBrains-IU/2026.3", "goose": "goose", "crush": "crush",
-	"lm-studio": "lmstudio-mcp", "chatgpt": "ChatGPT", "builder": "inspector-cli", "default": "somebody",
+	"lm-studio": "lmstudio-mcp", "chatgpt": "ChatGPT", "claude-web": "Anthropic/ClaudeAI", "builder": "inspector-cli", "default": "somebody",
 }
 
 // TestResultsFitEveryClient: 1 MB from each tool that can give as much arrives on the wire within the characters, bytes and

@@ -21,6 +21,7 @@ import (
 	"codehand/server/jsonrpc"
 	"codehand/server/listen"
 	"codehand/server/pipeline"
+	"codehand/server/public"
 	"codehand/server/sessions"
 	"codehand/server/stdio"
 	"codehand/server/tenants"
@@ -35,6 +36,10 @@ type Options struct {
 	Version string                // of codehand
 	Log     *slog.Logger          // nil: nothing is logged
 	Record  func(pipeline.Record) // of every call; must not block; nil: none
+
+	// Public proves that http.public_url leads to this process. Until it is open nothing else is served. nil: there is
+	// no such URL.
+	Public *public.Prover
 
 	AuditOut io.Writer // where the audit goes with audit.dir = "-"
 	Echo     io.Writer // gets what commands print, as it comes; nil: nobody looks on

@@ -112,7 +112,7 @@ func TestSkillsOfManySessions(t *testing.T) {
 	}
 	for i := range 3 {
 		a := x.guest(t, "", true, map[string]any{"codehand/session": fmt.Sprintf("handle-%d", i)})
-		if list := a.prompts(); len(list) != 8 {
+		if list := a.prompts(); len(list) != 9 {
 			t.Errorf("%d prompts", len(list))
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"codehand/server/endpoint"
 	"codehand/server/metrics"
 	"codehand/server/pipeline"
+	"codehand/server/public"
 	"codehand/server/request"
 	"codehand/server/state"
 	"codehand/server/tenants"
@@ -32,7 +33,9 @@ type team struct {
 	replica string // names this process in the audit; new at each start
 	porter  *auth.Porter
 	tenants *tenants.Registry
-	mode    string // none, token
+	mode    string // of auth
+	signing *signing
+	prefix  string // path of http.public_url
 	audit   *audit.Log
 	metrics *metrics.Counts
 	health  *metrics.Health
@@ -40,8 +43,9 @@ type team struct {
 	signer   *endpoint.Signer
 	endpoint atomic.Pointer[endpoint.Endpoint] // that serves; nil: none does
 
-	scrapeToken string // opens /metrics; "": there is none
-	keepGoing   bool   // calls go on when the audit cannot be written
+	public      *public.Prover // nil: nothing is to be proven
+	scrapeToken string         // opens /metrics; "": there is none
+	keepGoing   bool           // calls go on when the audit cannot be written
 	quiet       *quiet
 }
 
@@ -49,8 +53,8 @@ type team struct {
 func newTeam(ctx context.Context, o Options, e *engines) (_ *team, err error) {
 	cfg, dir := o.Config, e.dir
 	t := &team{
-		replica: "r" + strings.ToLower(rand.Text()[:8]), tenants: tenants.NewRegistry(e.tenants),
-		mode: cfg.Auth.Mode, keepGoing: cfg.Audit.OnError == "continue",
+		replica: "r" + strings.ToLower(rand.Text()[:8]), tenants: tenants.NewRegistry(e.tenants), public: o.Public,
+		mode: cfg.Auth.Mode, prefix: pathOf(cfg.HTTP.PublicURL), keepGoing: cfg.Audit.OnError == "continue",
 		quiet: &quiet{now: time.Now, seen: map[string]*quietSpan{}},
 	}
 	defer func() {
@@ -58,9 +62,14 @@ func newTeam(ctx context.Context, o Options, e *engines) (_ *team, err error) {
 			err = errors.Join(err, t.close())
 		}
 	}()
+	if t.signing, err = newSigning(ctx, o, e, t); err != nil {
+		return nil, &config.Unusable{Err: err}
+	}
 	if t.porter, err = auth.New(auth.Options{
 		Mode: t.mode, LocalPeer: cfg.Auth.LocalPeer, TokenFile: cfg.TokenFile(), Local: localPrincipal(cfg),
-		Default: cfg.Principals.Default, Named: cfg.Principals.Named, Workspaces: filepath.Join(dir, workspacesDir),
+		Default: cfg.Principals.Default, Named: named(cfg, cfg.Principals), Groups: cfg.Principals.Groups,
+		Sources: t.signing.sources(), Metadata: t.signing.metadata(), Initial: t.signing.initial(),
+		TokensOnly: t.tokenPath, Workspaces: filepath.Join(dir, workspacesDir),
 		Trusted: cfg.HTTP.TrustedProxies, Log: o.Log,
 	}); err != nil {
 		return nil, &config.Unusable{Err: err}
@@ -115,6 +124,7 @@ func (t *team) watch(s *Server, version string) {
 	t.health.AddCheck("audit", s.cfg.Audit.OnError == "refuse",
 		func(context.Context) (string, error) { return "", t.audit.Failed() })
 	t.health.AddCheck("sandbox", false, func(context.Context) (string, error) { return strconv.Itoa(level()), nil })
+	t.checkIssuers(s.cfg.Auth.Issuers)
 	t.metrics = metrics.New(metrics.Options{
 		Version: version, Tools: s.tools.all, Methods: measuredMethods, Versions: mcp.ValidProtocolVersions,
 		Gauges: t.gauges(s, stats, level),
@@ -164,10 +174,11 @@ func (t *team) gauges(s *Server, stats state.Stater, level func() int) metrics.G
 }
 
 // shown is what the endpoint tells people of the team, and tells the team.
-func (t *team) shown(metricsAway bool) endpoint.Team {
+func (t *team) shown(metricsAway bool, tools toolset) endpoint.Team {
 	return endpoint.Team{
 		Metrics: t.metrics, Health: t.health, Mode: t.mode, ScrapeToken: t.scrapeToken, MetricsAway: metricsAway,
-		Event: t.event, Refused: t.refused, Limited: t.limited,
+		Event: t.event, Refused: t.refused, Limited: t.limited, Public: t.public,
+		SignIn: endpoint.SignIn{Pages: t.signing.pages, TokenPaths: t.signing.tokens(), Lacking: t.lacking(tools)},
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -42,6 +43,7 @@ func (s *Server) front() stdio.Server {
 	return stdio.Server{
 		Serve: s.Serve, Refuse: s.Refuse, Unusable: unusable, Follow: s.follow,
 		Hurry: func() { s.life.hurried.Store(true) }, RootsTime: s.rootsTime,
+		Reopens: func(client string) bool { return s.profiles.of(client).Reopens },
 	}
 }
 
@@ -51,17 +53,22 @@ func (s *Server) HTTP(ctx context.Context, ls []listen.Listener) error {
 	if s.team == nil {
 		return errors.New("this server was not made to serve HTTP")
 	}
-	e := s.newEndpoint()
+	e := newEndpoint(s)
 	s.team.endpoint.Store(e)
 	defer s.team.endpoint.Store(nil)
+	background, end := context.WithCancel(context.WithoutCancel(ctx))
+	var watching sync.WaitGroup
+	watching.Go(func() { s.team.signing.watch(background) })
+	defer watching.Wait()
+	defer end()
 	return e.Serve(ctx, ls)
 }
 
-func (s *Server) newEndpoint() *endpoint.Endpoint {
+func newEndpoint(s *Server) *endpoint.Endpoint {
 	return endpoint.New(endpoint.Options{
 		Server: s.front(), HTTP: s.cfg.HTTP, Session: s.cfg.Session, Log: s.log, Versions: s.versions,
 		Patience: s.patience, Porter: s.team.porter, Tenants: s.team.tenants, Signer: s.team.signer,
-		Team:    s.team.shown(s.cfg.Metrics.Listen != ""),
+		Team:    s.team.shown(s.cfg.Metrics.Listen != "", s.tools),
 		Records: sessions.Records{Store: s.engines.store, Log: s.log}, CheckHeaders: s.checkHeaders,
 		Forget: s.sessions.End, Report: s.internal,
 		Sweep: func() {
@@ -83,13 +90,26 @@ func (s *Server) Reload(p config.Principals) error {
 	if s.team == nil {
 		return nil
 	}
-	err := errors.Join(s.team.porter.Configure(p.Default, p.Named), s.team.porter.Reload())
+	err := errors.Join(s.team.porter.Configure(p.Default, named(s.cfg, p), p.Groups), s.team.porter.Reload())
 	if e := s.team.endpoint.Load(); e != nil {
 		e.Revoke()
 	}
 	s.team.tenants.Reload(p)
 	s.team.event("config.reload", map[string]any{"ok": err == nil})
 	return err
+}
+
+// ReloadIssuers takes the issuers that the operator now names. With an error the old ones stay.
+func (s *Server) ReloadIssuers(list []config.Issuer) error {
+	if s.team == nil || s.team.signing == nil || s.team.signing.issuers == nil {
+		return nil
+	}
+	if err := s.team.signing.issuers.Reload(list); err != nil {
+		return err
+	}
+	s.team.checkIssuers(list)
+	s.team.revoked()
+	return nil
 }
 
 // checkHeaders holds the headers of a modern request against its body (SEP-2243, SEP-2567); nil: they agree. The checks

@@ -14,6 +14,7 @@ func All() []tool.Tool {
 		listFiles,
 		grepSearch,
 		fileHistory,
+		showChanges,
 		undoChange,
 		// Commands.
 		runShell,

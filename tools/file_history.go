@@ -34,7 +34,7 @@ type fileHistoryInput struct {
 var fileHistory = tool.Define(tool.Def[fileHistoryInput]{
 	Spec: tool.Spec{
 		Name: "file_history", Title: "File history", Description: fileHistoryText,
-		Hint: "list changes made to files", Deferred: true, MaxRunes: 20_000, Scope: tool.ScopeRead,
+		Hint: "list recent changes made to files", Deferred: true, MaxRunes: 20_000, Scope: tool.ScopeRead,
 		Family:  permission.FamilyRead,
 		Traits:  tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
 		Example: `{"file_path":"$WORK/h"}`,

@@ -36,7 +36,8 @@ type notebookEditInput struct {
 var notebookEdit = tool.Define(tool.Def[notebookEditInput]{
 	Spec: tool.Spec{
 		Name: "notebook_edit", Aliases: []string{"NotebookEdit"}, Title: "Edit notebook", Description: notebookEditText,
-		Hint: "edit jupyter notebook cells", Deferred: true, Scope: tool.ScopeWrite, Family: permission.FamilyEdit,
+		Hint: "edit or change cells of jupyter notebooks", Deferred: true, Scope: tool.ScopeWrite,
+		Family:  permission.FamilyEdit,
 		Traits:  tool.Traits{Local: true},
 		Example: `{"notebook_path":"$WORK/n.ipynb","cell_id":"cell-0","new_source":"two"}`,
 		Finds: []string{

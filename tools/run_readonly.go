@@ -81,7 +81,8 @@ func runRunReadonly(ctx context.Context, env tool.Env, in runReadonlyInput) (too
 	}
 	timeout, early, more := runReadonlyTimeout(env, in)
 	job, err := env.Shell.Start(ctx, shell.Command{Text: in.Command, Runs: text, Dir: dir, Timeout: timeout,
-		Neutral: true, Profile: confined.Profile, Level: confined.Level, Env: confined.Env, Serve: confined.Serve})
+		Neutral: true, Profile: confined.Profile, Level: confined.Level, Groups: confined.Groups,
+		Spares: confined.Spares, Env: confined.Env, Serve: confined.Serve})
 	_ = dir.Close() // only a place to start from
 	if err != nil {
 		return tool.Result{}, wording.StartRefusal(err)

@@ -88,7 +88,8 @@ func runRunShell(ctx context.Context, env tool.Env, in runShellInput) (tool.Resu
 	}
 	job, err := env.Shell.Start(ctx, shell.Command{Text: in.Command, Runs: text, Dir: dir, Timeout: timeout,
 		Background: in.Background, Neutral: env.Analysis.Class == bash.ReadOnly,
-		Profile: confined.Profile, Level: confined.Level, Env: confined.Env, Serve: confined.Serve})
+		Profile: confined.Profile, Level: confined.Level, Groups: confined.Groups,
+		Spares: confined.Spares, Env: confined.Env, Serve: confined.Serve})
 	_ = dir.Close() // only a place to start from
 	if errors.Is(err, shell.ErrJobLimit) {
 		return tool.Result{},

@@ -16,6 +16,7 @@ import (
 	"codehand/server/clients/install"
 	"codehand/server/config"
 	"codehand/server/doctor"
+	"codehand/server/issuer"
 	"codehand/tools"
 )
 
@@ -47,10 +48,11 @@ outside of the project: no npx, no shell and no script.
 With CLIENT, such as claude-code, check only that client; codehand install --help lists
 them. A directory of that name is ./NAME.
 
-With --url check an endpoint instead, as clients and attackers see it: TLS, its pages for
-load balancers, what it serves without a token and to foreign pages, both eras, OAuth and
-its clock. --slow adds a call of 25 s, to see whether a proxy buffers or cuts. A token is
-sent only over https:// or to this machine.
+With --url check an endpoint instead, as clients and attackers see it: TLS, which process
+answers and by which URL it knows itself, its pages for load balancers, what it serves
+without a token and to foreign pages, both eras, OAuth and its clock. --slow adds a call
+of 25 s, to see whether a proxy buffers or cuts. A token is sent only over https:// or to
+this machine.
 
 With --audit DIR check an audit log instead: every line must follow the one
 before, in all files of the log. The first line that is changed, cut or missing
@@ -169,6 +171,9 @@ func diagnose(cmd *cobra.Command, args []string) []doctor.Finding {
 	}
 	m.More = []doctor.Check{
 		{ID: "config", Run: func(context.Context) []doctor.Finding { return checkServe(cmd) }},
+		{ID: "issuers", Run: func(ctx context.Context) []doctor.Finding {
+			return checkIssuers(ctx, m.Config.Auth.Issuers)
+		}},
 		{ID: "rules", Run: func(ctx context.Context) []doctor.Finding { return checkRules(ctx, m.Config) }},
 	}
 	return doctor.Run(cmd.Context(), m.Checks())
@@ -204,6 +209,20 @@ func checkServe(cmd *cobra.Command) []doctor.Finding {
 		return misconfigured("serve: ", err)
 	}
 	return nil
+}
+
+// checkIssuers asks each issuer for what serve needs of it.
+func checkIssuers(ctx context.Context, issuers []config.Issuer) []doctor.Finding {
+	var out []doctor.Finding
+	for _, i := range issuers {
+		f := doctor.Finding{ID: "issuers", Level: doctor.OK}
+		found, fix, err := issuer.Probe(ctx, i, nil)
+		if f.Text = i.Name + ": " + found; err != nil {
+			f.Level, f.Text, f.Fix = doctor.Fail, fmt.Sprintf("%s: %s: %v", i.Name, i.Issuer, err), fix
+		}
+		out = append(out, f)
+	}
+	return out
 }
 
 // checkRules says what each rule covers here: one that covers something else than its author thinks guards nothing.

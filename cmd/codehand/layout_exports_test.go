@@ -17,11 +17,8 @@ var keptExports = map[string]string{
 	"server/listen limitedConn.NetConn": "whoever asks for the peer of a socket unwraps it by that name, as a tls.Conn",
 	"server/state Audit":                "the family of a stream that the page of an operator will read",
 	"server/state Change":               "the family of a stream that the page of an operator will read",
-	"server/state ErrFull":              "a promise of the Store, which every back-end keeps",
 	"server/state ErrKey":               "a promise of the Store, which every back-end keeps",
 	"server/state ErrSize":              "a promise of the Store, which every back-end keeps",
-	"server/state ErrUnsure":            "a promise of the Store, which every back-end keeps",
-	"tools/web/guard URL":               "what web_fetch is given",
 }
 
 func TestRulesExports(t *testing.T) {

@@ -21,6 +21,7 @@ var largeRooms = map[string]string{
 	"server/pipeline": "ten stages that share one call; the files are named by stage",
 	"tools":           "one file per tool, and each file has a limit of its own",
 	"tools/bash":      "one grammar of bash and one table of programs, which proofs, dangers and lists of files share",
+	"tools/sandbox":   "one life of a process tree on three systems: proven, started, watched, ended",
 	"tools/search":    "patterns and pages are being moved to rooms of their own",
 }
 

@@ -34,19 +34,19 @@ const root = "../.."
 var rooms = map[string][]string{
 	"cmd/codehand": {
 		"server", "server/audit", "server/auth", "server/bridge", "server/config", "server/clients", "server/clients/install",
-		"server/doctor", "server/listen", "server/logging", "server/sessions", "tools", "tools/bash", "tools/permission", "tools/results", "tools/sandbox", "tools/tool",
+		"server/control", "server/doctor", "server/issuer", "server/listen", "server/logging", "server/people", "server/public", "server/sessions", "server/state", "tools", "tools/bash", "tools/permission", "tools/results", "tools/sandbox", "tools/tool",
 	},
 	"cmd/conformance": {"server", "server/config", "server/listen"},
 
 	"server": {
-		"server/answers", "server/asking", "server/audit", "server/auth", "server/clients", "server/config", "server/endpoint",
-		"server/jsonrpc", "server/listen", "server/metrics", "server/pipeline", "server/prompts", "server/request",
-		"server/resources", "server/sessions", "server/state", "server/stdio", "server/tenants", "filestate", "filestate/lock",
-		"tools/bash", "tools/catalog", "tools/confine", "tools/git/worktree", "tools/hooks", "tools/media", "tools/permission", "tools/results", "tools/running", "tools/sandbox", "tools/search",
+		"server/answers", "server/asking", "server/audit", "server/auth", "server/clients", "server/config", "server/control", "server/endpoint",
+		"server/issuer", "server/jsonrpc", "server/listen", "server/metrics", "server/oauth", "server/people", "server/pipeline", "server/prompts", "server/public", "server/request",
+		"server/resources", "server/sessions", "server/signin", "server/state", "server/stdio", "server/tenants", "filestate", "filestate/lock",
+		"tools/bash", "tools/catalog", "tools/confine", "tools/git/worktree", "tools/guidance", "tools/hooks", "tools/media", "tools/permission", "tools/results", "tools/running", "tools/sandbox", "tools/search",
 		"tools/session", "tools/settings", "tools/shell", "tools/tool", "tools/workspace",
 	},
 	"server/endpoint": {
-		"server/auth", "server/config", "server/jsonrpc", "server/listen", "server/metrics", "server/pipeline", "server/request",
+		"server/auth", "server/config", "server/jsonrpc", "server/listen", "server/metrics", "server/pipeline", "server/public", "server/request",
 		"server/sessions", "server/state", "server/stdio", "server/tenants", "tools/results", "tools/session", "tools/tool",
 	},
 	// Legacy SSE is a connection of stdio with a stream as its output, so the endpoint imports it.
@@ -57,9 +57,9 @@ var rooms = map[string][]string{
 		"server/auth", "server/jsonrpc", "server/pipeline", "server/sessions", "server/tenants", "tools/session",
 	},
 	"server/answers": {"server/jsonrpc", "server/resources", "tools/tool"},
-	"server/prompts": {"server/resources", "tools/results", "tools/session", "tools/skills"}, // skills are both
+	"server/prompts": {"server/resources", "tools/guidance", "tools/results", "tools/session", "tools/skills"}, // skills are both
 	"server/resources": {
-		"filestate", "server/auth", "server/jsonrpc", "server/pipeline", "server/sessions", "server/tenants", "tools/permission",
+		"filestate", "server/auth", "server/jsonrpc", "server/pipeline", "server/sessions", "server/tenants", "tools/guidance", "tools/permission",
 		"tools/results", "tools/session", "tools/shell", "tools/skills", "tools/tool", "tools/workspace",
 	},
 	"server/asking": {"server/pipeline", "server/state", "tools/results", "tools/session", "tools/tool"},
@@ -74,17 +74,24 @@ var rooms = map[string][]string{
 	},
 	"server/audit":  {"server/pipeline", "tools/results", "tools/tool"},
 	"server/bridge": {"server/config", "server/jsonrpc", "server/stdio", "tools/results"},
-	"server/doctor": {"filestate/exchange", "server/clients/install", "server/config", "server/sessions", "server/state", "tools/results",
+	"server/doctor": {"filestate/exchange", "server/clients/install", "server/config", "server/public", "server/sessions", "server/state", "tools/results",
 		"tools/sandbox"},
-	"server/jsonrpc":  {},
-	"server/listen":   {"server/auth", "server/config"},
-	"server/metrics":  {"server/pipeline", "server/state", "tools/results", "tools/shell", "tools/tool"},
-	"server/pipeline": {"tools/bash", "tools/hooks", "tools/permission", "tools/results", "tools/session", "tools/textedit", "tools/tool", "tools/workspace"},
-	"server/auth":     {},
-	"server/config":   {"server/auth", "tools/permission", "tools/web/guard"}, // what a host and a private network are
-	"server/state":    {},
-	"server/clients":  {},
-	"server/logging":  {},
+	"server/jsonrpc":    {},
+	"server/listen":     {"server/auth", "server/config"},
+	"server/metrics":    {"server/pipeline", "server/state", "tools/results", "tools/shell", "tools/tool"},
+	"server/pipeline":   {"tools/bash", "tools/hooks", "tools/permission", "tools/results", "tools/session", "tools/textedit", "tools/tool", "tools/workspace"},
+	"server/auth":       {"server/auth/peers"},
+	"server/auth/peers": {},
+	"server/oauth":      {"server/auth", "server/state", "tools/web/guard"}, // metadata documents of clients come from anywhere
+	"server/people":     {"server/auth"},
+	"server/signin":     {"server/auth", "server/oauth", "server/people", "server/state", "tools/permission"}, // names and order of modes
+	"server/control":    {"server/oauth", "server/state"},                                                     // the Store, where no server runs
+	"server/issuer":     {"server/auth", "server/config"},
+	"server/config":     {"server/auth", "tools/permission", "tools/web/guard"}, // what a host and a private network are
+	"server/state":      {},
+	"server/clients":    {},
+	"server/public":     {},
+	"server/logging":    {},
 	// What it writes is a change of a file like any other, and shown as one.
 	"server/clients/install": {"filestate", "filestate/journal", "filestate/lock", "server/clients", "tools/textedit"},
 
@@ -100,8 +107,9 @@ var rooms = map[string][]string{
 	"tools/bash/programs": {},
 	"tools/editing": {"filestate", "filestate/disk", "filestate/journal", "filestate/lock", "tools/notebook", "tools/permission", "tools/results", "tools/session", "tools/textedit", "tools/tool",
 		"tools/viewing", "tools/wording", "tools/workspace"}, // an edit is guarded by what viewing has shown
-	"tools/history":  {"filestate", "filestate/disk", "filestate/journal", "tools/editing", "tools/results", "tools/session", "tools/textedit", "tools/tool", "tools/wording", "tools/workspace"},               // diffs and refusals are those of edits
-	"tools/planning": {"filestate", "filestate/disk", "filestate/lock", "tools/editing", "tools/permission", "tools/results", "tools/session", "tools/tasks", "tools/tool", "tools/wording", "tools/workspace"}, // a plan file is changed on behalf of a call, as edits are
+	"tools/guidance": {"tools/results", "tools/session", "tools/skills", "tools/textedit", "tools/tool", "tools/wording"},
+	"tools/history":  {"filestate", "filestate/disk", "filestate/journal", "tools/editing", "tools/results", "tools/session", "tools/textedit", "tools/textedit/compare", "tools/tool", "tools/wording", "tools/workspace"}, // diffs and refusals are those of edits
+	"tools/planning": {"filestate", "filestate/disk", "filestate/lock", "tools/editing", "tools/permission", "tools/results", "tools/session", "tools/tasks", "tools/tool", "tools/wording", "tools/workspace"},             // a plan file is changed on behalf of a call, as edits are
 	"tools/running":  {"filestate", "filestate/disk", "filestate/journal", "tools/bash", "tools/confine", "tools/git", "tools/git/worktree", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/session", "tools/shell", "tools/tool", "tools/wording", "tools/workspace"},
 	"tools/viewing": {"filestate", "filestate/owner", "tools/media", "tools/notebook", "tools/results", "tools/search", "tools/search/ignore", "tools/shell", "tools/textedit", "tools/tool",
 		"tools/wording", "tools/workspace"},
@@ -118,9 +126,10 @@ var rooms = map[string][]string{
 	"tools/notebook":         {},
 	"tools/permission":       {"tools/bash", "tools/guarded", "tools/search/ignore"},
 	"tools/results":          {},
-	"tools/sandbox":          {"tools/sandbox/kernel", "tools/sandbox/probe", "tools/sandbox/seatbelt"},
+	"tools/sandbox":          {"tools/sandbox/cgroup", "tools/sandbox/kernel", "tools/sandbox/probe", "tools/sandbox/seatbelt"},
 	"tools/sandbox/seatbelt": {"tools/sandbox/kernel"}, // what a Profile is
-	"tools/sandbox/kernel":   {},                       // comes before all others when the program starts, so it needs little
+	"tools/sandbox/cgroup":   {},
+	"tools/sandbox/kernel":   {}, // comes before all others when the program starts, so it needs little
 	"tools/sandbox/probe":    {},
 	"tools/confine":          {"tools/git", "tools/guarded", "tools/permission", "tools/sandbox", "tools/sandbox/proxy", "tools/web/guard"},
 	"tools/search":           {"tools/search/ignore"},
@@ -157,6 +166,8 @@ var modules = []struct {
 	{path: "code.dny.dev/ssrf", rooms: []string{"tools/web/guard"}},
 	{path: "github.com/bmatcuk/doublestar/v4", rooms: []string{"tools/search"}},
 	{path: "github.com/charmbracelet/x/ansi", rooms: []string{"tools/results"}},
+	{path: "github.com/coreos/go-oidc/v3", rooms: []string{"server/issuer"}},
+	{path: "github.com/go-webauthn/webauthn", rooms: []string{"server/signin"}},
 	{path: "github.com/goccy/go-yaml", rooms: []string{"server/clients", "server/clients/install", "tools/skills"}},
 	{path: "github.com/gofrs/flock", rooms: []string{"filestate/leaktest", "filestate/lock", "server/auth", "server/replaytest", "server/state"}},
 	{path: "github.com/google/jsonschema-go", rooms: []string{"tools/tool", "tools/tooltest"}, testsOnly: true},
@@ -173,11 +184,13 @@ var modules = []struct {
 	{path: "github.com/spf13/pflag", rooms: []string{"cmd/codehand"}}, // the errors of cobra's flags
 	{path: "github.com/tailscale/hujson", rooms: []string{"server/clients/install"}},
 	{path: "go.uber.org/goleak", rooms: []string{"filestate/leaktest"}, testsOnly: true},
+	{path: "golang.org/x/crypto", rooms: []string{"server/people"}},
 	{path: "golang.org/x/image", rooms: []string{"tools/media"}},
-	{path: "golang.org/x/net", rooms: []string{"tools/web/guard"}}, // idna; its dnsmessage in tests
-	{path: "golang.org/x/text", rooms: []string{"tools/guarded", "tools/permission", "tools/textedit"}},
+	{path: "golang.org/x/net", rooms: []string{"server/blackbox", "tools/web/guard"}}, // idna; its dnsmessage and html in tests
+	{path: "golang.org/x/term", rooms: []string{"cmd/codehand"}},                      // typing a password unseen
+	{path: "golang.org/x/text", rooms: []string{"server/people", "tools/guarded", "tools/permission", "tools/textedit"}},
 	{path: "mvdan.cc/sh/v3", rooms: []string{"tools/bash"}},
-	{path: "golang.org/x/sys", rooms: []string{"filestate", "filestate/disk", "filestate/exchange", "server/doctor", "tools/git/worktree", "tools/sandbox", "tools/sandbox/kernel", "tools/sandbox/probe", "tools/search", "tools/workspace"}},
+	{path: "golang.org/x/sys", rooms: []string{"filestate", "filestate/disk", "filestate/exchange", "server/doctor", "tools/git/worktree", "tools/sandbox", "tools/sandbox/cgroup", "tools/sandbox/kernel", "tools/sandbox/probe", "tools/search", "tools/workspace"}},
 }
 
 // guarded are packages of the standard library that only some rooms may import, and what the others do.

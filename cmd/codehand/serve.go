@@ -47,6 +47,7 @@ func (a *addresses) Type() string   { return "ADDRESS" }
 
 func newServe(t *terminal) *cobra.Command {
 	var check, snippets bool
+	var publish *publication
 	cmd := &cobra.Command{
 		Use:   "serve [ROOT...]",
 		Short: "Serve many clients over HTTP",
@@ -55,6 +56,10 @@ func newServe(t *terminal) *cobra.Command {
 account, and runs commands as stdio does. For a team, make tokens ("codehand token
 new NAME"), give each person a workspace ("/srv/ws/{principal}" as ROOT), and use
 TLS or a proxy.
+
+--public URL is for chats on the web and the phone: it checks that the URL of your
+tunnel or proxy reaches this process, with TLS and a sign-in, before anything is
+served. Alone, --public prints how to get such a URL.
 
 SIGHUP reloads tokens and certificates. SIGTERM and Ctrl-C let running calls
 finish (http.drain); a second one ends at once. All settings: codehand help settings.
@@ -70,6 +75,12 @@ or a listener failed, 2 usage, 3 configuration, 128+n a second signal n.`,
 				f.Lookup("http-listen").Changed = true // two names of one value
 			}
 			run := &serving{t: t, snippets: snippets || onTerminal(t.errs)}
+			if err := publish.apply(cmd); err != nil {
+				return err
+			}
+			if cmd.Flags().Changed("public") {
+				run.public = publish
+			}
 			return run.serve(cmd, roots, check)
 		},
 	}
@@ -83,6 +94,7 @@ or a listener failed, 2 usage, 3 configuration, 128+n a second signal n.`,
 		i := slices.IndexFunc(settings, func(s config.Setting) bool { return s.Key == key })
 		f.String(flagName(settings[i]), settings[i].Default, settings[i].Doc)
 	}
+	publish = publicFlags(t, cmd)
 	f.String("config", "", "configuration file to read instead of the user's")
 	f.BoolVar(&check, "check", false, "check everything, say what would be served, and exit without listening")
 	f.BoolVar(&snippets, "snippets", false,
@@ -106,6 +118,7 @@ type serving struct {
 
 	noCommands string // why no command runs; "": commands run
 	confined   sandbox.Report
+	public     *publication // of --public; nil: not given
 }
 
 func (run *serving) serve(cmd *cobra.Command, roots []string, check bool) error {
@@ -153,12 +166,16 @@ func (run *serving) serve(cmd *cobra.Command, roots []string, check bool) error 
 	run.cfg, run.mode = cfg, cfg.Auth.Mode
 	s, err := server.New(server.Options{
 		Config: cfg, Tools: tools.All(), Version: buildVersion(), Log: log, Serve: true, AuditOut: t.out,
+		Public: run.prover(),
 	})
 	if err != nil {
 		return startError(err)
 	}
 	t.server.Store(s)
 	run.noCommands, run.confined = s.NoCommands(), s.Confinement()
+	if err := run.mayPublish(); err != nil {
+		return errors.Join(err, s.Close())
+	}
 	if check {
 		run.describe(wouldServe(cfg))
 		run.say("ready to serve; --check does not listen")
@@ -188,15 +205,34 @@ func (run *serving) listen(cmd *cobra.Command, roots []string, s *server.Server,
 		}
 		return startError(errors.Join(err, s.Close()))
 	}
-	run.notify("READY=1")
+	ctx, end := context.WithCancelCause(cmd.Context())
+	defer end(nil)
+	proven := make(chan error, 1)
+	if run.public == nil {
+		run.notify("READY=1")
+		proven <- nil
+	} else {
+		go func() {
+			err := run.prove(ctx, urls)
+			if err != nil {
+				end(err)
+			}
+			proven <- err
+		}()
+	}
 	told := atEnd(cmd.Context(), func() {
 		run.notify("STOPPING=1") // first: standard error may be a terminal that stands still
 		run.say("stopping; running calls have %s to finish, a second signal ends at once", cfg.HTTP.Drain)
 	})
-	err = s.HTTP(cmd.Context(), ls)
+	err = s.HTTP(ctx, ls)
+	end(nil)
+	unchecked := unproven(<-proven)
 	endMetrics() // they look into what is closed now
 	err = errors.Join(err, s.Close())
 	told(5 * time.Second) // whoever does not listen is not waited for any longer
+	if err == nil && unchecked != nil {
+		return unchecked
+	}
 	return failed(err)
 }
 
@@ -304,20 +340,20 @@ func startError(err error) error {
 
 // reload is what SIGHUP does. It is false if the terminal that showed us is gone: then the signal means the end.
 func (run *serving) reload(cmd *cobra.Command, roots []string, s *server.Server, ls []listen.Listener) bool {
-	principals := run.read.Principals
+	principals, issuers := run.read.Principals, run.read.Auth.Issuers
 	cfg, _, err := load(cmd, roots)
 	errs := []error{err}
 	if err == nil {
-		principals = cfg.Principals
+		principals, issuers = cfg.Principals, cfg.Auth.Issuers
 		for _, key := range run.read.Changed(cfg) {
 			run.say("%s changed; it takes effect after a restart", key)
 		}
 	}
-	errs = append(errs, s.Reload(principals))
+	errs = append(errs, s.ReloadIssuers(issuers), s.Reload(principals))
 	for _, l := range ls {
 		errs = append(errs, l.Reload())
 	}
-	text := "reloaded principals, tokens and certificates"
+	text := "reloaded principals, issuers, tokens and certificates"
 	if err := errors.Join(errs...); err != nil {
 		text = "reload failed: " + err.Error() + "; the old ones stay in use"
 	}
@@ -337,6 +373,9 @@ func (run *serving) describe(urls []string) {
 		run.say("clients connect to %s", cfg.HTTP.PublicURL)
 	}
 	run.say("auth mode %s", run.access())
+	if at := run.signInURL(urls); at != "" {
+		run.say("to sign in, add %s/mcp to your client; its browser window then leads to %s/signin/", at, at)
+	}
 	run.say("data directory %s (store %s)", cfg.DataDir(), cfg.Store.URL)
 	run.say("%s", run.confinement())
 	for _, root := range run.roots() {
@@ -350,8 +389,31 @@ func (run *serving) describe(urls []string) {
 	}
 }
 
+// signInURL is the address at which people sign in to this server; "": they do not, or no address is known yet.
+func (run *serving) signInURL(urls []string) string {
+	modes, err := auth.ParseModes(run.mode)
+	switch {
+	case err != nil || !modes.Pages():
+		return ""
+	case run.cfg.HTTP.PublicURL != "":
+		return run.cfg.HTTP.PublicURL
+	}
+	at, _ := run.endpoint(urls)
+	return strings.TrimSuffix(at, "/mcp")
+}
+
 // access says who can connect, and in mode token why tokens are needed and how many there are.
 func (run *serving) access() string {
+	if modes, err := auth.ParseModes(run.mode); err == nil && modes.OAuth() {
+		if !modes.Pages() {
+			return run.mode + ": people sign in with " + run.issuers() + run.besides(modes)
+		}
+		text := map[bool]string{true: "one person, the owner, signs in", false: "principals sign in"}[modes.Owner]
+		if modes.OIDC {
+			text += ", or with " + run.issuers()
+		}
+		return run.mode + ": " + text + run.besides(modes)
+	}
 	switch {
 	case run.mode == "none" && run.everyUser():
 		return "none: no tokens, every user of this machine can connect"
@@ -364,6 +426,24 @@ func (run *serving) access() string {
 	}
 	valid, all := run.tokens()
 	return fmt.Sprintf("token, because %s; valid tokens: %d of %d in %s%s", why, valid, all, run.cfg.TokenFile(), alone)
+}
+
+// issuers names those with whom people sign in.
+func (run *serving) issuers() string {
+	var names []string
+	for _, i := range run.cfg.Auth.Issuers {
+		names = append(names, i.Name+" ("+i.Issuer+")")
+	}
+	return strings.Join(names, ", ")
+}
+
+// besides says how many tokens are good beside a sign-in.
+func (run *serving) besides(modes auth.Modes) string {
+	valid, all := run.tokens()
+	if !modes.Token || all == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; tokens are good, too: %d of %d in %s are valid", valid, all, run.cfg.TokenFile())
 }
 
 // tokens counts the tokens, and those of them that are neither revoked nor expired.
@@ -389,6 +469,9 @@ func (run *serving) confinement() string {
 	if len(r.Gaps) > 0 {
 		text += "; not kept: " + strings.Join(r.Gaps, ", ")
 	}
+	if r.Ungrouped != "" {
+		text += "; memory is not limited: " + r.Ungrouped
+	}
 	if r.Failed != nil {
 		text += fmt.Sprintf("; level %d failed: %s (%s)", r.Failed.Level, r.Failed.Probe, r.Failed.Remedy)
 	}
@@ -402,8 +485,15 @@ func (run *serving) roots() []string {
 		return run.cfg.Roots
 	case len(roots) > 0:
 		return roots
+	case run.ownerSignsIn():
+		return run.cfg.Roots
 	}
 	return []string{filepath.Join(run.cfg.DataDir(), "workspaces", "{principal}")}
+}
+
+func (run *serving) ownerSignsIn() bool {
+	modes, err := auth.ParseModes(run.mode)
+	return err == nil && modes.Owner
 }
 
 // everyUser says whether clients of other users of this machine are let in without a token.
@@ -418,19 +508,20 @@ func (run *serving) warnings() []string {
 	if run.mode == "none" {
 		if cfg.HTTP.PublicURL != "" {
 			out = append(out,
-				"no sign-in is needed, so everyone who reaches the proxy acts as you; to change that: "+
-					"--auth-mode token")
+				"auth.mode is none, so requests for http.public_url, and all that come through a proxy, are refused; "+
+					"to serve them: codehand owner new, then --public "+cfg.HTTP.PublicURL+" --auth-mode owner")
 		}
 		if run.everyUser() {
 			out = append(out, "every user of this machine can connect and acts as you")
 		}
 	} else {
 		for _, root := range run.roots() {
-			if !strings.Contains(root, "{principal}") {
+			if !strings.Contains(root, "{principal}") && !run.ownerSignsIn() {
 				out = append(out, "root "+root+" is shared by all principals")
 			}
 		}
-		if valid, _ := run.tokens(); valid == 0 {
+		m, _ := auth.ParseModes(run.mode)
+		if valid, _ := run.tokens(); valid == 0 && !m.OAuth() {
 			out = append(out, "there is no valid token, so nobody can connect; make one: codehand token new NAME")
 		}
 	}
@@ -455,7 +546,7 @@ func (run *serving) paste(urls []string) {
 		return
 	}
 	e := clients.Endpoint{URL: at, Command: installed()}
-	if run.mode != "none" {
+	if run.mode != "none" && !signsIn(run.mode) { // else each client signs in by itself
 		e.TokenEnv = tokenVariable
 	}
 	errs := run.t.errs

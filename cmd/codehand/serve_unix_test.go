@@ -236,7 +236,7 @@ func TestServeReload(t *testing.T) {
 	write("[http]\ndrain = \"3s\"\n[principals.alice]\nenabled = false\n")
 	s.signal(syscall.SIGHUP)
 	s.line("^codehand: http.drain changed; it takes effect after a restart$")
-	s.line("^codehand: reloaded principals, tokens and certificates$")
+	s.line("^codehand: reloaded principals, issuers, tokens and certificates$")
 	tokens := strings.TrimPrefix(env[1], "XDG_STATE_HOME=") + "/codehand/tokens.jsonl"
 	if err := os.WriteFile(tokens, []byte("{\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -53,6 +53,14 @@ no variables and no flags.
 
 `)
 	writeSettings(&b, config.PersonalSettings())
+	b.WriteString(`
+What an issuer says of a principal's groups counts, too: [principals.groups."devs"]
+and [quota.groups."devs"] stand between the tables of the principal and those of
+everybody. These are the keys of an issuer, each in a table [[auth.oidc]] of your
+own file.
+
+`)
+	writeSettings(&b, config.IssuerSettings())
 	return &cobra.Command{Use: "settings", Short: "All settings and their defaults",
 		Long: strings.TrimSpace(b.String())}
 }

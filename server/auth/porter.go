@@ -1,8 +1,10 @@
 package auth
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"crypto/subtle"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -13,29 +15,39 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"codehand/server/auth/peers"
 )
 
 // Options of a Porter.
 type Options struct {
-	Mode      string            // none, token
+	Mode      string            // as ParseModes reads it, but not auto
 	LocalPeer string            // same-user, any; "": same-user; of mode none
 	TokenFile string            // absolute; of mode token
 	Local     Principal         // who calls in mode none; its Quota counts
 	Default   Values            // of every principal
 	Named     map[string]Values // by ID
+	Groups    []Group           // of principals that a Source knows
 	// absolute; where a principal's root is when nobody says: <Workspaces>/{principal}; "": nowhere
 	Workspaces string
-	Trusted    []netip.Prefix   // proxies whose X-Forwarded-For counts
+	Trusted    []netip.Prefix // proxies whose X-Forwarded-For counts
+	Sources    []Source       // of tokens that are in no file, asked in this order
+	// Metadata returns the URL of the metadata of the resource that a request is for, for challenges; "": this resource
+	// has none. nil: OAuth is off, and no challenge names it.
+	Metadata func(*http.Request) string
+	Initial  string // scopes that challenges tell clients to ask for, with spaces between; "": all about tools
+	// TokensOnly says whether a request came by a path on which only tokens of the tokens file are good, and no
+	// challenge names OAuth. Some clients show no token of theirs to a server that offers a sign-in. nil: there is no
+	// such path.
+	TokensOnly func(*http.Request) bool
 	Now        func() time.Time // nil: time.Now
 	Log        *slog.Logger     // nil: nothing is logged
 }
 
-// What Options.Mode and Options.LocalPeer take. ModeNone is also the Via of a principal who needed no token.
+// What Options.LocalPeer takes.
 const (
-	ModeNone  = "none"
-	ModeToken = "token"
-	sameUser  = "same-user"
-	anyUser   = "any"
+	sameUser = "same-user"
+	anyUser  = "any"
 )
 
 // via begins Principal.Via of who came with a token.
@@ -45,17 +57,15 @@ const via = "token:"
 type Porter struct {
 	o        Options
 	file     *TokenFile
-	peers    *peers // nil: whoever reaches the listener is let in
+	peers    *peers.Peers // nil: whoever reaches the listener is let in
 	failures failures
 	uses     uses
 
 	loading sync.Mutex // one reading of the file at a time; covers seen
 	seen    sight
 
-	mu      sync.RWMutex // covers what follows
-	named   map[string]Values
-	general Values
-	held    map[string]*held // by id
+	rights                  // its lock covers held, too
+	held   map[string]*held // by id
 
 	limits limiters
 }
@@ -75,7 +85,7 @@ func New(o Options) (*Porter, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	p := &Porter{o: o, uses: uses{at: map[string]time.Time{}}}
+	p := &Porter{o: o, uses: uses{at: map[string]time.Time{}}, rights: rights{workspaces: o.Workspaces}}
 	if p.o.Local.Slug == "" && p.o.Local.ID != "" {
 		p.o.Local.Slug = Slug(p.o.Local.ID)
 	}
@@ -83,27 +93,32 @@ func New(o Options) (*Porter, error) {
 	if o.Workspaces != "" && !filepath.IsAbs(o.Workspaces) {
 		return nil, fmt.Errorf("the directory of workspaces, %s, must be absolute", o.Workspaces)
 	}
-	switch o.Mode {
-	case ModeNone:
+	ways, err := ParseModes(o.Mode)
+	if err != nil {
+		return nil, fmt.Errorf("auth.mode: %w", err)
+	}
+	if ways.None {
 		switch o.LocalPeer {
 		case "", sameUser:
-			p.peers = newPeers(o.Log)
+			if p.peers = peers.New(); p.peers == nil {
+				o.Log.Warn("this system does not say which user connects: auth.local_peer acts as any")
+			}
 		case anyUser:
 		default:
 			return nil, fmt.Errorf("auth.local_peer: unknown value %q; use same-user or any", o.LocalPeer)
 		}
 		return p, nil
-	case ModeToken:
-	default:
-		return nil, fmt.Errorf("auth.mode: unknown mode %q; use none or token", o.Mode)
+	}
+	if err := p.Configure(o.Default, o.Named, o.Groups); err != nil {
+		return nil, err
+	}
+	if !ways.Token {
+		return p, nil
 	}
 	if !filepath.IsAbs(o.TokenFile) {
 		return nil, fmt.Errorf("the tokens file, %s, must be absolute", o.TokenFile)
 	}
 	p.file = OpenTokenFile(o.TokenFile)
-	if err := p.Configure(o.Default, o.Named); err != nil {
-		return nil, err
-	}
 	if err := p.Reload(); err != nil {
 		return nil, err
 	}
@@ -117,7 +132,7 @@ func New(o Options) (*Porter, error) {
 
 // Configure sets what the operator says about principals, from the next request on. The error names the key; then
 // nothing changes.
-func (p *Porter) Configure(general Values, named map[string]Values) error {
+func (p *Porter) Configure(general Values, named map[string]Values, groups []Group) error {
 	if err := general.Check(); err != nil {
 		return fmt.Errorf("principals.default: %w", err)
 	}
@@ -130,9 +145,15 @@ func (p *Porter) Configure(general Values, named map[string]Values) error {
 			return fmt.Errorf("principals.%q: %w", id, err)
 		}
 	}
+	for _, g := range groups {
+		if err := g.Values.Check(); err != nil {
+			return fmt.Errorf("principals.groups.%q: %w", g.Name, err)
+		}
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.general, p.named = general, maps.Clone(named)
+	p.told++
+	p.general, p.named, p.groups = general, maps.Clone(named), slices.Clone(groups)
 	for id, h := range p.held {
 		p.held[id] = p.hold(h.line)
 	}
@@ -140,13 +161,13 @@ func (p *Porter) Configure(general Values, named map[string]Values) error {
 }
 
 // hold resolves a token. The caller has mu.
-func (p *Porter) hold(l *line) *held {
+func (p *rights) hold(l *line) *held {
 	id := l.token.Principal
 	h := &held{line: l}
-	h.principal, h.enabled = Resolve(id, p.o.Workspaces, l.token.Values, p.named[id], p.general)
+	h.principal, h.enabled = Resolve(id, p.workspaces, l.token.Values, p.named[id], p.general)
 	h.principal.Via = via + l.token.ID
 	if len(l.token.Values.Roots) > 0 {
-		whole, _ := Resolve(id, p.o.Workspaces, p.named[id], p.general)
+		whole, _ := Resolve(id, p.workspaces, p.named[id], p.general)
 		h.principal.Whole = whole.Roots
 	}
 	return h
@@ -170,7 +191,63 @@ const (
 	challengeBad = challenge + `, error="invalid_token"`
 )
 
-func notAccepted(reason string) *Error {
+// challenged puts OAuth into the challenge of a refusal, where it is on.
+func (o *Options) challenged(r *http.Request, err error) error {
+	e, ok := errors.AsType[*Error](err)
+	if !ok || e.Status != http.StatusUnauthorized || o.Metadata == nil {
+		return err
+	}
+	where := o.Metadata(r)
+	if where == "" || o.tokensOnly(r) {
+		return err
+	}
+	c := *e
+	scopes := cmp.Or(o.Initial, everything.String())
+	c.Challenge = challenge + `, resource_metadata="` + where + `", scope="` + scopes + `"`
+	if e.Code != "unauthenticated" {
+		c.Challenge += `, error="invalid_token", error_description="token not accepted"`
+	}
+	return &c
+}
+
+func (o *Options) tokensOnly(r *http.Request) bool { return o.TokensOnly != nil && o.TokensOnly(r) }
+
+func (o *Options) sources(r *http.Request) []Source {
+	if o.tokensOnly(r) {
+		return nil
+	}
+	return o.Sources
+}
+
+// Lacking is the refusal of a call that needs more scopes than its access token has: the client may ask the person for
+// them. It is nil for a principal whose token no sign-in could change.
+func (p *Porter) Lacking(r *http.Request, who Principal, need Scopes) *Error {
+	if who.brought == nil || p.o.Metadata == nil || who.Scopes.Has(need) {
+		return nil
+	}
+	where := p.o.Metadata(r)
+	whole, _ := p.narrowed(&Found{ID: who.ID, Groups: who.brought.found.Groups})
+	if where == "" || !whole.Scopes.Has(need) {
+		return nil // only the operator can change that
+	}
+	ask := (who.Scopes | need).String()
+	for _, source := range p.o.Sources {
+		if s, ok := source.(scoper); ok {
+			if theirs, mine := s.Ask(who, who.Scopes|need); mine {
+				ask = theirs
+			}
+		}
+	}
+	if ask == "" {
+		return nil
+	}
+	return &Error{Status: http.StatusForbidden, Code: "insufficient_scope",
+		Message:   "This call needs scopes that were not approved: " + need.String() + ".",
+		Challenge: challenge + `, error="insufficient_scope", scope="` + ask + `", resource_metadata="` + where + `"`}
+}
+
+// NotAccepted is the one answer to tokens that are wrong, whatever is wrong with them. reason is for the log.
+func NotAccepted(reason string) *Error {
 	return &Error{Status: http.StatusUnauthorized, Code: "invalid_token", Message: "token not accepted",
 		Challenge: challengeBad, Reason: reason}
 }
@@ -180,6 +257,11 @@ func notAccepted(reason string) *Error {
 // Whatever is answered with 401 counts as a failure of the client's address, unless there were no credentials: a client
 // that asks before it shows its token guesses nothing.
 func (p *Porter) Authenticate(r *http.Request) (Principal, error) {
+	who, err := p.authenticate(r)
+	return who, p.o.challenged(r, err)
+}
+
+func (p *Porter) authenticate(r *http.Request) (Principal, error) {
 	shows := r.Header.Values("Authorization")
 	r.Header.Del("Authorization") // nothing later may forward, log or keep it
 	if p.o.Mode == ModeNone {
@@ -203,7 +285,20 @@ func (p *Porter) Authenticate(r *http.Request) (Principal, error) {
 	}
 	if shown == badCredentials {
 		p.failures.add(from, now)
-		return Principal{}, notAccepted("not one Bearer token")
+		return Principal{}, NotAccepted("not one Bearer token")
+	}
+	for _, source := range p.o.sources(r) {
+		f, ok, err := source.Find(token, now)
+		if !ok {
+			continue
+		}
+		if err != nil {
+			if e, ok := errors.AsType[*Error](err); !ok || e.Status == http.StatusUnauthorized {
+				p.failures.add(from, now)
+			}
+			return Principal{}, err
+		}
+		return p.foreign(&f)
 	}
 	h, err := p.find(token, now)
 	if err != nil {
@@ -211,12 +306,15 @@ func (p *Porter) Authenticate(r *http.Request) (Principal, error) {
 		return Principal{}, err
 	}
 	if !h.enabled {
-		return Principal{}, &Error{Status: http.StatusForbidden, Code: "principal_disabled",
-			Reason:  "token " + h.token.ID,
-			Message: "This principal is disabled. Ask the operator."}
+		return Principal{}, disabled("token " + h.token.ID)
 	}
 	p.uses.note(h.token.ID, now)
 	return h.principal.clone(), nil
+}
+
+func disabled(reason string) *Error {
+	return &Error{Status: http.StatusForbidden, Code: "principal_disabled", Reason: reason,
+		Message: "This principal is disabled. Ask the operator."}
 }
 
 func inQuery() *Error {
@@ -240,10 +338,10 @@ func (p *Porter) find(text string, now time.Time) (*held, error) {
 	}
 	same := subtle.ConstantTimeCompare(sum[:], want[:]) == 1
 	if h == nil || !same {
-		return nil, notAccepted("unknown token")
+		return nil, NotAccepted("unknown token")
 	}
 	if state := h.token.State(now); state != "active" {
-		return nil, notAccepted("token " + id + " " + state)
+		return nil, NotAccepted("token " + id + " " + state)
 	}
 	return h, nil
 }
@@ -253,6 +351,11 @@ func (p *Porter) find(text string, now time.Time) (*held, error) {
 func (p *Porter) Valid(who Principal) bool {
 	if p.o.Mode == ModeNone {
 		return who.Via == ModeNone
+	}
+	for _, source := range p.o.Sources {
+		if valid, mine := source.Valid(who); mine {
+			return valid && p.unchanged(who)
+		}
 	}
 	id, ok := strings.CutPrefix(who.Via, via)
 	p.mu.RLock()

@@ -229,7 +229,10 @@ func TestNewRefusesOptions(t *testing.T) {
 	broken.write(t, full+"\n{}\n")
 	good := tokenFile(t)
 	for want, o := range map[string]Options{
-		`auth.mode: unknown mode "oidc"`:                 {Mode: "oidc"},
+		`auth.mode: unknown mode "front"`:                {Mode: "front"},
+		`auth.mode: "owner+team" is no mode`:             {Mode: "owner+team"},
+		`auth.mode: "none+token" is no mode`:             {Mode: "none+token"},
+		`auth.mode: unknown mode "token+token"`:          {Mode: "token+token"},
 		`auth.mode: unknown mode ""`:                     {},
 		`auth.local_peer: unknown value "all"`:           {Mode: "none", LocalPeer: "all"},
 		`the tokens file, tokens.jsonl, must be`:         {Mode: "token", TokenFile: "tokens.jsonl"},
@@ -254,19 +257,19 @@ func TestConfigure(t *testing.T) {
 	if err != nil || !p.Valid(who) {
 		t.Fatal(err)
 	}
-	if err := p.Configure(Values{Mode: new("x")}, nil); err == nil || !p.Valid(who) {
+	if err := p.Configure(Values{Mode: new("x")}, nil, nil); err == nil || !p.Valid(who) {
 		t.Errorf("a wrong configuration changes something (%v)", err)
 	}
-	if err := p.Configure(Values{Quota: map[string]string{"burst": "1"}}, nil); err != nil || !p.Valid(who) {
+	if err := p.Configure(Values{Quota: map[string]string{"burst": "1"}}, nil, nil); err != nil || !p.Valid(who) {
 		t.Errorf("a new quota ends what is open (%v)", err)
 	}
-	if err := p.Configure(Values{}, map[string]Values{"ann": {Mode: new("plan")}}); err != nil || p.Valid(who) {
+	if err := p.Configure(Values{}, map[string]Values{"ann": {Mode: new("plan")}}, nil); err != nil || p.Valid(who) {
 		t.Errorf("less rights leave what is open (%v)", err)
 	}
 	if again, err := p.Authenticate(ask(text)); err != nil || again.Mode != "plan" || again.Quota.Burst != 100 || !p.Valid(again) {
 		t.Errorf("got %+v (%v)", again, err)
 	}
-	if err := p.Configure(Values{Enabled: new(false)}, nil); err != nil || p.Valid(who) {
+	if err := p.Configure(Values{Enabled: new(false)}, nil, nil); err != nil || p.Valid(who) {
 		t.Errorf("disabled, and still valid (%v)", err)
 	}
 }

@@ -26,7 +26,9 @@ type Principal struct {
 	Scopes  Scopes
 	Quota   Quota
 	Admin   bool
-	Via     string // none, token:<id>
+	Via     string // none, token:<id>, oauth:<grant>, oidc:<name>
+
+	brought *brought // nil: it came with no token of a Source
 }
 
 // LocalID is the principal of stdio and of calls in process: the person who started it.

@@ -216,6 +216,18 @@ func (d *deployment) folder(name string) string {
 // checked runs a client to its end. At the line RESTART it calls restart, and tells the client when that returns.
 func checked(t *testing.T, cmd *exec.Cmd, restart func()) {
 	t.Helper()
+	conversed(t, cmd, func(line string) (string, bool) {
+		if line != "RESTART" || restart == nil {
+			return "", false
+		}
+		restart()
+		return "go on", true
+	})
+}
+
+// conversed runs a client to its end. It answers the lines that answer knows; all others must say that a check passed.
+func conversed(t *testing.T, cmd *exec.Cmd, answer func(line string) (string, bool)) {
+	t.Helper()
 	var stderr replaytest.LockedBuffer
 	cmd.Stderr = &stderr
 	in, err := cmd.StdinPipe()
@@ -233,16 +245,18 @@ func checked(t *testing.T, cmd *exec.Cmd, restart func()) {
 	defer stop.Stop()
 	passed := 0
 	for lines := bufio.NewScanner(out); lines.Scan(); {
-		switch line := lines.Text(); {
-		case line == "RESTART" && restart != nil:
-			restart()
-			if _, err := io.WriteString(in, "go on\n"); err != nil {
-				t.Error(err)
-			}
-		case strings.HasPrefix(line, "ok "):
+		line := lines.Text()
+		if strings.HasPrefix(line, "ok ") {
 			passed++
-		default:
+			continue
+		}
+		reply, known := answer(line)
+		if !known {
 			t.Error(line)
+			continue
+		}
+		if _, err := io.WriteString(in, reply+"\n"); err != nil {
+			t.Error(err)
 		}
 	}
 	if err := cmd.Wait(); err != nil {

@@ -1,6 +1,7 @@
 package blackbox
 
 import (
+	"os"
 	"testing"
 )
 
@@ -13,3 +14,12 @@ func must(t testing.TB, err error) {
 
 // hello is the body of a good request.
 const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"probe","version":"1"}}}`
+
+// unavailable skips the test for want of a program, but never in CI.
+func unavailable(t *testing.T, format string, args ...any) {
+	t.Helper()
+	if os.Getenv("CI") != "" {
+		t.Fatalf(format, args...)
+	}
+	t.Skipf(format, args...)
+}

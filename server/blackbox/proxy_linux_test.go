@@ -171,9 +171,10 @@ func (n *nginx) start() {
 
 // A front is a proxy, and how clients get through it.
 type front struct {
-	url    string // without a path
-	client *http.Client
-	nginx  *nginx // nil: it is another program
+	url     string // without a path
+	address string // of Caddy
+	client  *http.Client
+	nginx   *nginx // nil: it is another program
 }
 
 // over makes a client that finds every host at one address.
@@ -240,6 +241,40 @@ var fronts = []struct {
 	}},
 }
 
+// TestPublicThroughProxies: serve --public finds itself through the proxies that packaging/ configures.
+func TestPublicThroughProxies(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(t *testing.T, server string) (url, certificate string){
+		"nginx": func(t *testing.T, server string) (string, string) {
+			_, cert, key := certified(t)
+			n := startNginx(t, replace(t, shipped(t, "nginx/codehand.conf"), "listen 443 ssl;", "listen ADDRESS ssl;",
+				"/etc/nginx/tools.example.com.crt", strconv.Quote(cert), "/etc/nginx/tools.example.com.key", strconv.Quote(key),
+				"server 127.0.0.1:7433;", "server "+server+";"))
+			return "https://" + n.address, cert
+		},
+		"caddy": func(t *testing.T, server string) (string, string) {
+			roots, cert, key := certified(t)
+			f := openCaddy(t, roots, replace(t, shipped(t, "caddy/Caddyfile"),
+				"\n"+proxied+" {", fmt.Sprintf("\nhttps://127.0.0.1:PORT {\n\tbind 127.0.0.1\n\ttls %q %q", cert, key),
+				"reverse_proxy 127.0.0.1:7433", "reverse_proxy "+server))
+			return "https://" + f.address, cert
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := settle(t)
+			h.run(0, "token", "new", "alice")
+			at := replaytest.Reserved(t)
+			url, cert := open(t, at)
+			h.env = append(h.env, "SSL_CERT_FILE="+cert)
+			d := startDaemon(t, h.command("serve", "--listen", at, "--public", url, "--http-trusted-proxies", "127.0.0.1/32"))
+			if said := d.said(t, "^codehand: (ready: |nothing was served).*"); !strings.HasPrefix(said, "codehand: ready: "+url) {
+				t.Error(said)
+			}
+		})
+	}
+}
+
 // certified writes a certificate of the name that packaging/ uses to a file, and returns who signed it.
 func certified(t *testing.T) (roots *x509.CertPool, certFile, keyFile string) {
 	t.Helper()
@@ -288,7 +323,7 @@ func openCaddy(t *testing.T, roots *x509.CertPool, conf string) *front {
 		} else if strings.Contains(said, "Error: ") {
 			t.Fatal(said)
 		}
-		return &front{url: "https://" + proxied, client: over(t, address, roots)}
+		return &front{url: "https://" + proxied, address: address, client: over(t, address, roots)}
 	}
 	t.Fatal("no port is free")
 	return nil

@@ -47,6 +47,9 @@ func TestRealClients(t *testing.T) {
 	}
 }
 
+// bigLine is a line of big.txt.
+func bigLine(i int) string { return fmt.Sprintf("\tif x[%d] == \"quoted\" { // line %d", i, i) }
+
 // stepsOfClients are what the model wants. The first is not listed.
 var stepsOfClients = []move{
 	{name: "session_config", args: `{"key":"cwd"}`},
@@ -74,7 +77,7 @@ func tryClient(t *testing.T, script, mode string) {
 	work := d.work
 	var big strings.Builder
 	for i := range 20_000 {
-		fmt.Fprintf(&big, "\tif x[%d] == \"quoted\" { // line %d\n", i, i)
+		big.WriteString(bigLine(i) + "\n")
 	}
 	replaytest.Lay(t, work, map[string]string{"big.txt": big.String()})
 	m := startModel(t, f, stepsOfClients)
@@ -165,7 +168,7 @@ func (m *scriptedModel) check(t *testing.T, work string) {
 	}
 	lines, _ := strconv.Atoi(last[1])
 	for i := range lines {
-		if line := fmt.Sprintf("%d\t\tif x[%d] == \"quoted\" { // line %d", i+1, i, i); !strings.Contains(page, line) {
+		if line := fmt.Sprintf("%d\t%s", i+1, bigLine(i)); !strings.Contains(page, line) {
 			t.Errorf("of a page of %d lines, %d characters, line %d is missing: %.300q", lines, len(page), i+1, page)
 			break
 		}

@@ -100,6 +100,36 @@ func TestServeAlone(t *testing.T) {
 	}
 }
 
+// TestServeWebChats: chats on the web open a transport session for each call, so an edit was always of a file that was
+// not read. What they read in one counts in the next: ChatGPT names its conversation, and for the others there is one.
+func TestServeWebChats(t *testing.T) {
+	t.Parallel()
+	h := settle(t)
+	s := h.serve()
+	for _, c := range []struct {
+		client, reads, edits string
+		works                bool
+	}{
+		{"openai-mcp", `,"openai/session":"v1/one"`, `,"openai/session":"v1/one"`, true},
+		{"openai-mcp", `,"openai/session":"v1/two"`, `,"openai/session":"v1/three"`, false},
+		{"http-test", "", "", false},
+		{"Anthropic/ClaudeAI", "", "", true},
+		{"claude-ai", "", "", true},
+		{"openai-mcp (ChatGPT)", "", "", true},
+	} {
+		must(t, os.WriteFile(filepath.Join(h.work, "a.txt"), []byte("one\n"), 0o600))
+		call := func(name, args, meta string) string { // in a session of its own
+			x := &replaytest.HTTPClient{T: t, URL: s.url + "/mcp", Info: c.client}
+			return x.Hello().Call("2", name, args, meta).Answer
+		}
+		call("read_file", `{"file_path":"a.txt"}`, c.reads)
+		got := call("edit_file", `{"file_path":"a.txt","old_string":"one","new_string":"two"}`, c.edits)
+		if strings.Contains(got, "FILE_NOT_READ") == c.works || strings.Contains(got, "Edited a.txt") != c.works {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}
+
 // TestServePages: a page of any local web server may call a serve without tokens. Nothing stands between it and a command
 // as a client's dialog does, so what the mode would ask about is refused, unless the operator listed the page's origin.
 func TestServePages(t *testing.T) {
@@ -128,14 +158,13 @@ func TestServePages(t *testing.T) {
 	}
 }
 
-// TestServePageAsks: a page that nobody listed answers no question of its own, profits by no rule, and changes nothing; nor
-// does what comes through a proxy or a tunnel that nobody named.
+// TestServePageAsks: a page that nobody listed answers no question of its own, profits by no rule, and changes nothing.
 func TestServePageAsks(t *testing.T) {
 	t.Parallel()
 	h := settle(t)
 	s := h.serve("--permissions-allow", "Bash(./any)")
 	for name, header := range map[string][2]string{
-		"page": {"Origin", "http://localhost:3000"}, "tunnel": {"X-Forwarded-For", "203.0.113.7"},
+		"page": {"Origin", "http://localhost:3000"},
 	} {
 		for _, modern := range []bool{false, true} {
 			c := replaytest.OverHTTP(t, &replaytest.HTTPClient{T: t, URL: s.url + "/mcp/s/page-" + name, Extra: map[string]string{header[0]: header[1]}}, modern, replaytest.Declared)

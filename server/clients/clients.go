@@ -39,8 +39,13 @@ type Profile struct {
 	NoTextFields bool
 	// DeclinesAlone says that this client declines questions by itself when it runs without a person.
 	DeclinesAlone bool
+	// Reopens says that this client opens a transport session for each call, so none of them is a conversation.
+	Reopens bool
 	// Found is how its model calls a tool that tool_search found.
 	Found Reach
+	// Loads are the instructions of a project, by their names in tools/guidance and parted by blanks, that this client
+	// reads by itself from the root in which it was started.
+	Loads string
 	// Beat is how long a call stays silent before a heartbeat is sent.
 	Beat time.Duration
 	// Background is after what time a call with a progress token moves to the background; 0: the general setting.
@@ -65,6 +70,20 @@ const usualBeat = 10 * time.Second
 // short is for clients that give up on a call after 60 s, whatever we send.
 const short = 45 * time.Second
 
+// The instructions of a project that some client reads, by its documentation, in November 2026: Claude Code
+// (code.claude.com/docs/en/memory), Codex (developers.openai.com/codex/guides/agents-md), Gemini CLI
+// (geminicli.com/docs/cli/gemini-md), Cursor (cursor.com/docs/context/rules), VS Code
+// (code.visualstudio.com/docs/agent-customization/custom-instructions), Copilot CLI
+// (docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-custom-instructions), opencode
+// (opencode.ai/docs/rules).
+const (
+	agentsMD    = "AGENTS.md"
+	claudeMD    = "CLAUDE.md"
+	geminiMD    = "GEMINI.md"
+	cursorRules = ".cursor/rules"
+	copilotMD   = ".github/copilot-instructions.md"
+)
+
 // A row is a profile with the names of the clients that it is for. A trailing `*` makes a name a prefix.
 type row struct {
 	Profile
@@ -75,18 +94,20 @@ type row struct {
 // own, since its cut would remove our first line. The last row is for everybody else: 50,000 characters and 2,000
 // lines, and ten for what stands around them. It never changes.
 var table = []row{
-	{Profile{Name: "claude-code", Runes: 50_000, Images: AllImages, DeferAll: true, Found: ByName, Beat: usualBeat},
+	{Profile{Name: "claude-code", Runes: 50_000, Images: AllImages, DeferAll: true, Found: ByName,
+		Loads: claudeMD, Beat: usualBeat},
 		[]string{"claude-code"}},
 	{Profile{Name: "codex", Runes: codexUnknown, Bytes: codexUnknown, Images: AllImages, DeferAll: true, Hints: true,
-		Found: ByDispatcher, NoTextFields: true, DeclinesAlone: true, Beat: usualBeat},
+		Found: ByDispatcher, NoTextFields: true, DeclinesAlone: true, Loads: agentsMD, Beat: usualBeat},
 		[]string{"codex-mcp-client", "Codex"}},
 	{Profile{Name: "copilot-cli", Runes: 18_000, Bytes: 19_000, Images: AllImages, Found: ByDispatcher,
-		DeclinesAlone: true, Beat: usualBeat},
+		DeclinesAlone: true, Loads: agentsMD + " " + copilotMD, Beat: usualBeat},
 		[]string{"copilot-cli", "github-copilot-developer"}},
-	{Profile{Name: "gemini", Runes: 38_000, Images: AllImages, Found: ByName, Beat: usualBeat},
+	{Profile{Name: "gemini", Runes: 38_000, Images: AllImages, Found: ByName,
+		Loads: geminiMD, Beat: usualBeat},
 		[]string{"gemini-cli-mcp-client"}},
 	{Profile{Name: "opencode", Runes: 45_000, Bytes: 48_000, Lines: 1_900, Images: AllImages,
-		Found: ByNameInOrder, Beat: usualBeat},
+		Found: ByNameInOrder, Loads: agentsMD, Beat: usualBeat},
 		[]string{"opencode"}},
 	// It hands the model the JSON of the whole result, cut to 8,000 characters.
 	{Profile{Name: "cline", Runes: 7_900, JSON: 7_900, Images: ImagesAsText, NoMeta: true, Found: ByDispatcher,
@@ -95,11 +116,15 @@ var table = []row{
 	{Profile{Name: "continue", Runes: 20_000, Images: ImagesAsText, Found: ByDispatcher, Beat: usualBeat,
 		Background: short},
 		[]string{"continue-cli-client", "continue-client"}},
-	{Profile{Name: "claude-desktop", Runes: 20_000, Images: AllImages, Beat: usualBeat, Background: short},
+	// Over HTTP it is Claude on the web, too, which gives itself either name.
+	{Profile{Name: "claude-desktop", Runes: 20_000, Images: AllImages, Reopens: true, Beat: usualBeat,
+		Background: short},
 		[]string{"claude-ai"}},
-	{Profile{Name: "vscode", Runes: 20_000, Images: AllImages, Beat: usualBeat},
+	{Profile{Name: "vscode", Runes: 20_000, Images: AllImages, Loads: agentsMD + " " + copilotMD,
+		Beat: usualBeat},
 		[]string{"Visual Studio Code*", "Visual-Studio-Code*"}},
-	{Profile{Name: "cursor", Runes: 20_000, Images: AllImages, Beat: usualBeat, Background: short},
+	{Profile{Name: "cursor", Runes: 20_000, Images: AllImages, Loads: agentsMD + " " + cursorRules,
+		Beat: usualBeat, Background: short},
 		[]string{"cursor-vscode"}},
 	{Profile{Name: "windsurf", Runes: 20_000, Images: AllImages, Beat: usualBeat, Background: short},
 		[]string{"windsurf*"}},
@@ -111,8 +136,13 @@ var table = []row{
 	{Profile{Name: "crush", Runes: 20_000, Images: FirstImage, Beat: usualBeat, Background: short}, []string{"crush"}},
 	{Profile{Name: "lm-studio", Runes: 8_000, Images: AllImages, Beat: usualBeat, Background: short},
 		[]string{"lmstudio*"}},
-	{Profile{Name: "chatgpt", Runes: 20_000, Images: AllImages, Beat: usualBeat, Background: short},
-		[]string{"ChatGPT"}},
+	// The clients on the web keep no transport session: anthropics/claude-ai-mcp#583 and #975, and
+	// openai/openai-apps-sdk-examples#165 and #201.
+	{Profile{Name: "claude-web", Runes: 50_000, Images: AllImages, Reopens: true, Beat: usualBeat, Background: short},
+		[]string{"Anthropic*"}},
+	{Profile{Name: "chatgpt", Runes: 20_000, Images: AllImages, Reopens: true, Found: ByDispatcher, Beat: usualBeat,
+		Background: short},
+		[]string{"openai-mcp*", "ChatGPT"}},
 	{Profile{Name: "builder", Runes: 50_000, Images: AllImages, Beat: usualBeat},
 		[]string{"inspector*", "mcp-inspector*", "codehand-call"}},
 	{Profile{Name: "default", Runes: 50_000, Lines: 2_010, Images: FirstImage, Beat: usualBeat,

@@ -39,7 +39,10 @@ var pages = []struct{ client, title, profile, known string }{
 	{"kiro", "Kiro", "default", "documented"},
 	{"jetbrains", "JetBrains AI Assistant", "jetbrains", "documented"},
 	{"crush", "Crush", "crush", "documented"},
+	{"claude-web", "Claude on the web", "claude-web", "documented"},
 	{"chatgpt", "ChatGPT", "chatgpt", "documented"},
+	{"grok", "Grok", "default", "documented"},
+	{"le-chat", "Le Chat", "default", "documented"},
 }
 
 // team is an endpoint as a team has it.
@@ -191,6 +194,13 @@ func limitsOf(p clients.Profile) string {
 			clients.ByDispatcher:  "is called through `call_tool`",
 			clients.ByNameInOrder: "is called by its name on stdio, through `call_tool` over HTTP",
 		}[p.Found])
+	}
+	if p.Reopens {
+		row("what was read", "counts in all conversations over HTTP, unless the client sends the id of one")
+	}
+	if p.Loads != "" {
+		row("project instructions", "on stdio the client reads `"+strings.Join(strings.Fields(p.Loads), "` and `")+
+			"` of its project itself; codehand names the others")
 	}
 	row("sign of life during a call", fmt.Sprintf("every %d s, if the client sends a progress token", p.Beat/time.Second))
 	background := "110 s (`shell.auto_background_ms`)"

@@ -252,9 +252,10 @@ type HTTP struct {
 
 // Auth is how callers are told apart.
 type Auth struct {
-	Mode      string // auto, none, token
+	Mode      string // auto, or as auth.ParseModes reads it
 	LocalPeer string // same-user, any
 	TokenFile string // absolute; "": tokens.jsonl in the data directory
+	Issuers   []Issuer
 }
 
 // Principals are what holds for all callers and for some by name. In serve, Default always says a mode and a highest
@@ -262,6 +263,7 @@ type Auth struct {
 type Principals struct {
 	Default auth.Values
 	Named   map[string]auth.Values // by ID
+	Groups  []auth.Group           // in the order of the file
 
 	lines map[principalRule]string // origins
 }
@@ -272,8 +274,13 @@ type principalRule struct{ id, list, text string }
 // RuleOrigin returns the file and line of a rule of the principal id, in its list `allow` or `deny`; "" if it is not
 // from the configuration but from a token.
 func (p Principals) RuleOrigin(id, list, text string) string {
-	if at, ok := p.lines[principalRule{id, list, text}]; ok {
+	if at, ok := p.lines[principalRule{dotted([]string{id}), list, text}]; ok {
 		return at
+	}
+	for _, g := range p.Groups { // whichever it is in: a principal does not say of which groups it is
+		if at, ok := p.lines[principalRule{dotted([]string{groups, g.Name}), list, text}]; ok {
+			return at
+		}
 	}
 	return p.lines[principalRule{everyone, list, text}]
 }
@@ -304,6 +311,8 @@ type Sandbox struct {
 	Network   string         // off, list, on
 	Domains   []guard.Domain // what list opens; not empty with it
 	Addresses guard.Options  // what web.* opens besides public addresses; no ports
+	Memory    int64          // bytes of a command with all that it starts, where control groups can be used
+	Processes int            // of a command, with threads
 }
 
 // Audit is the record of calls.

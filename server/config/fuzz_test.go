@@ -18,6 +18,7 @@ func FuzzParse(f *testing.F) {
 		"\"log.level\" = 3\n", "[principals.\"corp/1\"]\nroots = ['a',\n'b']\n", "principals.x = {roots = [], y = {z = 1}}\n", "[principals]\nx.admin = true\n",
 		"[principals.groups.devs]\nadmin = true\n", "[[principals.x]]\nadmin = true\n[[principals.x]]\n", "[quota]\ndefault = {burst = 1}\n", "[http]\nlisten = [\n[1],\n{a = 1}]\n",
 		"principals = 3\n", "principals = []\n", "[a.b]\n[a]\n", "log = {}\n[x]\n", "a = 2026-01-01\nb = 1e3\nc = inf\n", "[[hooks.PreToolUse]]\ncommand = []\na.b = 1\n[[hooks.PreToolUse]]\n[hooks.PreToolUse.x]\n", "hooks.A = [{b = 1}, 2]\nhooks.B = []\n[hooks.C]\nd = 1\n", "hooks = {A = [{}], b = 1}\n", "[[hooks.A.B]]\nc = 1\n", "[log]\n[log.level]\n[principals.x.roots]\n",
+		"[[auth.oidc]]\nname = 'a'\nscope_map = {\"b\" = \"c\"}\n[[auth.oidc]]\n[auth.oidc.scope_map]\nx = 1\n", "auth = {oidc = [{name = 'a'}, 1], mode = 'x'}\n", "[auth.oidc]\nx = 1\n", "[principals.groups]\nx = {admin = true}\n[quota.groups.'']\nburst = 1\n",
 	} {
 		f.Add(seed)
 	}

@@ -199,6 +199,8 @@ func (l *loader) file(path string, data []byte) {
 			l.principal(e, in)
 		case hookArray(e.path):
 			l.hook(e, in)
+		case issuerArray(e.path):
+			readIssuer(l, e, in)
 		case s != nil:
 			l.set(*s, in)
 		default:

@@ -111,7 +111,7 @@ func TestDefaults(t *testing.T) {
 		"session.idle": "30m", "session.ttl": "30d", "session.max": "10000", "session.max_per_principal": "200",
 		"store.url": "embedded:", "store.max_bytes": "4GiB", "store.sync": "1s", "sandbox.policy": "best-effort",
 		"sandbox.min_level": "2", "sandbox.auto_allow": "true", "sandbox.readable": "", "sandbox.writable": "", "sandbox.hide": "",
-		"sandbox.network": "on", "sandbox.domains": "", "web.allow_private": "", "web.nat64": "false",
+		"sandbox.network": "on", "sandbox.domains": "", "sandbox.memory": "8GiB", "sandbox.processes": "512", "web.allow_private": "", "web.nat64": "false",
 		"audit.sync": "1s", "audit.on_error": "refuse", "audit.rotate_bytes": "256MiB", "audit.keep": "90d", "audit.commands": "redacted",
 	}
 	for key, want := range defaults {
@@ -260,6 +260,8 @@ func samples(w *world) map[string][2]string {
 		"sandbox.writable":          {`["` + w.path("home") + `"]`, w.path("home")},
 		"sandbox.hide":              {`["` + w.path("home") + `"]`, w.path("home")},
 		"sandbox.network":           {`"off"`, "off"},
+		"sandbox.memory":            {`"2GiB"`, "2GiB"},
+		"sandbox.processes":         {"100", "100"},
 		"sandbox.domains":           {`["Example.com.", "*.npmjs.org", "example.org:8443"]`, "example.com,*.npmjs.org,example.org:8443"},
 		"web.allow_private":         {`["10.1.0.0/16", "fd12::/32"]`, "10.1.0.0/16,fd12::/32"},
 		"web.nat64":                 {"true", "true"},

@@ -76,6 +76,8 @@ func (l *loader) manage(e entry, in input) {
 		}
 	case named(e.path):
 		l.problems.add(e.origin, e.key+": principals cannot be set in this file; what it fixes holds for all of them")
+	case issuerArray(e.path):
+		l.problems.add(e.origin, e.key+": issuers cannot be set in this file")
 	case hookArray(e.path):
 		l.hook(e, in)
 	case s == nil:
@@ -137,9 +139,9 @@ func (l *loader) holdManaged() {
 		}
 		return true
 	})
-	l.eachPrincipal(func(id string, v *values) {
+	l.eachPrincipal(func(of personalTable, v *values) {
 		if len(v.Allow) > 0 {
-			ignored = append(ignored, l.config.origins[dotted([]string{principalsTable, id, "allow"})])
+			ignored = append(ignored, l.config.origins[of.key("allow")])
 			v.Allow = nil
 		}
 	})
@@ -151,14 +153,25 @@ func (l *loader) holdManaged() {
 	}
 }
 
-// eachPrincipal lets f change what is said about principals, about all of them first.
-func (l *loader) eachPrincipal(f func(id string, v *values)) {
+// A personalTable is the path of a table about one principal, all or a group, without principals.
+type personalTable []string
+
+// key is that of one setting in the table.
+func (t personalTable) key(name string) string {
+	return dotted(append(append([]string{principalsTable}, t...), name))
+}
+
+// eachPrincipal lets f change what is said about principals, about all of them first, about groups last.
+func (l *loader) eachPrincipal(f func(of personalTable, v *values)) {
 	p := &l.config.Principals
-	f(everyone, &p.Default)
+	f(personalTable{everyone}, &p.Default)
 	for _, id := range slices.Sorted(maps.Keys(p.Named)) {
 		v := p.Named[id]
-		f(id, &v)
+		f(personalTable{id}, &v)
 		p.Named[id] = v
+	}
+	for i := range p.Groups {
+		f(personalTable{groups, p.Groups[i].Name}, &p.Groups[i].Values)
 	}
 }
 

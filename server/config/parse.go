@@ -14,10 +14,10 @@ import (
 type entry struct {
 	path   []string
 	key    string // path with dots; a table that holds no settings stands for itself
-	raw    any    // string, int64, bool, []any, or what no setting takes; of hooks one table
+	raw    any    // string, int64, bool, []any, or what no setting takes; of an array of tables one table
 	origin string // file:line:column
 	lines  []string
-	keys   map[string]string // origins of the keys of a table of hooks
+	keys   map[string]string // origins of the keys of such a table
 }
 
 // parse reads a file of settings. The values come from the decoder, which knows all of TOML's rules; the positions
@@ -51,17 +51,17 @@ type reader struct {
 	parser   unstable.Parser
 	table    []string
 	entries  []entry
-	hook     *int           // entry of the table of hooks that expressions belong to; nil: none
-	hooks    map[string]int // how many tables there were for each event
+	inside   *int           // entry of the array's table that expressions belong to; nil: none
+	tables   map[string]int // how many tables there were in each array
 }
 
 func (r *reader) expression(n *unstable.Node) {
 	switch n.Kind {
 	case unstable.Table, unstable.ArrayTable:
 		path, at := r.key(n)
-		r.table, r.hook = path, nil
-		if n.Kind == unstable.ArrayTable && hookArray(path) {
-			r.hookTable(path, at)
+		r.table, r.inside = path, nil
+		if n.Kind == unstable.ArrayTable && tables(path) {
+			r.arrayTable(path, at)
 			return
 		}
 		if n.Kind == unstable.ArrayTable || !r.section(path) {
@@ -74,8 +74,8 @@ func (r *reader) expression(n *unstable.Node) {
 
 // keyValue notes a key, or the keys of an inline table.
 func (r *reader) keyValue(table []string, n *unstable.Node) {
-	if r.hook != nil {
-		r.hookKey(r.entries[*r.hook], n)
+	if r.inside != nil {
+		r.tableKey(r.entries[*r.inside], n)
 		return
 	}
 	names, at := r.key(n)
@@ -87,7 +87,7 @@ func (r *reader) keyValue(table []string, n *unstable.Node) {
 		}
 		return
 	}
-	if value.Kind == unstable.Array && hookArray(path) && r.inlineHooks(path, at, value) {
+	if value.Kind == unstable.Array && tables(path) && r.inlineTables(path, at, value) {
 		return
 	}
 	e := entry{path: path, key: dotted(path), raw: lookup(r.values, path), origin: at}
@@ -99,39 +99,42 @@ func (r *reader) keyValue(table []string, n *unstable.Node) {
 	r.entries = append(r.entries, e)
 }
 
-// hookTable begins a table of hooks.
-func (r *reader) hookTable(path []string, at string) {
-	r.entries = append(r.entries, r.hookEntry(path, at))
+// tables says whether path is that of an array of tables: hooks for one event, or issuers.
+func tables(path []string) bool { return hookArray(path) || issuerArray(path) }
+
+// arrayTable begins a table of an array.
+func (r *reader) arrayTable(path []string, at string) {
+	r.entries = append(r.entries, r.tableEntry(path, at))
 	i := len(r.entries) - 1
-	r.hook = &i
+	r.inside = &i
 }
 
-// hookEntry makes the entry for the next table of an event.
-func (r *reader) hookEntry(path []string, at string) entry {
-	if r.hooks == nil {
-		r.hooks = map[string]int{}
+// tableEntry makes the entry for the next table of an array.
+func (r *reader) tableEntry(path []string, at string) entry {
+	if r.tables == nil {
+		r.tables = map[string]int{}
 	}
 	e := entry{path: path, key: dotted(path), origin: at, keys: map[string]string{}}
-	if list, ok := lookup(r.values, path).([]any); ok && r.hooks[e.key] < len(list) {
-		e.raw = list[r.hooks[e.key]]
+	if list, ok := lookup(r.values, path).([]any); ok && r.tables[e.key] < len(list) {
+		e.raw = list[r.tables[e.key]]
 	}
-	r.hooks[e.key]++
+	r.tables[e.key]++
 	return e
 }
 
-// hookKey notes where a key of a table of hooks begins. In TOML each key has at least one name.
-func (r *reader) hookKey(e entry, n *unstable.Node) {
+// tableKey notes where a key of such a table begins. In TOML each key has at least one name.
+func (r *reader) tableKey(e entry, n *unstable.Node) {
 	names, at := r.key(n)
 	e.keys[names[0]] = at
 }
 
-// inlineHooks notes the tables of an array that is written as a value; ok is false if there are none.
-func (r *reader) inlineHooks(path []string, at string, array *unstable.Node) (ok bool) {
+// inlineTables notes the tables of an array that is written as a value; ok is false if there are none.
+func (r *reader) inlineTables(path []string, at string, array *unstable.Node) (ok bool) {
 	for it := array.Children(); it.Next(); {
-		e := r.hookEntry(path, at)
+		e := r.tableEntry(path, at)
 		if table := it.Node(); table.Kind == unstable.InlineTable {
 			for keys := table.Children(); keys.Next(); {
-				r.hookKey(e, keys.Node())
+				r.tableKey(e, keys.Node())
 			}
 		}
 		r.entries = append(r.entries, e)
@@ -143,7 +146,7 @@ func (r *reader) inlineHooks(path []string, at string, array *unstable.Node) (ok
 // section says whether path is a table that holds settings, or tables of them.
 func (r *reader) section(path []string) bool {
 	if named(path) {
-		return len(path) <= 2 && !ofLater(path)
+		return len(path) <= 1+depth(path) && !ofLater(path)
 	}
 	return len(path) == 1 && r.sections[path[0]]
 }

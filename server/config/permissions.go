@@ -237,9 +237,9 @@ func (l *loader) auto() {
 		c.Permissions.Mode = permission.Default
 		l.warnings = append(l.warnings, Warning{Origin: c.origins[modeKey], Text: modeKey + ": " + text})
 	}
-	l.eachPrincipal(func(id string, v *values) {
+	l.eachPrincipal(func(of personalTable, v *values) {
 		if v.Mode != nil && *v.Mode == permission.Auto.String() {
-			key, mode := dotted([]string{principalsTable, id, "mode"}), permission.Default.String()
+			key, mode := of.key("mode"), permission.Default.String()
 			v.Mode = &mode
 			l.warnings = append(l.warnings, Warning{Origin: c.origins[key], Text: key + ": " + text})
 		}

@@ -16,7 +16,7 @@ const (
 	principalsTable = "principals"
 	quotaTable      = "quota"
 	everyone        = "default" // about all of whom nothing else is said
-	groups          = "groups"  // would hold groups of an OAuth issuer
+	groups          = "groups"  // holds one table for each group of an issuer
 )
 
 // named says whether path leads to or into a table of principals.
@@ -24,12 +24,19 @@ func named(path []string) bool {
 	return len(path) > 0 && (path[0] == principalsTable || path[0] == quotaTable)
 }
 
+// depth is how many names lead from the table to the one whom path is about: one for a principal, two for a group.
+func depth(path []string) int {
+	if len(path) > 1 && path[1] == groups {
+		return 2
+	}
+	return 1
+}
+
 // ofLater are the tables and keys that belong to later versions: whoever copies them from a document should read that
 // this program does not have them, not that they are misspelt.
 func ofLater(path []string) bool {
 	for _, later := range [...][]string{
-		{principalsTable, groups}, {quotaTable, groups},
-		{"auth", "oidc"}, {"auth", "token_source"}, {"auth", "front_secret_file"}, {"auth", "front_old_secret_file"},
+		{"auth", "token_source"}, {"auth", "front_secret_file"}, {"auth", "front_old_secret_file"},
 		{"store", "nats"}, {"store", "redis"}, {"store", "open_timeout"}, {"store", "timeout"}, {"store", "job_output"},
 		{"replica"}, {"console"}, {"worker"}, {"front"},
 	} {
@@ -37,12 +44,14 @@ func ofLater(path []string) bool {
 			return true
 		}
 	}
-	return len(path) == 3 && path[0] == principalsTable && path[2] == "init"
+	return named(path) && len(path) == 2+depth(path) && path[len(path)-1] == "init"
 }
 
 // notThere is what is wrong with a key that this version does not take.
 func notThere(e entry) string {
 	switch {
+	case len(e.path) > 2 && issuerArray(e.path[:2]):
+		return e.key + `: write it into its table of [[auth.oidc]], as scope_map = {"api.write" = "mcp:write"}`
 	case ofLater(e.path):
 		return e.key + ": not in this version"
 	case e.key == managedRulesOnly:
@@ -57,18 +66,22 @@ func notThere(e entry) string {
 
 // principal applies one key of a principal, or of all.
 func (l *loader) principal(e entry, in input) {
-	if len(e.path) != 3 || ofLater(e.path) {
+	at := depth(e.path)
+	if len(e.path) != at+2 || ofLater(e.path) {
 		l.problems.add(e.origin, notThere(e))
 		return
 	}
-	id, key := e.path[1], e.path[2]
+	id, key := e.path[at], e.path[at+1]
 	if err := auth.CheckID(id); err != nil {
 		l.problems.add(e.origin, fmt.Sprintf("%s: %v", e.key, err))
 		return
 	}
 	p := &l.config.Principals
 	about := p.Default
-	if id != everyone {
+	switch {
+	case at == 2:
+		about = p.group(id)
+	case id != everyone:
 		about = p.Named[id]
 	}
 	var err error
@@ -88,7 +101,11 @@ func (l *loader) principal(e entry, in input) {
 	}
 	l.config.origins[e.key] = e.origin
 	if key == "allow" || key == "deny" {
-		l.ruleLines(id, key, in)
+		l.ruleLines(dotted(e.path[1:at+1]), key, in)
+	}
+	if at == 2 {
+		p.setGroup(id, about)
+		return
 	}
 	if id == everyone {
 		p.Default = about
@@ -98,6 +115,27 @@ func (l *loader) principal(e entry, in input) {
 		p.Named = map[string]auth.Values{}
 	}
 	p.Named[id] = about
+}
+
+// group returns what was said about a group.
+func (p *Principals) group(name string) auth.Values {
+	for _, g := range p.Groups {
+		if g.Name == name {
+			return g.Values
+		}
+	}
+	return auth.Values{}
+}
+
+// setGroup keeps what is said about a group. The order is that in which the file names them first.
+func (p *Principals) setGroup(name string, v auth.Values) {
+	for i, g := range p.Groups {
+		if g.Name == name {
+			p.Groups[i].Values = v
+			return
+		}
+	}
+	p.Groups = append(p.Groups, auth.Group{Name: name, Values: v})
 }
 
 // ruleLines remembers where the rules of a principal stand.

@@ -54,7 +54,8 @@ func (l *loader) projectEntries(dir, path string, data []byte) {
 		in := input{raw: e.raw, origin: e.origin, lines: e.lines, ruleDir: Canonical(dir), base: dir,
 			home: l.config.Home, file: true}
 		switch s := l.find(e.key); {
-		case named(e.path), hookArray(e.path) && !l.config.Hooks.TrustProject, e.key == managedRulesOnly:
+		case named(e.path), issuerArray(e.path), hookArray(e.path) && !l.config.Hooks.TrustProject,
+			e.key == managedRulesOnly:
 			ignore(e)
 		// a guard that the operator counts on must not be left out without a word, so mistakes stop the start
 		case hookArray(e.path):

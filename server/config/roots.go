@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"codehand/server/auth"
 	"codehand/tools/permission"
 )
 
@@ -46,13 +47,19 @@ func (l *loader) rootsOfServe() {
 		c.Roots = nil
 	case len(templates) > 0:
 		c.Roots, c.origins["roots"] = slices.Clone(templates), c.origins[key] // checked with the templates
-	case c.Auth.Mode == "token":
+	case !personalRoots(c.Auth.Mode):
 		c.Roots = nil
 	case len(c.Roots) > 0:
 		l.checkRoots()
 	default:
 		l.startedIn(`without tokens, add a directory after "serve"`)
 	}
+}
+
+// personalRoots says whether one person may call in a mode of auth: the one who started serve, or its owner.
+func personalRoots(mode string) bool {
+	m, err := auth.ParseModes(mode)
+	return err != nil || m.None || m.Owner // auto is decided later
 }
 
 // rootArguments reads the arguments.

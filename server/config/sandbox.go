@@ -32,6 +32,11 @@ func sandboxTable(c *Config) []setting {
 			"hosts for sandbox.network = list: example.com, *.npmjs.org (all below) or example.com:8443; without " +
 				"a port 80 and 443; a command can send there whatever it can read", narrower,
 			domains{&c.Sandbox.Domains}},
+		{memoryKey, "memory of a command with all that it starts, where a delegated cgroup v2 tree limits it (doctor " +
+			"says whether); by default also at most half of the machine's", operatorOnly,
+			size{&c.Sandbox.Memory, 64 * mib, 1024 * gib}},
+		{"sandbox.processes", "processes and threads of a command", operatorOnly,
+			number{&c.Sandbox.Processes, 32, 1 << 20, false}},
 		{"web.allow_private",
 			"private networks that allowed names may lead to, as 10.1.0.0/16; this machine and the metadata services " +
 				"of clouds stay closed", operatorOnly, networks{&c.Sandbox.Addresses.Private, readPrivate}},
@@ -57,6 +62,7 @@ const (
 const (
 	networkKey = "sandbox.network"
 	domainsKey = "sandbox.domains"
+	memoryKey  = "sandbox.memory"
 )
 
 // domains is a list of hosts that may be reached. A source replaces the whole list, and a project narrows it to what

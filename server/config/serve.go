@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"codehand/server/auth"
 	"codehand/tools/permission"
 )
 
@@ -54,8 +55,10 @@ func serveTable(c *Config) []setting {
 			"file with the certificate authorities of clients; each client then needs a certificate besides a token",
 			operatorOnly, term{&c.HTTP.ClientCA, absolute}},
 
-		{"auth.mode", "how callers sign in: auto, none or token", operatorOnly,
-			partly{choice{&c.Auth.Mode, []string{"token", "auto", "none"}}, []string{"oidc", "token+oidc", "front"}}},
+		{"auth.mode", "how callers sign in: auto, none, token, owner (one person, on a page of serve), team " +
+			"(principals, likewise), oidc (issuers), or token, owner or team with +oidc; tokens are good with " +
+			"owner and team, too",
+			operatorOnly, partly{choice{&c.Auth.Mode, authModes()}, []string{"front"}}},
 		{"auth.local_peer", "who can connect without a token: same-user, or any (user of this machine)", operatorOnly,
 			choice{&c.Auth.LocalPeer, []string{"same-user", "any"}}},
 		{"auth.token_file", "tokens file; empty: tokens.jsonl in http.data_dir", operatorOnly,
@@ -92,6 +95,17 @@ func serveTable(c *Config) []setting {
 			operatorOnly, term{&c.Metrics.Listen, readMetricsListen}},
 		{"metrics.token_file", "file with the token of /metrics", operatorOnly, term{&c.Metrics.TokenFile, absolute}},
 	}
+}
+
+// authModes are the values of auth.mode, the strictest first.
+func authModes() []string {
+	var all []string
+	for _, name := range auth.ModeNames() {
+		if name != auth.ModeNone {
+			all = append(all, name)
+		}
+	}
+	return append(all, "auto", auth.ModeNone)
 }
 
 // serveOrigin is where values come from that differ in serve and that nobody has set.
@@ -143,6 +157,10 @@ func (l *loader) serveTogether() {
 	case h.TLSCert == "" && h.ClientCA != "":
 		wrong("http.client_ca", "needs http.tls_cert and http.tls_key")
 	}
+	issuersTogether(l)
+	if m, err := auth.ParseModes(c.Auth.Mode); err == nil && m.OIDC && len(c.Auth.Issuers) == 0 {
+		wrong("auth.mode", "%s needs an issuer: a table [[auth.oidc]]", c.Auth.Mode)
+	}
 	if c.Session.Idle > c.Session.TTL {
 		wrong("session.idle", "%s is more than session.ttl, %s", showDuration(c.Session.Idle),
 			showDuration(c.Session.TTL))
@@ -175,6 +193,10 @@ func (l *loader) serveModes(narrowed bool) {
 	for id, v := range c.Principals.Named {
 		v.Mode, v.MaxMode = stricterMode(v.Mode, mode), stricterMode(v.MaxMode, mode)
 		c.Principals.Named[id] = v
+	}
+	for i := range c.Principals.Groups {
+		v := &c.Principals.Groups[i].Values
+		v.Mode, v.MaxMode = stricterMode(v.Mode, mode), stricterMode(v.MaxMode, mode)
 	}
 }
 

@@ -65,7 +65,8 @@ func defaults() Config {
 		Auth:    Auth{Mode: "auto", LocalPeer: "same-user"},
 		Session: Session{Idle: 30 * time.Minute, TTL: 30 * 24 * time.Hour, Max: 10_000, MaxPerPrincipal: 200},
 		Store:   Store{URL: "embedded:", MaxBytes: 4 << 30, Sync: time.Second},
-		Sandbox: Sandbox{Policy: "best-effort", MinLevel: 2, AutoAllow: true, Network: NetworkOn},
+		Sandbox: Sandbox{Policy: "best-effort", MinLevel: 2, AutoAllow: true, Network: NetworkOn, Memory: 8 * gib,
+			Processes: 512},
 		Audit: Audit{Sync: time.Second, OnError: "refuse", Rotate: 256 << 20, Keep: 90 * 24 * time.Hour,
 			Commands: "redacted"},
 	}

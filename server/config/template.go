@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -143,11 +142,10 @@ type rootList struct {
 
 // templates returns the roots of all principals about whom something is said.
 func (l *loader) templates() []rootList {
-	p := l.config.Principals
-	lists := []rootList{{dotted([]string{principalsTable, everyone, "roots"}), p.Default.Roots}}
-	for _, id := range slices.Sorted(maps.Keys(p.Named)) {
-		lists = append(lists, rootList{dotted([]string{principalsTable, id, "roots"}), p.Named[id].Roots})
-	}
+	var lists []rootList
+	l.eachPrincipal(func(of personalTable, v *values) {
+		lists = append(lists, rootList{of.key("roots"), v.Roots})
+	})
 	return lists
 }
 
@@ -209,18 +207,13 @@ func existing(dir string) error {
 
 // checkSeeds looks whether what is copied into new workspaces is there.
 func (l *loader) checkSeeds() {
-	p := l.config.Principals
-	check := func(id string, seed *string) {
-		if seed == nil || *seed == "" {
+	l.eachPrincipal(func(of personalTable, v *values) {
+		if v.Seed == nil || *v.Seed == "" {
 			return
 		}
-		if err := existing(*seed); err != nil {
-			key := dotted([]string{principalsTable, id, "seed"})
+		if err := existing(*v.Seed); err != nil {
+			key := of.key("seed")
 			l.problems.add(l.config.origins[key], key+": "+err.Error())
 		}
-	}
-	check(everyone, p.Default.Seed)
-	for _, id := range slices.Sorted(maps.Keys(p.Named)) {
-		check(id, p.Named[id].Seed)
-	}
+	})
 }

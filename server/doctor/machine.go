@@ -299,6 +299,9 @@ func (m Machine) sandbox(ctx context.Context) Finding {
 	if len(r.Gaps) > 0 {
 		f.Text += "; not kept: " + strings.Join(r.Gaps, ", ")
 	}
+	if r.Ungrouped != "" {
+		f.Text += "; memory is not limited: " + r.Ungrouped
+	}
 	if r.Failed != nil {
 		f.Level, f.Fix = Note, r.Failed.Remedy
 		f.Text += fmt.Sprintf("; level %d failed: %s", r.Failed.Level, r.Failed.Probe)

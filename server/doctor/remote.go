@@ -38,6 +38,7 @@ type Remote struct {
 func (r Remote) Checks() []Check {
 	checks := []Check{
 		{ID: "url", Run: r.url},
+		{ID: "public", Run: r.public},
 		{ID: "oauth", Run: r.oauth},
 		{ID: "clock", Run: r.clock},
 	}

@@ -21,6 +21,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"codehand/server/public"
 )
 
 // An endpoint is what a Remote looks at, with the faults that one can have. The zero value has none, and wants the token
@@ -34,6 +36,7 @@ type endpoint struct {
 	ahead  time.Duration     // of its clock
 	status int               // of all messages; 0: as usual
 	host   string            // that it is called by
+	prover *public.Prover    // nil: none
 }
 
 func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -45,6 +48,16 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if page, ok := e.pages[r.URL.Path]; ok {
 		_, _ = io.WriteString(w, page)
+		return
+	}
+	if nonce, ok := strings.CutPrefix(r.URL.Path, public.Path); ok {
+		if e.prover == nil {
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = io.WriteString(w, `{"error":{"code":"not_found"}}`)
+			return
+		}
+		proof, _ := e.prover.Answer(nonce)
+		_, _ = w.Write(proof)
 		return
 	}
 	switch {
@@ -124,6 +137,7 @@ const farAway = "192.0.2.7" // RFC 5737: nobody is there
 func newSite(t *testing.T) *site {
 	t.Helper()
 	s := &site{T: t}
+	s.endpoint.prover = public.NewProver("https://" + farAway)
 	s.serve(farAway, time.Now().Add(100*24*time.Hour))
 	s.remote.Token = func() string { return "sesame" }
 	return s
@@ -250,6 +264,12 @@ func TestRemoteRemedies(t *testing.T) {
 		}, Fail, "cannot be reached: HTTP 404", "correct the issuer", func(s *site) {
 			s.endpoint.pages["/issuer/.well-known/openid-configuration"] = "{}"
 		}},
+		{"public", "no public URL", func(s *site) { s.endpoint.prover = nil }, Note, "no public URL",
+			"codehand serve --public https://" + farAway, func(s *site) { s.endpoint.prover = public.NewProver("https://" + farAway) }},
+		{"public", "another URL", func(s *site) { s.endpoint.prover = public.NewProver("https://192.0.2.8") }, Fail,
+			"takes itself for https://192.0.2.8", "--public https://" + farAway, func(s *site) {
+				s.endpoint.prover = public.NewProver("https://" + farAway)
+			}},
 		{"clock", "behind", func(s *site) { s.endpoint.ahead = time.Hour }, Warn, "behind the endpoint's", "NTP",
 			func(s *site) { s.endpoint.ahead = 0 }},
 		{"clock", "ahead", func(s *site) { s.endpoint.ahead = -time.Hour }, Warn, "ahead of the endpoint's", "NTP",

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"codehand/server/public"
 )
 
 // A series of findings about one URL.
@@ -222,6 +224,37 @@ func (l *link) listed(ctx context.Context, s *series, era string) {
 		s.add(Fail, era+": "+err.Error(), "read the server's log; if a proxy stands between, let it pass on the "+
 			"headers Mcp-* and streams of events")
 	}
+}
+
+// public asks which process answers, and by which URL it believes to be called: clients refuse a sign-in that is for
+// another one.
+func (r Remote) public(ctx context.Context) []Finding {
+	s := &series{id: "public"}
+	l, err := r.open(ctx)
+	if err != nil {
+		return nil // url says it
+	}
+	defer l.close()
+	nonce := public.NewNonce()
+	answer, err := l.get(ctx, l.page(public.Path+nonce))
+	if err != nil {
+		return nil
+	}
+	proof, err := public.Verify(answer.body, nonce)
+	switch base := strings.TrimSuffix(l.page(""), "/"); {
+	case answer.status == http.StatusNotFound && json.Valid(answer.body):
+		s.add(Note, "the endpoint has no public URL, so no client can sign in there from outside",
+			"if it is meant for others: codehand serve --public "+base)
+	case answer.status != http.StatusOK || err != nil:
+		s.add(Warn, fmt.Sprintf("the challenge at %s… is not answered by a codehand: HTTP %d", public.Path,
+			answer.status), "let the proxy pass on /.well-known/, and cache nothing there")
+	case !strings.EqualFold(proof.URL, base):
+		s.add(Fail, fmt.Sprintf("the endpoint takes itself for %s, so a sign-in through %s fails", proof.URL, base),
+			"start serve with --public "+base+", or use that URL")
+	default:
+		s.add(OK, "the challenge is answered by instance "+proof.Instance, "")
+	}
+	return s.found
 }
 
 // Where clients look for what describes OAuth.

@@ -15,6 +15,7 @@ import (
 	"codehand/server/jsonrpc"
 	"codehand/server/listen"
 	"codehand/server/metrics"
+	"codehand/server/public"
 	"codehand/server/sessions"
 	"codehand/server/stdio"
 	"codehand/server/tenants"
@@ -41,6 +42,10 @@ const (
 	pathMetrics = "/metrics" // not of MCP
 )
 
+// PathTokens stands before the paths of MCP for clients with a token of the tokens file, where others sign in by OAuth:
+// what is below it never names OAuth, since some clients show no token to a server that offers a sign-in.
+const PathTokens = "/t"
+
 // Options of an Endpoint.
 type Options struct {
 	stdio.Server // what every transport needs of the server: Serve, Refuse, Follow and more
@@ -65,16 +70,31 @@ type Options struct {
 	Report func(ctx context.Context, where string, err error) *jsonrpc.Error
 }
 
+// A SignIn is what the endpoint needs of a sign-in by OAuth. The zero value is of none.
+type SignIn struct {
+	// Pages returns what serves a path that needs no token, such as the pages of a sign-in; nil: nothing there does.
+	// What it returns looks at the Origin of a request itself.
+	Pages func(path string) http.Handler
+	// TokenPaths says whether the paths below PathTokens exist.
+	TokenPaths bool
+	// Lacking refuses a message that needs scopes which the caller's client may ask the person for; nil: it lacks none.
+	Lacking func(r *http.Request, who auth.Principal, env jsonrpc.Envelope) error
+}
+
 // A Team is what operators see of the endpoint: metrics, health, and callbacks for the audit log.
 type Team struct {
 	Metrics     *metrics.Counts
 	Health      *metrics.Health
-	Mode        string // of auth: none, token
+	Mode        string // of auth
+	SignIn      SignIn
 	ScrapeToken string // opens /metrics; "": there is none
 	MetricsAway bool   // /metrics has an address of its own
-	Event       func(name string, fields map[string]any)
-	Refused     func(ip string, err error)    // notes who was not let in
-	Limited     func(principal, quota string) // notes that a quota refused a request
+	// Public proves that http.public_url leads here. Until it is open nothing else is served; nil: there is no such
+	// URL.
+	Public  *public.Prover
+	Event   func(name string, fields map[string]any)
+	Refused func(ip string, err error)    // notes who was not let in
+	Limited func(principal, quota string) // notes that a quota refused a request
 }
 
 // An Endpoint is a server on HTTP. It is safe for concurrent use.
@@ -87,6 +107,7 @@ type Endpoint struct {
 	base      context.Context // of all calls; ends when the drain is over
 	stop      context.CancelCauseFunc
 	keepAlive time.Duration
+	front     front
 	prefix    string   // path of http.public_url, before our own
 	hosts     []string // allowed besides those of a listener
 	unserved  unservedHosts
@@ -99,9 +120,16 @@ var errDraining = errors.New("server is shutting down")
 
 // New makes an endpoint that serves nothing yet.
 func New(o Options) *Endpoint {
+	if o.Team.SignIn.Pages == nil {
+		o.Team.SignIn.Pages = func(string) http.Handler { return nil }
+	}
+	if o.Team.SignIn.Lacking == nil {
+		o.Team.SignIn.Lacking = func(*http.Request, auth.Principal, jsonrpc.Envelope) error { return nil }
+	}
 	e := &Endpoint{o: o, keepAlive: keepAliveGap, sse: newSSEStreams()}
 	e.base, e.stop = context.WithCancelCause(context.Background())
 	e.prefix, e.hosts = publicHosts(o.HTTP.PublicURL)
+	e.front = front{mode: o.Team.Mode, proxy: o.HTTP.BehindProxy, prefix: e.prefix, prover: o.Team.Public}
 	e.hosts = append(e.hosts, o.HTTP.AllowedHosts...)
 	e.sessions = newHTTPSessions(e)
 	return e
@@ -296,6 +324,9 @@ func (a *activity) count() map[string]int {
 // route splits a path into the MCP route and the handle in it. ok is false for a path that is not of MCP.
 func (e *Endpoint) route(path string) (route, handle string, ok bool) {
 	path = strings.TrimPrefix(path, e.prefix)
+	if rest, ok := strings.CutPrefix(path, PathTokens+"/"); ok && e.o.Team.SignIn.TokenPaths {
+		path = "/" + rest
+	}
 	switch {
 	case path == pathMCP, path == pathSSE && e.o.HTTP.SSE, path == pathMessage && e.o.HTTP.SSE:
 		return path, "", true

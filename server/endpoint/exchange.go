@@ -356,11 +356,11 @@ func streams(method string) bool {
 }
 
 // key returns the session of a request. That is the first one present of the handle in the request or its URL, the
-// client's conversation id (threadId), and the transport session. Without any, all requests of a principal with the
-// same roots share one session.
+// client's conversation id (threadId or openai/session), and the transport session, unless the client opens one for
+// each call. Without any, all requests of a principal with the same roots share one session.
 func (x *exchange) key(env jsonrpc.Envelope) (session.Key, error) {
 	transport := ""
-	if x.scope != nil {
+	if x.scope != nil && !x.e.sessions.reopens(x.scope) {
 		transport = x.scope.key.Session
 	}
 	return sessions.HTTPKey(x.c.who, env, x.handle, transport)

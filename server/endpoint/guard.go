@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ import (
 	"codehand/server/listen"
 	"codehand/server/metrics"
 	"codehand/server/pipeline"
+	"codehand/server/public"
 )
 
 // A caller is who sent a request that passed the guard.
@@ -30,7 +32,7 @@ type caller struct {
 	who    auth.Principal
 	limits *auth.Limits
 	ip     string
-	page   bool   // a page, proxy or tunnel sent it without a token, and nobody listed it
+	page   bool   // a web page sent it without a token, and nobody listed it
 	done   func() // gives back what the request holds of its quotas
 }
 
@@ -61,6 +63,10 @@ func (e *Endpoint) on(l listen.Listener) http.Handler {
 			e.o.Team.Health.ServeAlive(w, r)
 			return
 		case "/readyz":
+			if err := cmp.Or(e.front.unproven(), e.front.outside(r, true)); err != nil { // probes use any Host
+				deny(w, r, err)
+				return
+			}
 			e.ready(w, r)
 			return
 		}
@@ -76,7 +82,26 @@ func (e *Endpoint) on(l listen.Listener) http.Handler {
 			return
 		}
 		if !l.Unix && !slices.Contains(hosts, strings.ToLower(r.Host)) && !(l.Loopback && forwarded(r)) {
-			deny(w, r, e.unserved.refuse(strings.ToLower(r.Host), e.o.Log))
+			refusal := e.unserved.refuse(strings.ToLower(r.Host), e.o.Log)
+			if e.o.Team.Mode == auth.ModeNone && !public.OnThisMachine(hostOf(r)) {
+				refusal.Message = "this Host is not served here, because nobody signs in. " + signInRemedy
+			}
+			deny(w, r, refusal)
+			return
+		}
+		if err := e.front.outside(r, l.Unix); err != nil {
+			deny(w, r, err)
+			return
+		}
+		if e.front.challenge(w, r) {
+			return
+		}
+		if err := e.front.unproven(); err != nil {
+			deny(w, r, err)
+			return
+		}
+		if page := e.o.Team.SignIn.Pages(r.URL.Path); page != nil {
+			page.ServeHTTP(w, r)
 			return
 		}
 		origin, ok := e.origin(r, l)
@@ -172,14 +197,10 @@ func allowed(route string) []string {
 	return []string{http.MethodGet}
 }
 
-// unlisted says whether a web page sent r that is not among origins, or a proxy or tunnel, behind which anybody may be.
+// unlisted says whether a web page sent r that is not among origins.
 func unlisted(r *http.Request, origins []string) bool {
 	origin := r.Header.Get("Origin")
-	if origin != "" && !slices.Contains(origins, origin) {
-		return true
-	}
-	return slices.ContainsFunc([]string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host"},
-		func(name string) bool { return len(r.Header[name]) > 0 })
+	return origin != "" && !slices.Contains(origins, origin)
 }
 
 // admit finds out who calls, and counts the request.
@@ -219,8 +240,7 @@ func (e *Endpoint) limited(c caller, quota string, err error) error {
 // user who started the server). With tokens, everyone learns whether the server is ready; local callers and admins also
 // see the result of each check.
 func (e *Endpoint) ready(w http.ResponseWriter, r *http.Request) {
-	// Behind a local proxy every caller looks local.
-	full := isLoopbackPeer(r) && !e.o.HTTP.BehindProxy && len(r.Header["X-Forwarded-For"]) == 0
+	full := e.front.local(r)
 	if e.o.Team.Mode == auth.ModeNone || len(r.Header["Authorization"]) > 0 {
 		who, err := e.o.Porter.Authenticate(r)
 		if err != nil && e.o.Team.Mode == auth.ModeNone {
@@ -251,7 +271,7 @@ func (e *Endpoint) metricsPage(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		bearer = ""
 	}
-	peer := isLoopbackPeer(r)
+	peer := e.front.local(r)
 	if metrics.MayScrape(e.o.Team.Mode == auth.ModeNone, peer, bearer, e.o.Team.ScrapeToken, false) {
 		if e.o.Team.Mode == auth.ModeNone {
 			if _, err := e.o.Porter.Authenticate(r); err != nil { // another user of this machine

@@ -66,11 +66,36 @@ func (h *httpSessions) start(who auth.Principal) (*httpSession, error) {
 	x.users = 1
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.per[who.ID] >= most {
+	if h.per[who.ID] >= most && !h.spare(who.ID) {
 		return nil, errTooManySessions
 	}
 	h.add(x)
 	return x, nil
+}
+
+// spare drops the session of a principal that was idle longest, among those of clients that open one for each call:
+// else a chat of 200 calls in half an hour would be at the limit. The session stays valid, as one that was idle. The
+// caller has mu.
+func (h *httpSessions) spare(principal string) (dropped bool) {
+	var oldest *httpSession
+	for _, x := range h.live {
+		idle := x.key.Principal == principal && x.users == 0 && h.reopens(x)
+		if idle && (oldest == nil || x.last.Before(oldest.last)) {
+			oldest = x
+		}
+	}
+	if oldest == nil {
+		return false
+	}
+	h.remove(oldest)
+	h.ended(oldest)
+	return true
+}
+
+// reopens says whether the client of a session opens one for each call, so that the session is no conversation.
+func (h *httpSessions) reopens(x *httpSession) bool {
+	client := x.client.Load()
+	return client != nil && h.e.o.Reopens != nil && h.e.o.Reopens(client.Name)
 }
 
 // newSession makes an entry for an id. It is not in the table yet.

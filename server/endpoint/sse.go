@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -93,6 +94,19 @@ func (x *sseStream) left() {
 	}
 }
 
+// firstEvent tells a client where to post its messages.
+func firstEvent(path, id string) string {
+	return "event: endpoint\ndata: " + path + "?sessionId=" + url.QueryEscape(id) + "\n\n"
+}
+
+// messagePath is where the client of a stream posts its messages.
+func messagePath(prefix string, tokenPaths bool, r *http.Request) string {
+	if tokenPaths && strings.HasPrefix(r.URL.Path, prefix+PathTokens+"/") {
+		return prefix + PathTokens + pathMessage
+	}
+	return prefix + pathMessage
+}
+
 // openSSE serves GET /sse until the client goes or the server ends.
 func (e *Endpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller) {
 	end, err := c.limits.Stream()
@@ -157,7 +171,7 @@ func (e *Endpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller) {
 	e.sse.add(id, x)
 	defer e.sse.remove(id)
 	began := time.Now()
-	first := "event: endpoint\ndata: " + e.prefix + pathMessage + "?sessionId=" + url.QueryEscape(id) + "\n\n"
+	first := firstEvent(messagePath(e.prefix, e.o.Team.SignIn.TokenPaths, r), id)
 	if conn.Out.WriteLine([]byte(first), 0, nil) == nil {
 		e.hold(ctx, conn)
 	}

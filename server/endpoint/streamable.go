@@ -34,6 +34,11 @@ func (e *Endpoint) post(w http.ResponseWriter, r *http.Request, c caller, handle
 		x.malformed(fault)
 		return
 	}
+	if err := e.o.Team.SignIn.Lacking(r, c.who, env); err != nil {
+		e.o.Team.Refused(c.ip, err)
+		deny(w, r, err)
+		return
+	}
 	x.serve()
 }
 

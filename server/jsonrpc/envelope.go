@@ -2,6 +2,8 @@ package jsonrpc
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -66,7 +68,8 @@ type Params struct {
 // Meta is what an Envelope has of params._meta.
 type Meta struct {
 	ProgressToken                    json.RawMessage // string or integer; nil: none
-	Version, Session, Call, ThreadID string
+	Version, Session, Call           string
+	ThreadID                         string // of the client's conversation; ChatGPT's as a hash
 	HasSession, HasCall, HasThreadID bool
 	ClientInfo, Capabilities         json.RawMessage // of a modern client; nil: absent
 	Turn                             json.RawMessage // what Codex says of a turn, its model among it; nil: absent
@@ -272,7 +275,7 @@ var knownKeys = [...][]string{
 	},
 	inMeta: {
 		"progressToken", metaVersion, metaClientInfo, metaCapabilities, metaLogLevel, metaSession, metaCall, metaThread,
-		metaTurn,
+		metaOpenAI, metaTurn,
 		"traceparent", "tracestate", "baggage", "claudecode/toolUseId", "callId", "itemId",
 	},
 }
@@ -286,6 +289,7 @@ const (
 	metaSession      = "codehand/session"
 	metaCall         = "codehand/call"
 	metaThread       = "threadId"
+	metaOpenAI       = "openai/session" // what ChatGPT has in place of threadId
 	metaTurn         = "x-codex-turn-metadata"
 )
 
@@ -423,6 +427,12 @@ func (s *scan) keepMeta(key string, raw []byte) {
 	case metaCall:
 		e.HasCall = true
 		first(&e.Call, s.text(raw))
+	case metaOpenAI:
+		if text := s.text(raw); text != "" {
+			sum := sha256.Sum256([]byte(text)) // its form is nowhere promised
+			e.HasThreadID = true
+			first(&e.ThreadID, "openai:"+hex.EncodeToString(sum[:16]))
+		}
 	case metaThread:
 		e.HasThreadID = true
 		first(&e.ThreadID, s.text(raw))

@@ -42,6 +42,28 @@ func TestEnvelopeFields(t *testing.T) {
 	}
 }
 
+// TestEnvelopeOpenAI: ChatGPT's id of a conversation, whatever its form, is an id like others.
+func TestEnvelopeOpenAI(t *testing.T) {
+	t.Parallel()
+	of := func(meta string) Envelope {
+		e, bad := Scan([]byte(envelopeHead + `{"name":"x","_meta":{` + meta + `}}}`))
+		if bad != nil {
+			t.Fatal(bad.Message)
+		}
+		return e
+	}
+	one, two := of(`"openai/session":"v1/a+b=="`), of(`"openai/session":"v1/a+b="`)
+	if !one.HasThreadID || len(one.ThreadID) != len("openai:")+32 || one.ThreadID == two.ThreadID || strings.Contains(one.ThreadID, "a+b") {
+		t.Errorf("%q and %q", one.ThreadID, two.ThreadID)
+	}
+	if e := of(`"openai/session":""`); e.HasThreadID {
+		t.Error("an empty one counts")
+	}
+	if e := of(`"openai/session":5`); e.HasThreadID {
+		t.Error("a number counts")
+	}
+}
+
 func TestEnvelopeKinds(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

@@ -9,7 +9,9 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"net/url"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -141,8 +143,8 @@ func onThisMachine(a net.Addr) bool {
 }
 
 // authMode says how callers are told apart, with auto decided: token if the tokens file has one, even a revoked one,
-// since the last revocation must not open the door; none if nobody else reaches a listener. The error is a
-// config.Unusable.
+// since the last revocation must not open the door; oidc if there is an issuer; none if nobody else reaches a listener.
+// The error is a config.Unusable.
 func authMode(c config.Config, inherited ...net.Listener) (string, error) {
 	if c.Auth.Mode != "auto" {
 		return c.Auth.Mode, nil
@@ -152,9 +154,14 @@ func authMode(c config.Config, inherited ...net.Listener) (string, error) {
 		return "", err
 	}
 	tokens, err := auth.OpenTokenFile(c.TokenFile()).List()
-	switch {
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", &config.Unusable{Err: err}
+	}
+	switch issuers := len(c.Auth.Issuers) > 0; {
+	case issuers && len(tokens) > 0:
+		return "token+oidc", nil
+	case issuers:
+		return "oidc", nil
 	case len(tokens) > 0:
 		return "token", nil
 	}
@@ -166,7 +173,7 @@ func authMode(c config.Config, inherited ...net.Listener) (string, error) {
 	return "none", nil
 }
 
-// Settle decides what depends on addresses and tokens: Auth.Mode is none or token afterwards, and the defaults are
+// Settle decides what depends on addresses and tokens: Auth.Mode is never auto afterwards, and the defaults are
 // those for one person where nobody else can connect. The error is a config.Unusable.
 func Settle(c config.Config, inherited ...net.Listener) (config.Config, error) {
 	mode, err := authMode(c, inherited...)
@@ -191,7 +198,7 @@ func WhyShared(c config.Config) string {
 	}
 	switch {
 	case c.Auth.Mode != auth.ModeNone:
-		return "people with tokens can connect"
+		return whoSignsIn(c.Auth.Mode)
 	case len(c.HTTP.AllowedHosts) > 0 || c.HTTP.BehindProxy || len(c.HTTP.TrustedProxies) > 0:
 		return "others can connect through a proxy (http.allowed_hosts, behind_proxy or trusted_proxies)"
 	case c.HTTP.PublicURL != "":
@@ -202,6 +209,14 @@ func WhyShared(c config.Config) string {
 		return "every user of this machine can connect: this system does not say which user does"
 	}
 	return ""
+}
+
+// whoSignsIn ends a sentence about why others can connect.
+func whoSignsIn(mode string) string {
+	if modes, err := auth.ParseModes(mode); err == nil && modes.OAuth() {
+		return "people who sign in can connect"
+	}
+	return "people with tokens can connect"
 }
 
 func needsAuthentication(a address) error {
@@ -234,12 +249,46 @@ func Check(c config.Config, inherited ...net.Listener) error {
 				"listen %s needs the host name that clients use", a.text)
 		}
 	}
+	if err := checkSignIn(c, mode, all); err != nil {
+		return err
+	}
 	if c.HTTP.BehindProxy && mode == "none" {
 		return misconfigured(`--auth-mode token, then "codehand token new NAME"`,
 			"http.behind_proxy needs authentication: without it everyone who reaches the proxy could connect")
 	}
 	_, _, err = loadTLS(c, nil)
 	return err
+}
+
+// checkSignIn refuses a sign-in whose clients would not know where they are: what they are told to trust begins with
+// http.public_url.
+func checkSignIn(c config.Config, mode string, all []address) error {
+	modes, err := auth.ParseModes(mode)
+	if err != nil {
+		return misconfigured("", "auth.mode %q: %w", mode, err)
+	}
+	if !modes.OAuth() {
+		return nil
+	}
+	if c.HTTP.PublicURL != "" {
+		u, err := url.Parse(c.HTTP.PublicURL)
+		if err != nil || u.Scheme != "https" && u.Hostname() != "localhost" && !isLoopback(u.Hostname()) {
+			return misconfigured("--http-public-url https://NAME",
+				"auth.mode %s needs http.public_url with https", mode)
+		}
+		return nil
+	}
+	if c.HTTP.BehindProxy || len(c.HTTP.AllowedHosts) > 0 ||
+		slices.ContainsFunc(all, func(a address) bool { return !a.local || a.network != "tcp" }) {
+		return misconfigured("--http-public-url https://NAME, as clients call this server",
+			"auth.mode %s needs http.public_url, unless only this machine can connect to a loopback address", mode)
+	}
+	return nil
+}
+
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
 }
 
 // Open binds all addresses or none, and checks them as Check does. The error is a config.Unusable, or a BindError

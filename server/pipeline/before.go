@@ -218,7 +218,7 @@ func (c *call) event() hooks.Event {
 func ConfineHook(s *session.State) func(background bool) (hooks.Confined, error) {
 	return func(background bool) (hooks.Confined, error) {
 		c, err := s.ConfineProgram(background)
-		return hooks.Confined{Profile: c.Profile, Level: c.Level, Env: c.Env, Serve: c.Serve}, err
+		return hooks.Confined{Profile: c.Profile, Level: c.Level, Groups: c.Groups, Env: c.Env, Serve: c.Serve}, err
 	}
 }
 

@@ -5,10 +5,16 @@ import (
 	"strings"
 )
 
-// News returns lines about what happened to the session since it was last told, but not about job, which the call
-// itself is about ("": none). claim takes the first n lines, and returns those that no other call has taken meanwhile.
-// No lines: there is nothing, and claim may be nil.
-type News func(ctx context.Context, job string) (lines []string, claim func(n int) []string)
+// News returns lines about what the session was not told yet: what happened since, and what concerns the call. claim
+// takes the first n lines, and returns those that no other call has taken meanwhile. No lines: there is nothing, and
+// claim may be nil.
+type News func(ctx context.Context, about About) (lines []string, claim func(n int) []string)
+
+// An About says what a call is about itself.
+type About struct {
+	Job   string   // "": none
+	Paths []string // that the call named, absolute
+}
 
 // add puts under the text of a call what there is to tell, as far as there is room; the rest waits for the next call.
 // What a call from within another shows may not be shown to anybody, and a client that left reads nothing.
@@ -16,11 +22,16 @@ func (news News) add(ctx context.Context, c *call, o *outcome) {
 	if news == nil || c.arrival.inside != nil || c.arrival.Lost != nil && c.arrival.Lost() {
 		return
 	}
-	job := ""
+	var about About
 	if j := o.meta().Job; j != nil {
-		job = j.ID
+		about.Job = j.ID
 	}
-	lines, claim := news(ctx, job)
+	for _, t := range c.bound.Targets {
+		if namesFile(t) {
+			about.Paths = append(about.Paths, t.Value)
+		}
+	}
+	lines, claim := news(ctx, about)
 	if len(lines) == 0 {
 		return
 	}

@@ -55,8 +55,8 @@ func TestNews(t *testing.T) {
 				return tool.Result{Text: c.text, Meta: tool.Meta{Job: &tool.Job{ID: "job_own"}}}, nil
 			})
 			taken, about := 0, ""
-			news := func(_ context.Context, job string) ([]string, func(int) []string) {
-				about = job
+			news := func(_ context.Context, a About) ([]string, func(int) []string) {
+				about = a.Job
 				lines := make([]string, c.lines)
 				for i := range lines {
 					lines[i] = line
@@ -85,7 +85,7 @@ func TestNews(t *testing.T) {
 func TestNewsUnheard(t *testing.T) {
 	t.Parallel()
 	asked := 0
-	news := func(context.Context, string) ([]string, func(int) []string) {
+	news := func(context.Context, About) ([]string, func(int) []string) {
 		asked++
 		return []string{"news"}, func(int) []string { return []string{"news"} }
 	}

@@ -62,8 +62,8 @@ func (c *call) settle(ctx context.Context, d permission.Decision, r permission.R
 	name := c.bound.Spec.Name
 	switch {
 	case c.arrival.From.Page && d.Verdict != permission.Deny && !r.ReadOnly && !r.Private:
-		return tool.Refuse(tool.PermissionDenied, "Permission denied: %s: a web page, proxy or tunnel may only read "+
-			"here. The user can list a page's origin in http.allowed_origins, or serve with tokens.", name)
+		return tool.Refuse(tool.PermissionDenied, "Permission denied: %s: a web page may only read here. The "+
+			"user can list the page's origin in http.allowed_origins, or serve with tokens.", name)
 	case d.Verdict == permission.Allow:
 		return nil
 	case d.Verdict == permission.Ask:

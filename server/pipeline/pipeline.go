@@ -103,7 +103,7 @@ type From struct {
 	Era       string // legacy, modern
 	IP        string // of the client; "": none
 	Trace     string // trace id; "": none
-	// a web page, proxy or tunnel sent it that no operator listed: nobody can be taken to have seen it
+	// a web page sent it that no operator listed: nobody can be taken to have seen it
 	Page bool
 }
 

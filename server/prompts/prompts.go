@@ -1,6 +1,7 @@
 package prompts
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	_ "embed" // commit.md
@@ -12,6 +13,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"codehand/server/resources"
+	"codehand/tools/guidance"
 	"codehand/tools/results"
 	"codehand/tools/session"
 	"codehand/tools/skills"
@@ -20,6 +22,8 @@ import (
 const (
 	// commitPrompt is the prompt that every session has.
 	commitPrompt = "commit"
+	// projectPrompt is another one: the instructions of the workspace.
+	projectPrompt = "instructions"
 	// promptArgument is the only argument of a prompt.
 	promptArgument = "arguments"
 )
@@ -32,7 +36,7 @@ var commitText string
 // A Prompt is one that a session has.
 type Prompt struct {
 	MCP   mcp.Prompt
-	skill *skills.Skill // nil: the prompt commit of our own
+	skill *skills.Skill // nil: one of our own
 }
 
 // A Library makes the prompts of sessions. It is safe for concurrent use.
@@ -46,13 +50,21 @@ var Commit = mcp.NewPrompt(commitPrompt,
 	mcp.WithPromptDescription("Make one git commit: look at what changed, write the message, commit."),
 	mcp.WithArgument(promptArgument, mcp.ArgumentDescription("What to consider, such as the reason for the change.")))
 
-// List returns those of the caller's session, by name: commit, and the skills that a person may run.
+// project is the prompt of the workspace's instructions, where no skill has this name.
+var project = mcp.NewPrompt(projectPrompt, mcp.WithPromptDescription(
+	"Read what AGENTS.md and other files of the workspace ask of those who work in it."))
+
+// noProject is its text where there are none.
+const noProject = "This workspace has no instructions that you may read: neither " + guidance.Agents + ", " +
+	guidance.Claude + ", " + guidance.Gemini + ", " + guidance.Cursor + " nor " + guidance.Copilot + ".\n"
+
+// List returns those of the caller's session, by name: our own, and the skills that a person may run.
 func (l *Library) List(ctx context.Context, v resources.View) ([]Prompt, error) {
 	set, err := l.Resources.Skills(ctx, v)
 	if err != nil {
 		return nil, err
 	}
-	all := []Prompt{{MCP: Commit}}
+	all := []Prompt{{MCP: Commit}, {MCP: project}}
 	for _, k := range set.Skills {
 		if k.UserOff {
 			continue
@@ -64,8 +76,9 @@ func (l *Library) List(ctx context.Context, v resources.View) ([]Prompt, error) 
 		p := Prompt{skill: &k, MCP: mcp.NewPrompt(k.Name,
 			mcp.WithPromptDescription(results.Line(results.Clean(k.Description), skills.MaxLine)),
 			mcp.WithArgument(promptArgument, mcp.ArgumentDescription(hint)))}
-		if k.Name == commitPrompt {
-			all[0] = p
+		own := func(o Prompt) bool { return o.MCP.Name == k.Name }
+		if i := slices.IndexFunc(all[:2], own); i >= 0 {
+			all[i] = p
 			continue
 		}
 		all = append(all, p)
@@ -96,7 +109,11 @@ func (e *ArgumentError) Error() string { return e.text }
 
 // Text is what p says with these arguments. The error is an *ArgumentError, or a fault of ours.
 func (l *Library) Text(ctx context.Context, v resources.View, p *Prompt, arguments map[string]string) (string, error) {
+	own := p.skill == nil && p.MCP.Name == projectPrompt
 	for name := range arguments {
+		if own {
+			return "", &ArgumentError{"the prompt " + projectPrompt + " has no arguments"}
+		}
 		if name != promptArgument {
 			return "", &ArgumentError{fmt.Sprintf("the prompt %s has no argument %q; there is %s", p.MCP.Name,
 				results.Line(name, 80), promptArgument)}
@@ -106,6 +123,10 @@ func (l *Library) Text(ctx context.Context, v resources.View, p *Prompt, argumen
 	if n := utf8.RuneCountInString(given); n > skills.MaxArguments {
 		return "", &ArgumentError{fmt.Sprintf("%s has %d characters; %d are possible", promptArgument, n,
 			skills.MaxArguments)}
+	}
+	if own {
+		text, err := guidance.Text(ctx, v.State)
+		return cmp.Or(text, noProject), err
 	}
 	if p.skill == nil {
 		return l.commit(given), nil

@@ -40,7 +40,7 @@ func NewAuthority(t *testing.T) *Authority {
 	return &Authority{cert, key}
 }
 
-// Issue returns a certificate of localhost and key in PEM form.
+// Issue returns a certificate of localhost and name, and its key, in PEM form.
 func (ca *Authority) Issue(t *testing.T, name string) (cert, key []byte) {
 	t.Helper()
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -49,7 +49,7 @@ func (ca *Authority) Issue(t *testing.T, name string) (cert, key []byte) {
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour),
-		DNSNames: []string{"localhost"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth,
+		DNSNames: []string{"localhost", name}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth,
 			x509.ExtKeyUsageClientAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, ca.Cert, k.Public(), ca.key)

@@ -320,7 +320,7 @@ var varying = []struct {
 	{"$ID", regexp.MustCompile(`/([a-z2-7]{16})-`)},
 	{"$CELL", regexp.MustCompile(`(?:\bcell |<cell id=")([0-9a-f]{8})\b`)},
 	{"$CHANGE", regexp.MustCompile(`\b([a-z0-9]{16}) (?:[0-9-]{10} )?[0-9:]{8} (?:[a-z]+_[a-z]+|kept) `)},
-	{"$CHANGE", regexp.MustCompile(`\b(?:change|undo_change|takes back) ([a-z0-9]{16})\b`)},
+	{"$CHANGE", regexp.MustCompile(`\b(?:change|undo_change|takes back|then) ([a-z0-9]{16})\b`)},
 	{"$TIME", regexp.MustCompile(`\$CHANGE[0-9]+ ((?:[0-9-]{10} )?[0-9:]{8}) `)},
 	{"$MS", regexp.MustCompile(`(?:\b(?:for|after)|\$JOB[0-9]+ (?:finished: [a-zA-Z0-9 ]+|running),) ([0-9.,]+ (?:ms|s))\b`)},
 }

@@ -39,7 +39,7 @@ var changesResource = mcp.NewResource(changesURI,
 // nobody need be asked about, and nothing where the tool is switched off. ErrNone: there is nothing of the kind.
 func (l *Library) history(ctx context.Context, v View, input map[string]any) (string, error) {
 	t, ok := l.Find(historian)
-	if !ok || !v.reads() || v.State.Files == nil || v.Tenant.Off(t) || t.Unavailable(v.State) != "" {
+	if !ok || !v.Reads() || v.State.Files == nil || v.Tenant.Off(t) || t.Unavailable(v.State) != "" {
 		return "", ErrNone
 	}
 	raw, err := jsonrpc.Marshal(input)

@@ -22,7 +22,7 @@ func (l *Library) Complete(ctx context.Context, v View, template, variable strin
 
 // ids are those that a template's variable can have in the caller's session.
 func (v View) ids(ctx context.Context, uri, name string) ([]string, error) {
-	if !v.reads() || name != "id" {
+	if !v.Reads() || name != "id" {
 		return nil, nil
 	}
 	var ids []string

@@ -15,6 +15,7 @@ import (
 
 	"codehand/filestate"
 	"codehand/server/jsonrpc"
+	"codehand/tools/guidance"
 	"codehand/tools/results"
 	"codehand/tools/session"
 	"codehand/tools/shell"
@@ -159,6 +160,15 @@ func (v View) readJobs(ctx context.Context) (string, error) {
 		list = append(list, e)
 	}
 	return listJSON(list)
+}
+
+// readInstructions returns the instructions of the workspace, which an answer always holds. ErrNone: there are none.
+func (v View) readInstructions(ctx context.Context) (string, error) {
+	text, err := guidance.Text(ctx, v.State)
+	if err == nil && text == "" {
+		err = ErrNone
+	}
+	return text, err
 }
 
 // readTodos returns the session's todo list as JSON.

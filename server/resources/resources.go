@@ -14,6 +14,7 @@ import (
 	"codehand/server/auth"
 	"codehand/server/pipeline"
 	"codehand/server/tenants"
+	"codehand/tools/guidance"
 	"codehand/tools/results"
 	"codehand/tools/session"
 	"codehand/tools/shell"
@@ -30,6 +31,7 @@ const (
 	todosURI       = "codehand://todos"
 	tasksURI       = "codehand://tasks"
 	guideURI       = "codehand://guide/tools"
+	projectURI     = "codehand://instructions"
 	windowOf       = "{?offset,limit}" // of lines, counted from 1
 )
 
@@ -101,10 +103,13 @@ var (
 	guideResource = mcp.NewResource(guideURI,
 		"guide", mcp.WithResourceDescription("How to work with these tools: the long form of the instructions."),
 		mcp.WithMIMEType(textMarkdown))
+	projectResource = mcp.NewResource(projectURI,
+		"instructions", mcp.WithResourceDescription("What AGENTS.md and other files of the workspace ask of those "+
+			"who work in it."), mcp.WithMIMEType(textMarkdown))
 
 	// constantResources are those whose address is always the same. Not every session has something there.
 	constantResources = []mcp.Resource{planResource, todosResource, tasksResource, jobsResource, changesResource,
-		guideResource}
+		guideResource, projectResource}
 )
 
 // Constant says whether a URI without its window is the address of one of Constants.
@@ -134,7 +139,7 @@ type Library struct {
 // results, and what helps to work.
 func (l *Library) List(ctx context.Context, v View) ([]mcp.Resource, error) {
 	list := []mcp.Resource{}
-	if !v.reads() {
+	if !v.Reads() {
 		return list, nil
 	}
 	changes := func(ctx context.Context) ([]mcp.Resource, error) { return l.listChanges(ctx, v) }
@@ -150,6 +155,9 @@ func (l *Library) List(ctx context.Context, v View) ([]mcp.Resource, error) {
 	set, err := l.Skills(ctx, v)
 	if err != nil {
 		return nil, err
+	}
+	if len(guidance.Names(v.State, nil)) > 0 {
+		list = append(list, projectResource)
 	}
 	return append(append(list, guideResource), skillResources(set)...), nil
 }
@@ -212,14 +220,14 @@ func (v View) listResults(context.Context) ([]mcp.Resource, error) {
 	return list, nil
 }
 
-// reads says whether the caller may see what its session has.
-func (v View) reads() bool {
+// Reads says whether the caller may see what its session has.
+func (v View) Reads() bool {
 	return v.State != nil && v.State.Results != nil && v.Tenant.Who.Scopes.Has(auth.Read)
 }
 
 // Runs says whether the caller may also see its jobs.
 func (v View) Runs() bool {
-	return v.reads() && v.State.Shell != nil && v.Tenant.Prefs.NoShell == "" && v.Tenant.Who.Scopes.Has(auth.Shell)
+	return v.Reads() && v.State.Shell != nil && v.Tenant.Prefs.NoShell == "" && v.Tenant.Who.Scopes.Has(auth.Shell)
 }
 
 // jobs are those of the caller's session, newest first.
@@ -232,7 +240,7 @@ func (v View) jobs(ctx context.Context) ([]shell.Info, error) {
 
 // Read returns what a URI names in the caller's session. Errors: ErrNone, ErrWindow, ErrTooLarge, or a fault of ours.
 func (l *Library) Read(ctx context.Context, v View, uri string) (mcp.ResourceContents, error) {
-	if !v.reads() {
+	if !v.Reads() {
 		return nil, ErrNone
 	}
 	if strings.HasPrefix(uri, skillScheme) {
@@ -249,6 +257,9 @@ func (l *Library) Read(ctx context.Context, v View, uri string) (mcp.ResourceCon
 		var p results.Page
 		err = at.into(&p)(strings.NewReader(guide))
 		text, kind = at.shown(p, ""), textMarkdown
+	case at.name == projectURI:
+		text, err = v.readInstructions(ctx)
+		kind = textMarkdown
 	case at.name == planURI:
 		var p results.Page
 		err = readPlan(ctx, v.State, at.into(&p))

@@ -68,7 +68,7 @@ func parseSkill(uri string) (name, file string, err error) {
 
 // Skills finds those of the caller's session, as they are now. Who may not read has none.
 func (l *Library) Skills(ctx context.Context, v View) (skills.Set, error) {
-	if !v.reads() {
+	if !v.Reads() {
 		return skills.Set{}, nil
 	}
 	if err := sessions.Locate(ctx, v.State); err != nil {

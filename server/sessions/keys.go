@@ -55,9 +55,9 @@ func (p Pipe) Key(env jsonrpc.Envelope) (session.Key, error) {
 }
 
 // HTTPKey returns the session of a request over HTTP: the first that is present of the explicit handle of the request
-// or its URL, the client's conversation id (threadId), and the transport session. Without any, all requests of a
-// principal with the same roots share one session. handle and transport may be empty. The error is for the client: a
-// malformed handle, or two that differ.
+// or its URL, the client's conversation id (threadId or openai/session), and the transport session. Without any, all
+// requests of a principal with the same roots share one session. handle and transport may be empty. The error is for
+// the client: a malformed handle, or two that differ.
 func HTTPKey(who auth.Principal, env jsonrpc.Envelope, handle, transport string) (session.Key, error) {
 	key := session.Key{Principal: who.ID}
 	if env.HasSession && handle != "" && env.Session != handle {

@@ -39,8 +39,12 @@ const (
 	TokenUse  = "tokenuse" // tokenuse.<id>: when a token was used last
 	Keyring   = "key"      // key.<use>: signing keys
 	Replica   = "rep"      // rep.<id>: a running process; written every 10 s
+	Browser   = "web"      // web.<hash>: a browser in which somebody signed in to approve clients
 	Worker    = "work"     // work.<id>: a worker behind a front
 	Place     = "place"    // place.P: which worker serves a principal
+	SignIn    = "signin"   // signin.<hash>: a sign-in that waits for a person, decided once
+	Grant     = "grant"    // grant.<id>: what a person approved, with hashes of its tokens; its owner deletes it
+	Client    = "client"   // client.<id>: an OAuth client that registered; its owner deletes it
 )
 
 // The families of streams, beside Job. They have no keys.
@@ -71,8 +75,12 @@ func families(session time.Duration) []keyFamily {
 		{Name: TokenUse, Life: 40 * day, Global: true},
 		{Name: Keyring, Global: true},
 		{Name: Replica, Life: 30 * time.Second, Global: true},
+		{Name: Browser, Life: 12 * time.Hour, Global: true},
 		{Name: Worker, Life: 30 * time.Second, Global: true},
 		{Name: Place, Global: true},
+		{Name: SignIn, Life: 10 * time.Minute, Global: true},
+		{Name: Grant, Global: true},
+		{Name: Client, Global: true},
 	}
 }
 

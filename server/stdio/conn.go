@@ -40,6 +40,8 @@ type Server struct {
 	// Hurry says that the process may be killed soon.
 	Hurry     func()
 	RootsTime time.Duration // that a client has to name its roots
+	// Reopens says whether a client of this name opens a transport session for each call; nil: none does.
+	Reopens func(client string) bool
 }
 
 // Options of a Conn.

@@ -182,7 +182,7 @@ func (t *Tenant) Forbids(x tool.Tool) *tool.Refusal {
 		return &tool.Refusal{Code: tool.WorkspaceUnavailable,
 			Text: "The workspace cannot be served. Nothing was done. Tell the operator: the server's log says why."}
 	}
-	if want, text := scope(x.Spec.Scope); !t.Who.Scopes.Has(want) {
+	if want, text := Scope(x); !t.Who.Scopes.Has(want) {
 		return &tool.Refusal{Code: tool.ScopeMissing, Text: fmt.Sprintf(
 			"%s needs the scope %s, which this token does not have. The operator can make a token that has it.", name,
 			text)}
@@ -220,9 +220,9 @@ func profiled(profile string, t tool.Tool) bool {
 	return true
 }
 
-// scope is what a tool needs of a token, also by name.
-func scope(s tool.Scope) (auth.Scopes, string) {
-	switch s {
+// Scope is what a tool needs of a token, also by name.
+func Scope(x tool.Tool) (auth.Scopes, string) {
+	switch x.Spec.Scope {
 	case tool.ScopeRead:
 		return auth.Read, "mcp:read"
 	case tool.ScopeWrite:

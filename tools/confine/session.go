@@ -24,8 +24,10 @@ type Command struct {
 	Profile *sandbox.Profile // nil: not at all
 	Level   sandbox.Level
 	Gaps    []string
-	Env     []string     // besides its usual environment
-	Proxy   *proxy.Proxy // its way to the network, which somebody serves at Process.Listener; nil: it has none
+	Groups  *sandbox.Groups // limits its memory and processes; nil: nothing does
+	Spares  *sandbox.Spares // makes it start sooner; nil: nothing does
+	Env     []string        // besides its usual environment
+	Proxy   *proxy.Proxy    // its way to the network, which somebody serves at Process.Listener; nil: it has none
 
 	by map[string]string // of Profile
 }
@@ -68,7 +70,8 @@ func (s *Session) Command(u Use) (Command, error) {
 		}
 	}
 	p, by := s.Profile(u)
-	c.Profile, c.by = &p, by
+	p.Processes = proven.Processes
+	c.Profile, c.by, c.Groups, c.Spares = &p, by, proven.Groups, proven.Spares
 	c.Env = s.Environ(u, proven.Level == sandbox.LevelFull)
 	if p.Network == sandbox.NetworkList && proven.Level == sandbox.LevelFull {
 		c.Proxy = proxy.New(s.o.Network.Domains, s.o.Network.Addresses)

@@ -78,6 +78,7 @@ type Place struct {
 type Confined struct {
 	Profile *sandbox.Profile
 	Level   sandbox.Level
+	Groups  *sandbox.Groups                           // limits its memory and processes; nil: nothing does
 	Env     []string                                  // besides its usual environment
 	Serve   func(context.Context, net.Listener) error // its way to the network, until ctx ends; nil: it has none
 }

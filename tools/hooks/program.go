@@ -168,6 +168,7 @@ func (p program) start(ctx context.Context, s *streams, how Confined) (*sandbox.
 	process, err := sandbox.Start(ctx, sandbox.Cmd{
 		Path: path, Args: p.command[1:], Env: append(p.env, how.Env...), Dir: dir,
 		Stdin: s.in.r, Stdout: s.out.w, Stderr: s.err.w, Profile: how.Profile, Level: how.Level,
+		Groups: how.Groups,
 	})
 	s.started()
 	return process, err

@@ -21,6 +21,10 @@ type mask struct {
 	with  string // in its place; $1 is what stays
 }
 
+// codehandSecrets begin what opens codehand itself: static tokens, access tokens, refresh tokens, authorization codes,
+// and invitations.
+var codehandSecrets = []string{"chd_", "cha_", "chr_", "chc_", "chi_"}
+
 // shapes are secrets that can be told by their form alone, in a text of any kind.
 var shapes = sync.OnceValue(func() []mask {
 	shape := func(kind, re string, hints ...string) mask {
@@ -30,7 +34,7 @@ var shapes = sync.OnceValue(func() []mask {
 		// First, because it may hold any of the others; without its end it holds all that follows.
 		shape("private-key", `(?s)-----BEGIN [A-Z ]*PRIVATE KEY.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`,
 			"private key"),
-		shape("codehand-token", `\bchd_[a-z2-7]{6,}_[\w-]{16,}`, "chd_"),
+		shape("codehand-token", `\b(?:ch[acdr]_[a-z2-7]{6,}_[\w-]{16,}|chi_[\w-]{40,})`, codehandSecrets...),
 		shape("aws-key-id", `\b(?:AKIA|ASIA)[0-9A-Z]{16}\b`, "akia", "asia"),
 		shape("github-token", `\bgh[oprsu]_[0-9A-Za-z]{36,}|\bgithub_pat_\w{22,}`, "ghp_", "gho_", "ghu_", "ghs_",
 			"ghr_", "github_pat_"),

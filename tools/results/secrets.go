@@ -71,7 +71,7 @@ var secretShapes = sync.OnceValue(func() []secretShape {
 		shape("private-key",
 			`(-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----(?:["',]*\s*\n|(?:\\r)?\\n)[\s>|"'+]*[0-9A-Za-z+/=:-])`,
 			"-----BEGIN "),
-		shape("codehand-token", `(chd_[a-z2-7]{6,}_[\w-]{16,})`, "chd_"),
+		shape("codehand-token", `(ch[acdr]_[a-z2-7]{6,}_[\w-]{16,}|chi_[\w-]{40,})`, codehandSecrets...),
 	}
 	inner := []secretShape{
 		shape("aws-secret-key",

@@ -40,7 +40,8 @@ func planted() map[string][]string {
 		"jwt":                {"ey" + "JhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"},
 		"private-key":        {"-----BEG" + "IN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA", "-----BEG" + "IN PRIVATE KEY-----\r\nMIIE", "-----BEG" + "IN EC PRIVATE KEY-----\\nMIIE", "-----BEG" + "IN PGP PRIVATE KEY BLOCK-----\n\nlQOY"},
 		"url-password":       {"postgres://app:" + "s3cr3t-x@db.local/app", "https://u:" + "hunter22@example.com", "redis://:" + "s3cret%40x@host"},
-		"codehand-token":     {"ch" + "d_abcdefgh_" + n("aB1_-", 6)},
+		"codehand-token": {"ch" + "d_abcdefgh_" + n("aB1_-", 6), "ch" + "a_abcdefgh2345_" + n("aB1_-", 6),
+			"ch" + "r_abcdefgh2345_" + n("aB1_-", 8), "ch" + "c_abcdefgh2345_" + n("aB1_-", 8), "ch" + "i_" + n("aB1_-", 8) + "xyz"},
 	}
 }
 

@@ -109,6 +109,19 @@ func (o *Outcome) Ended(ctx context.Context, job *shell.Job, i shell.Info, stopp
 	return res, nil
 }
 
+// memoryLine says that the kernel ended a command that needed too much memory, and what helps.
+func memoryLine(limit int64) string {
+	return fmt.Sprintf("the kernel ended it because it and what it started needed more than %d MiB of memory. Let "+
+		"it work on less at a time, such as fewer parallel jobs (make -j2, go test -p 1) or a part of the data; the "+
+		"operator can raise sandbox.memory", limit>>20)
+}
+
+// crowdLine says that a command could not start a process, and what helps.
+func crowdLine(limit int) string {
+	return fmt.Sprintf("[a process or thread of this command could not be started: it may have %d at once; use fewer "+
+		"parallel jobs, or the operator can raise sandbox.processes]", limit)
+}
+
 // failed answers a command with an exit code that is no answer, or a signal.
 func (o *Outcome) failed(ctx context.Context, job *shell.Job, i shell.Info) (tool.Result, error) {
 	stdout, stderr, err := o.Env.Shell.Streams(ctx, i.ID, 4*maxFailure)
@@ -124,9 +137,15 @@ func (o *Outcome) failed(ctx context.Context, job *shell.Job, i shell.Info) (too
 	if line != "" {
 		o.Notes = append(o.Notes, line)
 	}
+	if i.Hit.Processes > 0 {
+		o.Notes = append(o.Notes, crowdLine(i.Hit.Processes))
+	}
 	text := fmt.Sprintf("%s: Command failed (exit code %d)", tool.CommandFailed, i.Exit)
 	if i.Signal != "" {
 		text = fmt.Sprintf("%s: Command failed (signal %s)", tool.CommandFailed, i.Signal)
+	}
+	if i.Hit.Memory > 0 {
+		text += ": " + memoryLine(i.Hit.Memory)
 	}
 	out, errs := o.streams(stdout, stderr)
 	var kept *tool.Kept

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -17,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"codehand/tools/sandbox/cgroup"
 	"codehand/tools/sandbox/kernel"
 )
 
@@ -25,8 +28,9 @@ type helper struct {
 	process   *os.Process
 	first     *os.Process // that made process in namespaces and has ended; nil: there was none
 	level     Level
-	nested    bool // the first process moves into namespaces, as another child of ours
-	child     int  // as the helper sees it
+	group     *cgroup.Group // of the helper and the command; nil: they have none
+	nested    bool          // the first process moves into namespaces, as another child of ours
+	child     int           // as the helper sees it
 	messages  *bufio.Reader
 	socket    *socket
 	listening net.Listener // of NetworkList; nil: there is none
@@ -75,34 +79,95 @@ var errEnded = errors.New("the helper ended")
 // launch starts a helper, which confines and starts the command. attr has the streams and the environment of the
 // command, dir is where it begins; nil: the root directory.
 func launch(ctx context.Context, c Cmd, attr *os.ProcAttr, dir *os.File, m mark) (*helper, error) {
-	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, os.NewSyscallError("socketpair", err)
-	}
-	theirs := os.NewFile(uintptr(ends[1]), "helper")
-	if err := unix.SetNonblock(ends[0], true); err != nil {
-		_, _ = theirs.Close(), unix.Close(ends[0])
-		return nil, os.NewSyscallError("fcntl", err)
-	}
-	s := &socket{file: os.NewFile(uintptr(ends[0]), "helper")}
-	h := &helper{level: c.level(), socket: s, messages: bufio.NewReader(s)}
+	level := c.level()
 	spec := kernel.Spec{
-		Level: int(h.level), Path: c.Path, Args: c.argv(), Env: attr.Env, Profile: c.Profile,
-		Limits: limits(m, h.level, c.Limits, c.Profile), Memory: uint64(c.Limits.Memory),
-		Identity: [2]int{os.Geteuid(), os.Getegid()},
+		Level: int(level), Path: c.Path, Args: c.argv(), Env: attr.Env, Profile: c.Profile,
+		Limits: limits(m, level, c.Limits, c.Profile), Memory: uint64(c.Limits.Memory),
+		Identity: [2]int{os.Geteuid(), os.Getegid()}, Dir: dir != nil,
 	}
-	own := &os.ProcAttr{Env: kernel.Environ(), Files: append(attr.Files, theirs), Sys: session()}
+	g, err := group(c)
+	if err != nil {
+		return nil, err
+	}
+	spec.Group = g != nil
+	if spare := c.Spares.take(level, c.Profile); spare != nil {
+		spare.group = g
+		files := attr.Files
+		if dir != nil {
+			files = append(slices.Clip(files), dir)
+		}
+		err := spare.employ(ctx, spec, files)
+		if !errors.Is(err, errSpare) {
+			return spare, err
+		}
+	}
+	h, theirs, err := newHelper(level)
+	if err != nil {
+		g.End()
+		return nil, err
+	}
+	h.group, spec.Nested = g, h.nested
+	own := &os.ProcAttr{Env: kernel.Environ(), Files: append(slices.Clip(attr.Files), theirs), Sys: session()}
 	if dir != nil {
-		own.Files, spec.Dir = append(own.Files, dir), true
+		own.Files = append(own.Files, dir)
 	}
-	if h.nested = h.level >= LevelFull && os.Geteuid() != 0 && isHidden(); !h.nested {
+	if !h.nested {
 		spec.Namespaces(own.Sys)
 	}
-	spec.Nested = h.nested
 	if err := h.start(ctx, own, &spec, theirs); err != nil {
 		return nil, err
 	}
 	return h, nil
+}
+
+// newHelper returns a helper that is not started yet, and its end of the socket.
+func newHelper(level Level) (h *helper, theirs *os.File, err error) {
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, os.NewSyscallError("socketpair", err)
+	}
+	theirs = os.NewFile(uintptr(ends[1]), "helper")
+	if err := unix.SetNonblock(ends[0], true); err != nil {
+		_, _ = theirs.Close(), unix.Close(ends[0])
+		return nil, nil, os.NewSyscallError("fcntl", err)
+	}
+	s := &socket{file: os.NewFile(uintptr(ends[0]), "helper")}
+	h = &helper{level: level, socket: s, messages: bufio.NewReader(s)}
+	h.nested = level >= LevelFull && os.Geteuid() != 0 && isHidden()
+	return h, theirs, nil
+}
+
+// helperTasks is how many threads a helper may need in the group of its command.
+const helperTasks = 16
+
+// group makes the group of a command; nil: it needs none.
+func group(c Cmd) (*cgroup.Group, error) {
+	if c.Groups == nil || c.level() < LevelKernel {
+		return nil, nil
+	}
+	l := c.Groups.Limits()
+	l.Processes = cmp.Or(c.Profile.Processes, l.Processes, moreProcesses) + helperTasks
+	g, err := c.Groups.New(l)
+	if err != nil {
+		return nil, fmt.Errorf("%w: make a control group: %w", ErrConfine, err)
+	}
+	return g, nil
+}
+
+// join moves a helper that waits for its instructions into the group of its command.
+func (h *helper) join(pid int) error {
+	if err := h.group.Add(pid); err != nil {
+		return fmt.Errorf("%w: enter the control group: %w", ErrConfine, err)
+	}
+	return nil
+}
+
+// hit adds to exit what the limits of the group did.
+func (h *helper) hit(exit Exit) Exit {
+	if exit.Hit = h.group.Hit(); exit.Hit.Processes > 0 {
+		exit.Hit.Processes -= helperTasks
+	}
+	return exit
 }
 
 // isHidden reports whether Hide was called.
@@ -124,15 +189,30 @@ func (h *helper) start(ctx context.Context, attr *os.ProcAttr, spec *kernel.Spec
 		}
 		return err
 	}
+	return h.within(ctx, func() error {
+		if !h.nested {
+			err = h.join(h.process.Pid)
+		}
+		if err == nil {
+			err = h.instruct(spec)
+		}
+		if err == nil {
+			err = h.started(spec)
+		}
+		return err
+	})
+}
+
+// within runs do, which makes a helper start its command, and takes what listens for it. After an error nothing of both
+// is left.
+func (h *helper) within(ctx context.Context, do func() error) error {
 	// A disk that does not answer must not hold the caller for ever.
 	stopped := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(stopped)
 		_ = h.socket.file.SetDeadline(time.Unix(1, 0))
 	})
-	if err = h.instruct(spec); err == nil {
-		err = h.started(spec)
-	}
+	err := do()
 	if err == nil {
 		h.listening, err = h.listener()
 	}
@@ -241,8 +321,10 @@ func (h *helper) started(spec *kernel.Spec) error {
 		}
 		switch m.Kind {
 		case kernel.Moved:
-			h.first = h.process
-			if h.process, err = os.FindProcess(m.Pid); err != nil {
+			if err := h.moved(m); err != nil {
+				return err
+			}
+			if err := h.join(m.Pid); err != nil {
 				return err
 			}
 			spec.Nested = false
@@ -329,7 +411,7 @@ func (h *helper) exited() (exit Exit, alone, told bool) {
 			if m.Signal != 0 {
 				exit.Signal = SignalName(m.Signal)
 			}
-			return exit, m.Alone, true
+			return h.hit(exit), m.Alone, true
 		}
 	}
 }
@@ -338,8 +420,8 @@ func (h *helper) exited() (exit Exit, alone, told bool) {
 func (h *helper) wait() (exit Exit, clean bool) {
 	state, err := h.process.Wait()
 	h.release()
+	exit = h.hit(exitOf(state, err))
 	h.close()
-	exit = exitOf(state, err)
 	return exit, err == nil && (h.level >= LevelFull || state.Exited())
 }
 
@@ -368,5 +450,6 @@ func (h *helper) close() {
 		for _, fd := range h.socket.rights {
 			_ = unix.Close(fd)
 		}
+		h.group.End()
 	})
 }

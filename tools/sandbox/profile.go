@@ -37,9 +37,16 @@ const ProxyAddress = kernel.ProxyAddress
 
 // A Report says how far this machine was proven to confine commands.
 type Report struct {
-	Level  Level
-	Gaps   []string // what Level promises and this machine does not keep, such as "memory"
-	Failed *Failure // why Level is not LevelFull; nil: it is
+	Level Level
+	Gaps  []string // what Level promises and this machine does not keep, such as "memory"
+	// Groups limits memory and processes of commands by control groups; its limits are the usual ones. nil: nothing
+	// here does, Gaps says so, and Ungrouped says why.
+	Groups    *Groups
+	Ungrouped string
+	// Processes and Spares are for commands, from whoever asked for the Report (Profile, Cmd).
+	Processes int
+	Spares    *Spares
+	Failed    *Failure // why Level is not LevelFull; nil: it is
 }
 
 // A Failure is a probe that a level needs and that this machine does not pass.
@@ -56,7 +63,7 @@ type Failure struct {
 // runs, or it would run with less than it had a moment before.
 func (r Report) Unknown() bool { return r.Failed != nil && r.Failed.Passing }
 
-// limitGaps returns what no probe can find in a moment: limits that the kernel does not keep here.
+// limitGaps returns the limits that the kernel does not keep without control groups.
 func limitGaps(l Level) []string {
 	if l < LevelFull || os.Geteuid() == 0 {
 		return []string{"memory", "process-count"} // the kernel does not count processes of root

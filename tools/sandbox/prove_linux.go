@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"codehand/tools/sandbox/cgroup"
 	"codehand/tools/sandbox/probe"
 )
 
@@ -33,6 +34,7 @@ const levelTime = 10 * time.Second
 func Probe(ctx context.Context, state string) Report {
 	starting, cancel := context.WithTimeout(ctx, levelTime)
 	defer cancel()
+	groups, ungrouped := cgroup.Find() // before this process has any other
 	g, err := openGround(starting, state)
 	if err != nil {
 		failed := failureOf(LevelFull, nil, err)
@@ -42,11 +44,85 @@ func Probe(ctx context.Context, state string) Report {
 		return Report{Level: LevelLimits, Failed: failed}
 	}
 	defer g.close()
-	return proveDown(func(level Level) ([]probe.Attempt, error) {
+	report := proveDown(func(level Level) ([]probe.Attempt, error) {
 		ctx, cancel := context.WithTimeout(ctx, levelTime)
 		defer cancel()
 		return g.try(ctx, level)
 	})
+	if ungrouped == nil && report.Level < LevelKernel {
+		ungrouped = errors.New("control groups need sandbox level 2, since a command can leave its own below that")
+	}
+	if ungrouped == nil {
+		ungrouped = g.proveGroups(starting, report.Level, groups)
+	}
+	if ungrouped != nil {
+		report.Ungrouped = ungrouped.Error()
+		return report
+	}
+	report.Groups = groups.With(usualBounds())
+	kept := limitGaps(report.Level)
+	report.Gaps = slices.DeleteFunc(report.Gaps, func(gap string) bool { return slices.Contains(kept, gap) })
+	return report
+}
+
+// The limits of the groups in which probes take too much.
+const (
+	probeMemory    = 48 << 20
+	probeProcesses = 24
+)
+
+// proveGroups shows that the kernel ends a process that takes more memory than its group may, and that it starts no
+// process too many. What it counts proves that, and not how the processes took it.
+func (g *ground) proveGroups(ctx context.Context, level Level, groups *Groups) error {
+	groups = groups.With(Bounds{Memory: probeMemory, Processes: probeProcesses})
+	var hit [2]Bounds
+	var errs [2]error
+	var both sync.WaitGroup
+	for i, argument := range []string{probe.Memory, probe.Crowding} {
+		both.Go(func() {
+			var p *Process
+			p, errs[i] = Start(ctx, Cmd{
+				Path: g.self, Args: []string{argument}, Profile: &Profile{Readable: []string{g.self}}, Level: level,
+				Groups: groups,
+			})
+			if errs[i] != nil {
+				return
+			}
+			select {
+			case <-p.Done():
+			case <-ctx.Done():
+			}
+			p.End(0)
+			select {
+			case <-p.Done():
+				hit[i] = p.Exit().Hit
+			default: // the kernel cannot end it
+			}
+		})
+	}
+	both.Wait()
+	switch err := errors.Join(errs[0], errs[1]); {
+	case err != nil:
+		return err
+	case hit[0].Memory == 0:
+		return fmt.Errorf("a process took %d MiB of memory in a control group of %d", probe.Greed>>20, probeMemory>>20)
+	case hit[1].Processes == 0:
+		return fmt.Errorf("a process had %d threads in a control group of %d", probe.Crowd, probeProcesses)
+	}
+	return nil
+}
+
+// mostMemory is the usual limit of memory on a machine that has twice as much.
+const mostMemory = 8 << 30
+
+// usualBounds are the usual limits of a command: half of the memory of the machine, at most 8 GiB, and 512 processes.
+func usualBounds() Bounds {
+	var info unix.Sysinfo_t
+	memory := int64(mostMemory)
+	if unix.Sysinfo(&info) == nil {
+		memory = min(memory, int64(info.Totalram)*int64(info.Unit)/2)
+	}
+	return Bounds{Memory: memory, Processes: moreProcesses}
 }
 
 // proveDown tries the levels from the highest down. A moment in which the machine could not do what was tried says

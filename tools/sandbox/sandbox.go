@@ -21,6 +21,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"codehand/tools/sandbox/cgroup"
 )
 
 // A Cmd is a program to start. There is no shell between: Args are its arguments.
@@ -36,7 +38,20 @@ type Cmd struct {
 	// Level is how far the machine was proven to confine; 0: LevelFull. Start does as much of Profile as this level
 	// can, and fails with ErrConfine rather than do less.
 	Level Level
+	// Groups limits the memory and the processes of the whole tree; nil: nothing does. It needs Profile and
+	// LevelKernel: below that, a command could leave its group, so it gets none. A group that cannot be made is
+	// ErrConfine.
+	Groups *Groups
+	// Spares has helpers that wait for a command, so that it starts sooner; nil: each command gets a new one, as it
+	// does if none waits.
+	Spares *Spares
 }
+
+// Groups is where commands get control groups of their own (Report.Groups).
+type Groups = cgroup.Tree
+
+// Bounds are the limits of a control group.
+type Bounds = cgroup.Limits
 
 // level is how far c will be confined.
 func (c Cmd) level() Level {
@@ -61,6 +76,9 @@ type Limits struct {
 type Exit struct {
 	Code   int    // 128 and the signal's number if a signal ended it, as shells count
 	Signal string // "SIGSEGV"; "": it exited
+	// Hit says which limits of Cmd.Groups stopped it, and what they are; 0: that one did not. Memory: the kernel ended
+	// the whole tree. Processes: a process or thread could not be started, whatever the program made of that.
+	Hit Bounds
 }
 
 // ErrCommand means that a Cmd cannot be started as it is written.
@@ -126,7 +144,10 @@ func Start(ctx context.Context, c Cmd) (*Process, error) {
 	p := &Process{
 		tree: newTree(h, mark), helper: h, names: names, done: make(chan struct{}), gone: make(chan struct{}),
 	}
-	go p.await()
+	go func() {
+		p.await()
+		c.Spares.fill(c)
+	}()
 	return p, nil
 }
 

@@ -36,13 +36,19 @@ type Info struct {
 	End     time.Time // zero while running
 	Left    int       // processes that the command left running and that were ended
 	Printed
-	// Aside are the protected names, divided by commas, that appeared while it ran and were renamed (sandbox.Aside)
-	Aside      string `json:",omitempty"`
+	Trouble
 	Cwd        string // where the command ended; "": unknown
 	Log        string // path of the merged output
 	Fault      string `json:",omitempty"` // why Log is not whole, as that the disk is full; "": it is. While the command runs, that may pass. The two streams are elsewhere
 	Doubt      string `json:",omitempty"` // why the command may have been kept from printing, as that the disk was full when it ended; "": it was not
 	Background bool
+}
+
+// Trouble is what the sandbox had to do while a command ran.
+type Trouble struct {
+	Hit sandbox.Bounds `json:",omitzero"` // limits that stopped it (sandbox.Exit)
+	// Aside are the protected names, divided by commas, that appeared while it ran and were renamed (sandbox.Aside)
+	Aside string `json:",omitempty"`
 }
 
 // Printed is how much a command has printed so far.

@@ -128,6 +128,7 @@ func (j *Job) finish(why State, left int) {
 	}
 	j.mu.Lock()
 	j.info.Exit, j.info.Signal, j.info.Left, j.info.End = exit.Code, exit.Signal, left, time.Now()
+	j.info.Hit = exit.Hit
 	j.info.Aside = strings.Join(j.process.Removed(), ", ")
 	switch {
 	case why != "":

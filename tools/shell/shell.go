@@ -187,8 +187,10 @@ type Command struct {
 	Neutral    bool          // it was proved to change nothing: what it starts has the environment of sandbox.Neutral
 	// how the kernel confines it, besides the files of the Shell that it needs; nil: not at all
 	Profile *sandbox.Profile
-	Level   sandbox.Level // that is in force with Profile
-	Env     []string      // besides Options.Env, the later one counts
+	Level   sandbox.Level   // that is in force with Profile
+	Groups  *sandbox.Groups // that limits its memory and processes; nil: nothing does
+	Spares  *sandbox.Spares // that makes it start sooner; nil: nothing does
+	Env     []string        // besides Options.Env, the later one counts
 	// Serve serves what the command connects to, if its network is a list, until ctx ends. nil: nobody does
 	Serve func(ctx context.Context, l net.Listener) error
 }
@@ -308,6 +310,7 @@ func (s *Shell) execute(ctx context.Context, j *Job, c Command) error {
 	j.process, err = sandbox.Start(ctx, sandbox.Cmd{
 		Path: s.script.path, Args: args, Env: env, Dir: c.Dir,
 		Stdout: j.output.out.file, Stderr: j.output.err.file, Profile: profile, Level: c.Level,
+		Groups: c.Groups, Spares: c.Spares,
 	})
 	if err != nil {
 		return err

@@ -60,13 +60,19 @@ func help() int {
 	runtime.LockOSThread() // also against new threads that are made from this one
 	unix.CloseOnExec(controlFD)
 	unix.CloseOnExec(dirFD)
-	h := &helper{control: bufio.NewReader(file(controlFD))}
+	s := &socket{}
+	h := &helper{control: bufio.NewReader(s)}
 	line, err := h.control.ReadBytes('\n')
 	if err != nil {
 		return 1 // the server died
 	}
 	if err := h.spec.decode(line); err != nil {
 		return h.fail(failed(err, "read what shall be started"))
+	}
+	if h.spec.Passed {
+		if err := h.adopt(s.rights); err != nil {
+			return h.fail(err)
+		}
 	}
 	if h.spec.Nested {
 		if err := h.move(); err != nil {
@@ -82,21 +88,54 @@ func help() int {
 	return h.serve()
 }
 
-type file int
+// A socket is our end of the socket to the server. It keeps the descriptors that come with what is read.
+type socket struct{ rights []int }
 
-func (f file) Read(b []byte) (int, error) {
+func (s *socket) Read(b []byte) (int, error) {
+	oob := make([]byte, unix.CmsgSpace(4*passed))
 	for {
-		n, err := unix.Read(int(f), b)
+		n, more, _, _, err := unix.Recvmsg(controlFD, b, oob, unix.MSG_CMSG_CLOEXEC)
 		switch {
 		case errors.Is(err, unix.EINTR):
+			continue
 		case err != nil:
 			return 0, err
 		case n == 0:
 			return 0, errors.New("closed")
-		default:
-			return n, nil
 		}
+		if messages, err := unix.ParseSocketControlMessage(oob[:more]); err == nil {
+			for _, m := range messages {
+				rights, _ := unix.ParseUnixRights(&m) // none, if it is of another kind
+				s.rights = append(s.rights, rights...)
+			}
+		}
+		return n, nil
 	}
+}
+
+// passed is how many descriptors a spare helper gets at most: the streams and the working directory.
+const passed = 4
+
+// adopt puts descriptors that came over the socket where those of a command are.
+func (h *helper) adopt(rights []int) error {
+	targets := []int{0, 1, 2}
+	if h.spec.Dir {
+		targets = append(targets, dirFD)
+	}
+	if len(rights) != len(targets) {
+		return failed(unix.EBADF, "get the streams")
+	}
+	for i, fd := range rights {
+		flags := 0
+		if targets[i] == dirFD {
+			flags = unix.O_CLOEXEC
+		}
+		if err := unix.Dup3(fd, targets[i], flags); err != nil {
+			return failed(err, "get the streams")
+		}
+		_ = unix.Close(fd)
+	}
+	return nil
 }
 
 func (h *helper) tell(m Message, rights ...int) {
@@ -215,6 +254,12 @@ func (h *helper) start() error {
 // begin confines its thread and starts the command from it. The kernel asks about the first thread of a process whether
 // somebody may send it a signal, so that one stays outside: else the command could kill the helper and outlive it.
 func (h *helper) begin() error {
+	if h.spec.Group && h.spec.Level >= LevelFull {
+		// Namespaces are a thread's: this one has the command.
+		if err := unix.Unshare(unix.CLONE_NEWCGROUP); err != nil {
+			return failed(err, "hide the control groups outside")
+		}
+	}
 	if h.spec.Level >= LevelKernel {
 		if err := confine(&h.spec); err != nil {
 			return err

@@ -38,8 +38,8 @@ type Profile struct {
 	Sockets bool
 	// Network is what the command may connect to.
 	Network Network
-	// Processes is how many processes and threads the command may have at once; 0: 512. It needs LevelFull and has no
-	// effect for root.
+	// Processes is how many processes and threads the command may have at once; 0: 512, or what its group says. It
+	// needs LevelFull and has no effect for root, unless the command has a group.
 	Processes int
 }
 
@@ -70,6 +70,8 @@ type Spec struct {
 	Memory   uint64 // bytes of address space; 0: no limit
 	Identity [2]int // user and group
 	Nested   bool   // the helper makes the namespaces in a second process
+	Passed   bool   // the streams, and the working directory if Dir is set, come with this as descriptors
+	Group    bool   // the helper was moved into a control group, which becomes the root of those that the command sees
 }
 
 // A Limit is a resource limit; Soft and Hard are lowered to the hard limit that there is.

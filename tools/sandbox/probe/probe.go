@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"sync"
 	"time"
 )
 
@@ -22,6 +23,15 @@ const Argument = "codehand-probe"
 
 // Canary makes the program a process that others must not reach. It ends with its input.
 const Canary = "codehand-probe-canary"
+
+// Memory and Crowding make the program take more memory, or start more threads, than a control group of a probe
+// allows. It exits with 0 if nothing stops it. Greed and Crowd are more than that.
+const (
+	Memory   = "codehand-probe-memory"
+	Crowding = "codehand-probe-crowd"
+	Greed    = 256 << 20 // bytes
+	Crowd    = 256       // threads
+)
 
 // daemon makes the program a process that nobody waits for. It ends alone, long after it should have been ended.
 const (
@@ -41,10 +51,39 @@ func init() {
 	case Canary:
 		_, _ = io.Copy(io.Discard, os.Stdin) // an error is an end, too
 		os.Exit(0)
+	case Memory:
+		takeMemory()
+		os.Exit(0)
+	case Crowding:
+		crowd()
+		os.Exit(0)
 	case daemon:
 		time.Sleep(daemonFor)
 		os.Exit(0)
 	}
+}
+
+// takeMemory uses Greed bytes of memory at once.
+func takeMemory() {
+	taken := make([]byte, Greed)
+	for i := 0; i < len(taken); i += 4096 {
+		taken[i] = 1
+	}
+	runtime.KeepAlive(taken)
+}
+
+// crowd has Crowd threads at once. The runtime ends the program if one cannot be started.
+func crowd() {
+	var ready sync.WaitGroup
+	for range Crowd {
+		ready.Add(1)
+		go func() {
+			runtime.LockOSThread()
+			ready.Done()
+			time.Sleep(daemonFor)
+		}()
+	}
+	ready.Wait()
 }
 
 // A Scene is where attempts take place. All paths are absolute.

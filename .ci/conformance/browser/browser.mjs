@@ -1,0 +1,122 @@
+// Chromium on the pages of sign-in: what the programs beside this file share.
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { chromium } from 'playwright-core';
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+let failed = false;
+
+/** check runs body and says how it ended. */
+export async function check(name, body) {
+	try {
+		await body();
+		console.log(`ok ${name}`);
+	} catch (e) {
+		failed = true;
+		console.log(`FAIL ${name}: ${String(e.stack ?? e).split('\n').slice(0, 8).join(' | ')}`);
+	}
+}
+
+export async function launch() {
+	const browser = await chromium.launch({
+		executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+		args: [...(process.getuid() === 0 ? ['--no-sandbox'] : []), '--disable-gpu', '--disable-dev-shm-usage'],
+		env: { ...process.env, HOME: process.env.TMPDIR ?? '/tmp' },
+	});
+	return browser;
+}
+
+/** finish ends the program. */
+export async function finish(...closing) {
+	for (const c of closing) await c.close();
+	process.exit(failed ? 1 : 0);
+}
+
+/** A client's loopback: next() resolves to the next URL that a browser is sent to. */
+export async function callback() {
+	const waiting = [], come = [];
+	const server = createServer((request, response) => {
+		response.end('<!doctype html><title>done</title>done');
+		if (!request.url.startsWith('/callback')) return;
+		const seen = { url: new URL(request.url, 'http://127.0.0.1'), referer: request.headers.referer };
+		if (waiting.length) waiting.shift()(seen);
+		else come.push(seen);
+	});
+	await new Promise((done) => server.listen(0, '127.0.0.1', done));
+	return {
+		port: server.address().port,
+		next: () => come.length ? Promise.resolve(come.shift()) : new Promise((done, fail) => {
+			waiting.push(done);
+			setTimeout(() => fail(new Error('the browser was not sent to the client')), 15_000).unref();
+		}),
+		close: () => server.close(),
+	};
+}
+
+/**
+ * open makes a browser of its own with a page in it. Whatever the page loads from elsewhere, an error of script, and what
+ * the content security policy refused are kept in page.wrong.
+ */
+export async function open(browser, origin, options = {}) {
+	const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
+	const page = await context.newPage();
+	page.wrong = [];
+	page.on('request', (r) => {
+		const url = new URL(r.url());
+		if (url.origin !== origin && url.pathname !== '/callback' && url.pathname !== '/favicon.ico') page.wrong.push(`asks ${url.origin} for something`);
+	});
+	page.on('pageerror', (e) => page.wrong.push(`script: ${e}`));
+	page.on('console', (m) => {
+		if (m.type() === 'error' && !/status of (4\d\d|503)/.test(m.text())) page.wrong.push(`console: ${m.text()}`);
+	});
+	return page;
+}
+
+/** axe finds nothing to mend in the page, and it is as wide as the window. */
+export async function accessible(page) {
+	await page.evaluate(axeSource);
+	const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+	assert.deepEqual(violations.map((v) => `${v.id} (${v.impact}): ${v.nodes.map((n) => n.target.join(' ')).join(', ')}`), []);
+	const wide = await page.evaluate(() => [document.documentElement.scrollWidth, window.innerWidth]);
+	assert(wide[0] <= wide[1], `the page is ${wide[0]} wide in a window of ${wide[1]}`);
+}
+
+/** shoot takes a picture of the whole page, if there is a directory for it. */
+export async function shoot(page, dir, name) {
+	if (!dir) return;
+	mkdirSync(dir, { recursive: true });
+	await page.screenshot({ path: join(dir, `${name}.png`), fullPage: true });
+}
+
+/**
+ * tab presses Tab until what has the focus matches the selector. Each stop on the way must be visible and show that it
+ * has the focus.
+ */
+export async function tab(page, selector) {
+	for (let i = 0; i < 60; i++) {
+		const at = await page.evaluate((selector) => {
+			const e = document.activeElement, style = getComputedStyle(e), box = e.getBoundingClientRect();
+			return {
+				there: e.matches(selector), body: e === document.body, what: e.outerHTML.slice(0, 80),
+				shown: box.width > 0 && box.height > 0 && box.left >= 0 && (style.outlineStyle !== 'none' || style.boxShadow !== 'none'),
+			};
+		}, selector);
+		assert(at.body || at.shown, `who uses the keyboard does not see where the focus is: ${at.what}`);
+		if (at.there) return;
+		await page.keyboard.press('Tab');
+	}
+	assert.fail(`Tab does not lead to ${selector}`);
+}
+
+/** at moves the port of the loopback redirect of an authorization request. */
+export function at(authorize, port) {
+	const url = new URL(authorize);
+	const redirect = new URL(url.searchParams.get('redirect_uri'));
+	redirect.port = port;
+	url.searchParams.set('redirect_uri', redirect);
+	return url.href;
+}

@@ -1,0 +1,191 @@
+// The pages of sign-in in Chromium: phone and desk, light and dark, by keyboard, without script, with a passkey.
+//
+// usage: node pages.mjs --authorize URL --verifier V --password P [--invite URL] [--out DIR]
+//
+// The URL is one of a client whose redirect URI is on loopback; its host must be localhost, since an address has no
+// passkeys. Each check is a line, `ok NAME` or `FAIL NAME: why`. Pictures go to DIR.
+import assert from 'node:assert/strict';
+import { parseArgs } from 'node:util';
+
+import { accessible, at, callback, check, finish, launch, open, shoot, tab } from './browser.mjs';
+
+const { values: flags } = parseArgs({
+	options: { authorize: { type: 'string' }, password: { type: 'string' }, verifier: { type: 'string' }, invite: { type: 'string' }, out: { type: 'string' } },
+});
+const client = await callback(), browser = await launch();
+const authorize = at(flags.authorize, client.port), origin = new URL(authorize).origin;
+const sizes = { phone: { width: 360, height: 740 }, desk: { width: 1280, height: 900 } };
+
+const approve = 'button[value=approve]', refuse = 'button[value=refuse]';
+const quiet = (page) => assert.deepEqual(page.wrong, []);
+
+/** signIn goes as far as the page that asks. */
+async function signIn(page) {
+	await page.goto(authorize);
+	await page.fill('input[type=password]', flags.password);
+	await page.press('input[type=password]', 'Enter');
+	await page.waitForSelector(approve);
+}
+
+/** answered is how a sign-in ends: the browser is at the client, which gets its tokens. */
+async function answered(page, error) {
+	const { url, referer } = await client.next();
+	await page.waitForURL(/\/callback/);
+	assert.equal(url.searchParams.get('error'), error ?? null);
+	assert.equal(url.searchParams.has('code'), !error);
+	assert.equal(url.searchParams.get('iss'), origin);
+	assert.equal(referer, undefined, `the client sees where the browser was: ${referer}`);
+	if (error) return;
+	const { searchParams: asked } = new URL(authorize);
+	const tokens = await fetch(`${origin}/oauth/token`, {
+		method: 'POST', body: new URLSearchParams({
+			grant_type: 'authorization_code', code: url.searchParams.get('code'), client_id: asked.get('client_id'),
+			redirect_uri: asked.get('redirect_uri'), code_verifier: flags.verifier,
+		}),
+	});
+	assert.equal(tokens.status, 200, await tokens.text());
+}
+
+for (const [size, viewport] of Object.entries(sizes)) {
+	for (const colorScheme of ['light', 'dark']) {
+		await check(`${size}, ${colorScheme}: every page, accessible, by keyboard`, async () => {
+			const page = await open(browser, origin, { viewport, colorScheme }), name = (what) => `${what}-${size}-${colorScheme}`;
+			await page.goto(authorize);
+			await accessible(page);
+			await shoot(page, flags.out, name('login'));
+			await page.keyboard.type('not the password');
+			assert.equal(await page.inputValue('input[type=password]'), 'not the password', 'the password has the focus at once');
+			await page.keyboard.press('Enter');
+			await page.waitForSelector('[role=alert]');
+			await accessible(page);
+			await shoot(page, flags.out, name('login-wrong'));
+			await page.keyboard.type(flags.password);
+			await page.keyboard.press('Enter');
+			await page.waitForSelector(approve);
+			await accessible(page);
+			await shoot(page, flags.out, name('ask'));
+			await tab(page, 'input[name=access]');
+			await page.keyboard.press('ArrowDown');
+			assert.equal(await page.inputValue('input[name=access]:checked'), 'read');
+			await tab(page, approve);
+			await page.keyboard.press('Enter');
+			await answered(page);
+			await page.goto(authorize); // signed in already
+			await tab(page, refuse);
+			await page.keyboard.press('Enter');
+			await answered(page, 'access_denied');
+			await page.goto(`${origin}/signin/`);
+			await page.waitForSelector('h1');
+			await accessible(page);
+			await shoot(page, flags.out, name('account'));
+			await page.goto(`${origin}/signin/ask/${'a'.repeat(26)}`);
+			await accessible(page);
+			await shoot(page, flags.out, name('gone'));
+			quiet(page);
+			const dark = await page.evaluate(() => getComputedStyle(document.body).backgroundColor.match(/\d+/g).slice(0, 3).every((c) => c < 90));
+			assert.equal(dark, colorScheme === 'dark', 'the colours of the page');
+			await page.context().close();
+		});
+	}
+}
+
+await check('without script', async () => {
+	const page = await open(browser, origin, { viewport: sizes.phone, javaScriptEnabled: false });
+	await signIn(page);
+	assert.equal(await page.locator('[data-passkey]:visible').count(), 0, 'what needs script is shown');
+	await page.click(approve);
+	await answered(page);
+	await page.goto(`${origin}/signin/`);
+	assert(await page.locator('form[action$=revoke] button').count() > 0, 'no grant can be ended');
+	await page.locator('form[action$=revoke] button').first().click();
+	await page.waitForLoadState();
+	quiet(page);
+	await page.context().close();
+});
+
+await check('text at twice its size', async () => {
+	const page = await open(browser, origin, { viewport: { width: 640, height: 900 }, deviceScaleFactor: 2 });
+	await signIn(page);
+	await page.evaluate(() => { document.documentElement.style.fontSize = '200%'; });
+	const wide = await page.evaluate(() => [document.documentElement.scrollWidth, window.innerWidth]);
+	assert(wide[0] <= wide[1], `the page is ${wide[0]} wide in a window of ${wide[1]}`);
+	await page.context().close();
+});
+
+/** authenticator is a passkey of the browser, with a person who touches it. */
+async function authenticator(page) {
+	const cdp = await page.context().newCDPSession(page);
+	await cdp.send('WebAuthn.enable');
+	const { authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', {
+		options: { protocol: 'ctap2', transport: 'internal', hasResidentKey: true, hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true },
+	});
+	return { cdp, authenticatorId, keys: async () => (await cdp.send('WebAuthn.getCredentials', { authenticatorId })).credentials };
+}
+
+await check('a passkey: made, signed in with, removed', async () => {
+	const page = await open(browser, origin, { viewport: sizes.desk });
+	const { cdp, authenticatorId, keys } = await authenticator(page);
+	await signIn(page);
+	await page.click(refuse);
+	await answered(page, 'access_denied');
+	await page.goto(`${origin}/signin/`);
+	await page.click('[data-passkey=register] button');
+	await page.waitForSelector('ul.keys li');
+	assert.equal((await keys()).length, 1);
+	await accessible(page);
+	await shoot(page, flags.out, 'account-passkey');
+	await page.click('form[action$=logout] button');
+	await page.waitForLoadState();
+	await page.context().clearCookies();
+	await page.goto(authorize);
+	await page.click('[data-passkey=login] button');
+	await page.waitForSelector(approve);
+	await page.click(approve);
+	await answered(page);
+	await cdp.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: false }); // somebody who holds the device
+	await page.context().clearCookies();
+	await page.goto(authorize);
+	await page.click('[data-passkey=login] button');
+	await page.waitForFunction(() => document.querySelector('[data-passkey=login] [role=status]').textContent !== '');
+	assert.equal(await page.locator(approve).count(), 0, 'a passkey without its person signs in');
+	await cdp.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: true });
+	await signIn(page);
+	await page.click(refuse);
+	await answered(page, 'access_denied');
+	await page.goto(`${origin}/signin/`);
+	await page.click('form[action$="passkey/remove"] button');
+	await page.waitForLoadState();
+	assert.equal(await page.locator('ul.keys li').count(), 0);
+	await page.context().clearCookies();
+	await page.goto(authorize);
+	await page.click('[data-passkey=login] button');
+	await page.waitForFunction(() => document.querySelector('[data-passkey=login] [role=status]').textContent !== '');
+	assert.equal(await page.locator(approve).count(), 0, 'a passkey that was removed signs in');
+	quiet(page);
+	await page.context().close();
+});
+
+await check('another site shows no page of ours in a frame', async () => {
+	const page = await open(browser, origin);
+	await page.goto(`http://127.0.0.1:${client.port}/`);
+	await page.setContent(`<iframe src="${authorize}"></iframe>`);
+	await page.waitForTimeout(0);
+	const frame = await page.waitForSelector('iframe').then((f) => f.contentFrame());
+	await frame.waitForLoadState().catch(() => {});
+	assert.equal(await frame.locator('input[type=password]').count(), 0);
+	await page.context().close();
+});
+
+if (flags.invite) {
+	await check('an invitation', async () => {
+		for (const [size, viewport] of Object.entries(sizes)) {
+			const page = await open(browser, origin, { viewport });
+			await page.goto(flags.invite);
+			await page.waitForSelector('input[type=password]');
+			await accessible(page);
+			await shoot(page, flags.out, `invite-${size}`);
+			await page.context().close();
+		}
+	});
+}
+await finish(browser, client);

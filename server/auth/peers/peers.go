@@ -1,0 +1,158 @@
+package peers
+
+import (
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// CanLook says whether this system says which user connects.
+func CanLook() bool { return canLook() }
+
+// unknownUser is a peer that was not found.
+const unknownUser = -1
+
+// Peers are the open connections of the listeners by remote address. It is safe for concurrent use.
+type Peers struct {
+	uid  int
+	look func(remote, local netip.AddrPort) (uid int, err error) // of a TCP connection, seen from here
+
+	mu   sync.Mutex
+	open map[string][]*peerConn
+	unix uint64 // connections so far
+}
+
+// New returns nil if the system does not say whose a connection is.
+func New() *Peers {
+	if !canLook() {
+		return nil
+	}
+	return &Peers{uid: os.Geteuid(), look: tcpOwner, open: map[string][]*peerConn{}}
+}
+
+// Ours says whether all connections from remote belong to our user or root.
+func (p *Peers) Ours(remote string) bool {
+	p.mu.Lock()
+	open := append([]*peerConn(nil), p.open[remote]...)
+	p.mu.Unlock()
+	for _, c := range open {
+		if uid := c.owner(); uid != p.uid && uid != 0 {
+			return false
+		}
+	}
+	return len(open) > 0
+}
+
+// Listener returns l with its connections noted; others are not ours. It belongs below TLS, and l's connections are
+// syscall.Conns if they are Unix sockets. Each Unix connection gets a remote address of its own: "@1", "@2" and so on.
+func (p *Peers) Listener(l net.Listener) net.Listener { return &peerListener{l, p} }
+
+type peerListener struct {
+	net.Listener
+	peers *Peers
+}
+
+func (l *peerListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	n := &peerConn{Conn: c, peers: l.peers, remote: c.RemoteAddr()}
+	l.peers.add(n)
+	return n, nil
+}
+
+func (p *Peers) add(c *peerConn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if u, ok := c.Conn.LocalAddr().(*net.UnixAddr); ok {
+		p.unix++
+		c.remote = &net.UnixAddr{Name: "@" + strconv.FormatUint(p.unix, 10), Net: u.Net}
+	}
+	key := c.remote.String()
+	p.open[key] = append(p.open[key], c)
+}
+
+// A peerConn finds out once whose it is: when the first request asks, because a look takes milliseconds and must not
+// hold up the next connection.
+type peerConn struct {
+	net.Conn
+	peers  *Peers
+	remote net.Addr
+
+	once sync.Once
+	uid  int
+
+	closed sync.Once
+}
+
+func (c *peerConn) RemoteAddr() net.Addr { return c.remote }
+
+// NetConn returns the connection below, as tls.Conn does.
+func (c *peerConn) NetConn() net.Conn { return c.Conn }
+
+// Close also forgets the connection.
+func (c *peerConn) Close() error {
+	c.closed.Do(func() {
+		p := c.peers
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		key := c.remote.String()
+		var rest []*peerConn // a new slice: the old one may be in use
+		for _, o := range p.open[key] {
+			if o != c {
+				rest = append(rest, o)
+			}
+		}
+		if p.open[key] = rest; len(rest) == 0 {
+			delete(p.open, key)
+		}
+	})
+	return c.Conn.Close()
+}
+
+// lookAgain is how long the system may take to list a connection that we have accepted already.
+const lookAgain = 5 * time.Millisecond
+
+func (c *peerConn) owner() int {
+	c.once.Do(func() {
+		c.uid = unknownUser
+		if _, ok := c.Conn.LocalAddr().(*net.UnixAddr); ok {
+			if s, ok := c.Conn.(syscall.Conn); ok {
+				c.uid = unixOwner(s)
+			}
+			return
+		}
+		remote, err := addrPort(c.Conn.RemoteAddr())
+		if err != nil {
+			return
+		}
+		local, err := addrPort(c.Conn.LocalAddr())
+		if err != nil {
+			return
+		}
+		if c.uid, err = c.peers.look(remote, local); err == nil && c.uid == unknownUser {
+			time.Sleep(lookAgain)
+			c.uid, err = c.peers.look(remote, local)
+		}
+		if err != nil {
+			c.uid = unknownUser
+		}
+	})
+	return c.uid
+}
+
+func addrPort(a net.Addr) (netip.AddrPort, error) {
+	t, ok := a.(*net.TCPAddr)
+	if !ok {
+		return netip.AddrPort{}, fmt.Errorf("address %s: %w", a, fs.ErrInvalid)
+	}
+	at := t.AddrPort()
+	return netip.AddrPortFrom(at.Addr().Unmap().WithZone(""), at.Port()), nil
+}

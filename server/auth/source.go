@@ -1,0 +1,132 @@
+package auth
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// A Source knows tokens that are in no tokens file. It is safe for concurrent use.
+type Source interface {
+	// Find says what a token stands for. ok is false if the token does not have the form of this source's tokens: the
+	// next source is asked. The error is an *Error, with ok true.
+	Find(text string, now time.Time) (f Found, ok bool, err error)
+	// Valid says whether what who.Via names still holds; mine is false if Via is not of this source. Whether the
+	// operator changed the rights meanwhile is not the source's business.
+	Valid(who Principal) (valid, mine bool)
+}
+
+// A scoper is a Source whose tokens have scopes under other names than ours, or cannot get more of them.
+type scoper interface {
+	// Ask returns the scopes that a client has to ask for to get want, with spaces between; "": it cannot get them.
+	// mine is false if who.Via is not of this source.
+	Ask(who Principal, want Scopes) (scopes string, mine bool)
+}
+
+// Found is what a token of a Source stands for. A Found never gives more than the operator gives its principal.
+type Found struct {
+	ID     string   // the principal
+	Values Values   // Roots, Mode, MaxMode, Profile, Scopes and Deny narrow those of the principal; the rest is ignored
+	Groups []string // of the principal; what the operator says of them comes before what he says of all; may be nil
+	Via    string   // becomes Principal.Via: "oauth:<grant>", "oidc:<name>"
+}
+
+// brought is the token of a Source that a principal came with. It is never changed.
+type brought struct {
+	found Found
+	told  uint64 // rights.told when it was resolved
+}
+
+// rights are what the operator says about principals. They are safe for concurrent use.
+type rights struct {
+	workspaces string // as in Options
+
+	mu      sync.RWMutex // covers what follows
+	told    uint64       // how often the operator said something
+	named   map[string]Values
+	general Values
+	groups  []Group
+}
+
+// foreign makes the principal of a token of a Source.
+func (p *rights) foreign(f *Found) (Principal, error) {
+	who, enabled := p.narrowed(f)
+	switch {
+	case CheckID(f.ID) != nil:
+		return Principal{}, NotAccepted(f.Via + " names no principal")
+	case !enabled:
+		return Principal{}, disabled(f.Via)
+	case len(f.Values.Roots) > 0 && len(who.Roots) == 0:
+		return Principal{}, NotAccepted(f.Via + " is for roots that its principal has no more")
+	}
+	return who, nil
+}
+
+// unchanged says whether a principal that came with a token of a Source still has the rights that it came with.
+func (p *rights) unchanged(who Principal) bool {
+	if who.brought == nil {
+		return false
+	}
+	p.mu.RLock()
+	same := p.told == who.brought.told
+	p.mu.RUnlock()
+	if same {
+		return true
+	}
+	now, err := p.foreign(&who.brought.found)
+	return err == nil && now.sameRights(who)
+}
+
+// narrowed is what the operator gives the principal of f, narrowed by what f says.
+func (p *rights) narrowed(f *Found) (who Principal, enabled bool) {
+	p.mu.RLock()
+	sources := slices.Concat([]Values{p.named[f.ID]}, ofGroups(p.groups, f.Groups), []Values{p.general})
+	told := p.told
+	p.mu.RUnlock()
+	who, enabled = Resolve(f.ID, p.workspaces, sources...)
+	who.Via, who.brought = f.Via, &brought{*f, told}
+	v := f.Values
+	if len(v.Roots) > 0 {
+		who.Whole = who.Roots
+		who.Roots = nil
+		for _, r := range v.Roots {
+			if slices.ContainsFunc(who.Whole, func(mine string) bool { return within(r, mine) }) {
+				who.Roots = append(who.Roots, r)
+			}
+		}
+	}
+	if v.MaxMode != nil && modes[*v.MaxMode] < modes[who.MaxMode] {
+		who.MaxMode = *v.MaxMode
+	}
+	if v.Mode != nil && modes[*v.Mode] < modes[who.Mode] {
+		who.Mode = *v.Mode
+	}
+	if modes[who.Mode] > modes[who.MaxMode] {
+		who.Mode = who.MaxMode
+	}
+	if v.Profile != nil && *v.Profile != defaultProfile {
+		who.Profile = *v.Profile
+	}
+	for _, rule := range v.Deny {
+		if !slices.Contains(who.Deny, rule) {
+			who.Deny = append(who.Deny, rule)
+		}
+	}
+	if v.Scopes != nil {
+		scopes, err := ParseScopes(v.Scopes)
+		if err != nil {
+			scopes = 0
+		}
+		who.Scopes &= scopes
+		who.Admin = who.Scopes.Has(AdminConsole)
+	}
+	return who, enabled
+}
+
+// Rights is what the operator gives a principal, whatever it comes with; ok is false if it may not sign in at all.
+func (p *Porter) Rights(id string) (who Principal, ok bool) {
+	if p.o.Mode == ModeNone || CheckID(id) != nil {
+		return Principal{}, false
+	}
+	return p.rights.narrowed(&Found{ID: id})
+}

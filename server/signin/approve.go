@@ -1,0 +1,155 @@
+package signin
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"codehand/server/auth"
+	"codehand/server/oauth"
+	"codehand/tools/permission"
+)
+
+// An approval is the page that asks for a decision.
+type approval struct {
+	Ask      oauth.Ask
+	Client   string
+	Can      []string // what is asked for and can be had
+	Cannot   []string // what is asked for and the operator does not give
+	CanRead  bool     // reading alone is a narrower choice
+	Roots    []string
+	Modes    []choice
+	Lives    []choice
+	Commands string // how far they are confined; "": none can be run
+	Minutes  int    // until the Ask ends
+	Wrong    string // what is wrong with what was chosen
+}
+
+// A choice is one of several.
+type choice struct {
+	Value, Text string
+	Chosen      bool
+}
+
+func (v *visit) showAsk(ask oauth.Ask, wrong string) {
+	can := ask.Scopes & v.rights.Scopes
+	page := approval{Ask: ask, Client: clientName(ask.Client), Can: scopeWords(can),
+		Cannot: scopeWords(ask.Scopes &^ v.rights.Scopes), CanRead: can != auth.Read && can.Has(auth.Read),
+		Roots: v.rights.Roots, Modes: modeChoices(v.rights), Lives: lifeChoices(),
+		Minutes: max(1, int(ask.Expires.Sub(v.p.o.Now())/time.Minute)), Wrong: wrong}
+	if can.Has(auth.Shell) {
+		page.Commands = v.p.o.Commands()
+	}
+	v.w.Header().Set("Content-Security-Policy", policy(false, formTargets(ask.Client)))
+	v.show("Allow access?", page)
+}
+
+// decisionOf reads what was chosen. wrong is for the person.
+func decisionOf(v *visit, ask oauth.Ask) (d oauth.Decision, wrong string) {
+	form := v.r.PostForm
+	d = oauth.Decision{Principal: v.who.Principal, Scopes: ask.Scopes & v.rights.Scopes}
+	switch form.Get("access") {
+	case "all":
+	case "read":
+		d.Scopes &= auth.Read
+	default:
+		return d, "Choose what it may do."
+	}
+	if d.Scopes == 0 {
+		return d, "Nothing of what it asks for can be allowed. Ask the operator, or refuse."
+	}
+	for _, root := range form["root"] {
+		if !slices.Contains(v.rights.Roots, root) {
+			return d, "One of the directories is not yours any more. Choose again."
+		}
+		d.Roots = append(d.Roots, root)
+	}
+	if len(v.rights.Roots) > 1 && len(d.Roots) == 0 {
+		return d, "Choose at least one directory."
+	}
+	if len(d.Roots) == len(v.rights.Roots) {
+		d.Roots = nil // all of them, also those to come
+	}
+	most, ok := chosen(modeChoices(v.rights), form.Get("mode"))
+	if !ok {
+		return d, "Choose a permission mode."
+	}
+	d.Mode, d.MaxMode = lowerMode(most, v.rights.Mode), most
+	life, ok := chosen(lifeChoices(), form.Get("life"))
+	hours, err := strconv.Atoi(life)
+	if !ok || err != nil {
+		return d, "Choose for how long."
+	}
+	if d.Life = time.Duration(hours) * time.Hour; d.Life <= oauth.AccessLife {
+		d.Life = 0
+	}
+	return d, ""
+}
+
+func chosen(all []choice, value string) (string, bool) {
+	return value, slices.ContainsFunc(all, func(c choice) bool { return c.Value == value })
+}
+
+func lifeChoices() []choice {
+	var all []choice
+	for _, c := range []struct {
+		hours int
+		text  string
+	}{{1, "1 hour"}, {24, "1 day"}, {7 * 24, "7 days"}, {30 * 24, "30 days"}, {90 * 24, "90 days"},
+		{365 * 24, "1 year"}} {
+		life := time.Duration(c.hours) * time.Hour
+		if life <= oauth.MaxLife {
+			all = append(all, choice{strconv.Itoa(c.hours), c.text, life == oauth.DefaultLife})
+		}
+	}
+	return all
+}
+
+// modeWords are the permission modes, from the strictest to the widest.
+var modeWords = []struct{ name, text string }{
+	{"plan", "Plan only, change nothing"},
+	{"dontAsk", "Refuse what needs a question"},
+	{"default", "Ask before each change"},
+	{"acceptEdits", "Ask before commands"},
+	{"auto", "Ask before what is risky"},
+	{"bypassPermissions", "Never ask"},
+}
+
+// modeChoices are the modes up to the operator's highest; the principal's usual one is chosen.
+func modeChoices(who auth.Principal) []choice {
+	var all []choice
+	usual := lowerMode(who.Mode, who.MaxMode)
+	for _, m := range modeWords {
+		if lowerMode(m.name, who.MaxMode) == m.name {
+			all = append(all, choice{m.name, m.text, m.name == usual})
+		}
+	}
+	return all
+}
+
+// lowerMode is a, or most if a is above it. A name that is no mode counts as default.
+func lowerMode(a, most string) string {
+	x, _ := permission.ParseMode(a) // default, if it is wrong
+	y, _ := permission.ParseMode(most)
+	return x.AtMost(y).String()
+}
+
+// scopeWords say what scopes mean, one sentence each.
+func scopeWords(s auth.Scopes) []string {
+	var words []string
+	for _, w := range []struct {
+		scope auth.Scopes
+		text  string
+	}{
+		{auth.Read, "Read and search files"},
+		{auth.Write, "Change, create and delete files"},
+		{auth.Shell, "Run commands"},
+		{auth.Web, "Open pages of the web"},
+		{auth.AdminConsole, "See the server's metrics and details"},
+	} {
+		if s.Has(w.scope) {
+			words = append(words, w.text)
+		}
+	}
+	return words
+}

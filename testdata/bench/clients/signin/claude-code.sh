@@ -1,0 +1,15 @@
+# Claude Code
+# model: anthropic
+# needs: @anthropic-ai/claude-code-linux-x64/claude
+# terminal: yes
+claude="$MODULES/@anthropic-ai/claude-code-linux-x64/claude"
+export ANTHROPIC_BASE_URL="$MODEL" ANTHROPIC_API_KEY=none
+export DISABLE_AUTOUPDATER=1 DISABLE_TELEMETRY=1 DISABLE_ERROR_REPORTING=1 CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1
+export ENABLE_TOOL_SEARCH=true # as with its usual address
+case $STEP in
+login)
+	"$claude" mcp add --scope user --transport http codehand "$URL" </dev/null
+	exec "$claude" mcp login codehand
+	;;
+use) exec "$claude" -p "$PROMPT" --allowedTools mcp__codehand </dev/null ;;
+esac

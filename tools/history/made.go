@@ -1,0 +1,154 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"codehand/filestate/journal"
+	"codehand/tools/tool"
+	"codehand/tools/wording"
+)
+
+// A Made is a file that a session changed, from what it was before the session's first change that still counts to what
+// it is now. Changes that were taken back do not count.
+type Made struct {
+	Path string
+	From string // the file was only moved: its path before; "": it was not
+	// ids of the session's changes that can still be taken back, the newest first
+	IDs    []string
+	Hidden bool // rules keep the session from reading it: nothing else is known of it here
+
+	steps []step // oldest first; one at least
+	moved []step // those of From
+}
+
+// A step is one change of one file by the session.
+type step struct {
+	entry journal.Entry
+	file  journal.EntryFile
+}
+
+// unknown reports that the hashes of a step are none of a content.
+func (s step) unknown() bool { return s.file.Why != "" }
+
+// MadeHere returns the files that the session itself changed, by path, as far as view asks for them. Whether they still
+// differ is for Now to say. *journal.UnreadError comes with those found: there may be more.
+func MadeHere(ctx context.Context, env tool.Env, view *View) ([]*Made, error) {
+	q := journal.Query{Session: env.Key.Session, Below: view.Paths, Fits: func(e journal.Entry) bool {
+		return e.By.Principal == env.Key.Principal
+	}}
+	if q.Below == nil {
+		q.Below = env.Space.Roots()
+	}
+	entries, err := env.Files.History(ctx, q)
+	if _, partly := errors.AsType[*journal.UnreadError](err); err != nil && !partly {
+		return nil, err
+	}
+	own, byPath := map[string]bool{}, map[string]*Made{}
+	for _, e := range entries {
+		own[e.ID] = true
+	}
+	for _, e := range slices.Backward(entries) {
+		for _, f := range e.Files {
+			if !view.asksFor(f.Path) {
+				continue
+			}
+			m := byPath[f.Path]
+			if m == nil {
+				m = &Made{Path: f.Path, Hidden: !view.sees(f.Path)}
+				byPath[f.Path] = m
+			}
+			m.steps = append(m.steps, step{e, f})
+		}
+	}
+	var all []*Made
+	for _, m := range byPath {
+		if m.settle(own); len(m.steps) > 0 {
+			all = append(all, m)
+		}
+	}
+	slices.SortFunc(all, func(a, b *Made) int { return strings.Compare(a.Path, b.Path) })
+	return pair(env, all), err
+}
+
+// asksFor reports whether the call asks for a file in the roots, which it need not be able to see.
+func (v *View) asksFor(path string) bool {
+	return inRoots(v.state, path) &&
+		(v.Paths == nil || slices.ContainsFunc(v.Paths, func(p string) bool { return wording.Below(p, path) }))
+}
+
+// settle drops the steps that came to nothing, and notes what can be taken back of the rest.
+func (m *Made) settle(own map[string]bool) {
+	from, mode := 0, modeChange{}
+	for i, s := range m.steps {
+		if mode.add(s.file.Mode); s.unknown() {
+			break
+		}
+		if s.file.After == m.steps[0].file.Before && mode.none() {
+			from = i + 1
+		}
+	}
+	m.steps = m.steps[from:]
+	for _, s := range slices.Backward(m.steps) {
+		redone := slices.ContainsFunc(s.entry.Undoes, func(id string) bool { return own[id] })
+		if !s.entry.Undone && !redone && s.file.Why == "" && !s.file.NoCopy {
+			m.IDs = append(m.IDs, s.entry.ID)
+		}
+	}
+}
+
+// pair makes one of a file that is gone and a file that the session made with its content.
+func pair(env tool.Env, all []*Made) []*Made {
+	gone := map[string]*Made{}
+	for _, m := range all {
+		if sum := m.first().Before; sum != "" && m.last().After == "" && !m.Hidden && !m.unsure() {
+			gone[sum] = m
+		}
+	}
+	var away []*Made
+	for _, m := range all {
+		was := gone[m.last().After]
+		if was == nil || m.first().Before != "" || m.Hidden || m.unsure() || !missing(env, was.Path) {
+			continue
+		}
+		delete(gone, m.last().After)
+		m.From, m.moved, away = was.Path, was.steps, append(away, was)
+		for _, id := range was.IDs {
+			if !slices.Contains(m.IDs, id) {
+				m.IDs = append(m.IDs, id)
+			}
+		}
+	}
+	return slices.DeleteFunc(all, func(m *Made) bool { return slices.Contains(away, m) })
+}
+
+func (m *Made) first() journal.EntryFile { return m.steps[0].file }
+
+func (m *Made) last() journal.EntryFile { return m.steps[len(m.steps)-1].file }
+
+func (m *Made) unsure() bool { return slices.ContainsFunc(m.steps, step.unknown) }
+
+// before is the first of the steps whose old content is what the file was before them all.
+func (m *Made) before() step {
+	if m.From != "" {
+		return m.moved[0]
+	}
+	return m.steps[0]
+}
+
+// A modeChange is what several changes made of a file's mode together.
+type modeChange struct{ was, is string }
+
+func (c *modeChange) add(mode string) {
+	was, is, ok := strings.Cut(mode, ">")
+	if !ok {
+		return
+	}
+	if c.is = is; c.was == "" {
+		c.was = was
+	}
+}
+
+func (c *modeChange) none() bool { return c.was == c.is }
