@@ -93,6 +93,7 @@ func (k *desk) tokens(f func(path string, text []byte) error) (found bool) {
 // anybody, and asks again once the grant is revoked.
 func TestMcpRemote(t *testing.T) {
 	t.Parallel()
+	long(t)
 	node, _ := inspector(t)
 	program, err := filepath.Abs("../../.ci/conformance/node_modules/mcp-remote/dist/proxy.js")
 	must(t, err)
