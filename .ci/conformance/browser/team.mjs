@@ -38,6 +38,8 @@ class Program {
 	redirectToAuthorization(url) { this.opened = url.href; }
 	saveCodeVerifier(v) { this.verifier = v; }
 	codeVerifier() { return this.verifier; }
+	saveDiscoveryState(d) { this.discovery = d; }
+	discoveryState() { return this.discovery; }
 
 	async connect() {
 		const client = new Client({ name: this.name, version: '1.0.0' }, { capabilities: {} });
@@ -147,7 +149,7 @@ await check('alice signs in with name and password on another device, and works 
 await check('bob takes a passkey, signs out and in with it, and works in his workspace', async () => {
 	const { keys } = await authenticator(hisBrowser);
 	await hisBrowser.goto(flags.bob);
-	await hisBrowser.click('[data-passkey=accept] button');
+	await hisBrowser.click('[data-passkey=invite] button');
 	await hisBrowser.getByRole('heading', { name: 'What you allowed' }).waitFor();
 	assert.equal((await keys()).length, 1);
 	await hisBrowser.click('form[action$=logout] button');

@@ -1,6 +1,7 @@
 # Gemini CLI
 # model: gemini
 # needs: @google/gemini-cli/package.json
+# expiry: clock
 mkdir -p "$HOME/.gemini" "$WORK/.gemini"
 cat >"$HOME/.gemini/settings.json" <<JSON
 {"mcpServers":{"codehand":{"httpUrl":"$URL","trust":true,"oauth":{"enabled":true}}}}
