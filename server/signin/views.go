@@ -68,7 +68,7 @@ func (a approval) show(v view) node {
 	if c.Loopback {
 		answer = "a program on the computer in front of you"
 	}
-	host := all(styled("warn", "not verified"), text(" Anybody can use this name."))
+	host := all(styled("warn", "not verified."), text(" Anybody can use this name."))
 	if c.Host != "" {
 		host = all(text(c.Host+" "), styled("good", "verified"))
 	}
