@@ -200,9 +200,14 @@ func protocols(tls bool) *http.Protocols {
 	return p
 }
 
-// Revoke ends the streams and cancels the calls of principals that lost the token they came with.
+// Revoke ends the streams and cancels the calls of principals that lost the token they came with. The sessions of those
+// who had signed in end soon after.
 func (e *Endpoint) Revoke() {
 	e.work.cancelIf(func(x *active) bool { return !e.o.Porter.Valid(x.who) }, errRevoked)
+	select {
+	case e.sessions.revoked <- struct{}{}:
+	default: // they will be looked at anyway
+	}
 }
 
 // errRevoked is the cause of a cancel when a token is revoked.

@@ -45,6 +45,8 @@ func (f *fakeAsks) Pending(_ context.Context, id string) (oauth.Ask, error) {
 	return a, nil
 }
 
+func (f *fakeAsks) HoldAsk(string) {}
+
 func (f *fakeAsks) SameBrowser(*http.Request, string) bool { return !f.elsewhere }
 
 func (f *fakeAsks) take(id string) (oauth.Ask, error) {
