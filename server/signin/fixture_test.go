@@ -267,6 +267,13 @@ func (b *browser) get(path string) page { return b.send(http.MethodGet, path, ""
 
 var tokenField = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
 
+// field is the value of a hidden field.
+func (p page) field(name string) string {
+	_, rest, _ := strings.Cut(p.body, `name="`+name+`" value="`)
+	value, _, _ := strings.Cut(rest, `"`)
+	return value
+}
+
 func (p page) token() string {
 	if m := tokenField.FindStringSubmatch(p.body); m != nil {
 		return m[1]
