@@ -240,7 +240,7 @@ func (e *Endpoint) message(w http.ResponseWriter, r *http.Request, c caller) {
 		ex.malformed(fault)
 		return
 	}
-	x.entry.by.Store(&c.who) // before the look: if its token is revoked from now on, Revoke finds it
+	x.entry.by.Store(&c.who)               // before the look: if its token is revoked from now on, Revoke finds it
 	if err := e.valid(c.who); err != nil { // it was revoked while the body came
 		deny(w, r, err)
 		return

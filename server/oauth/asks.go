@@ -32,14 +32,14 @@ const (
 // An askRecord is a sign-in in the Store. Its key is the hash of its id.
 type askRecord struct {
 	V         int         `json:"v"`
-	Client    ClientInfo  `json:"client"`
-	Redirect  string      `json:"redirect"`
+	Client    ClientInfo  `json:"client,omitzero"`
+	Redirect  string      `json:"redirect,omitempty"`
 	State     string      `json:"state,omitempty"`
-	Challenge string      `json:"challenge"`
-	Scopes    auth.Scopes `json:"scopes"`
-	Resource  string      `json:"resource"`
-	Issuer    string      `json:"issuer"`
-	Browser   digest      `json:"browser"` // of the cookie that began it
+	Challenge string      `json:"challenge,omitempty"`
+	Scopes    auth.Scopes `json:"scopes,omitempty"`
+	Resource  string      `json:"resource,omitempty"`
+	Issuer    string      `json:"issuer,omitempty"`
+	Browser   digest      `json:"browser,omitzero"` // of the cookie that began it
 	Created   time.Time   `json:"created"`
 	Expires   time.Time   `json:"expires"`
 	Done      bool        `json:"done,omitempty"`
@@ -378,8 +378,9 @@ func (s *askTable) Pending(ctx context.Context, id string) (Ask, error) {
 
 // decide makes the one decision about a sign-in the caller's: of several one gets it, the others ErrNoAsk.
 func (s *askTable) decide(ctx context.Context, id string, a askRecord, rev uint64) error {
-	a.Done, a.State, a.Challenge = true, "", ""
-	ok, err := s.o.Store.Swap(ctx, askKey(id), encode(a), rev)
+	// What is left says that it was decided, and nothing else: it stays until its time is up.
+	over := askRecord{V: a.V, Created: a.Created, Expires: a.Expires, Done: true}
+	ok, err := s.o.Store.Swap(ctx, askKey(id), encode(over), rev)
 	if err != nil {
 		return err
 	}
