@@ -140,10 +140,9 @@ func (e *Endpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller) {
 		},
 	}, jsonrpc.NewLineWriter(out, e.o.Patience))
 	defer conn.Close()
-	x := &sseStream{conn: conn, via: c.who.Via, calls: calls, leave: leave}
-	out.lost = x.left
 	entry := &active{who: c.who, kind: "sse"}
-	x.entry = entry
+	x := &sseStream{conn: conn, via: c.who.Via, calls: calls, leave: leave, entry: entry}
+	out.lost = x.left
 	entry.cancel = func(cause error) {
 		go func() { // its answers have no other way than this stream
 			switch {

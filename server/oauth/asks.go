@@ -129,9 +129,9 @@ func (s *askTable) hasAsk(key string) bool {
 }
 
 // HoldAsk keeps a sign-in from making room for newer ones: somebody who has signed in looks at it.
-func (s *askTable) HoldAsk(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *Server) HoldAsk(id string) {
+	s.askTable.mu.Lock()
+	defer s.askTable.mu.Unlock()
 	if a, ok := s.waits[askKey(id)]; ok {
 		a.held = true
 		s.waits[askKey(id)] = a
@@ -277,10 +277,10 @@ func scopesOf(text string) (auth.Scopes, bool) {
 }
 
 // turnBack says what is wrong with a request about which no person has decided. Only a program on the person's own
-// machine is told by a redirect. Anybody can register a client, or publish a document about one, whose answers go to a
-// page of his: a link to us would then lead there at once, under our name. RFC 9700, section 4.11.2, wants that closed:
-// no redirect before somebody has signed in. RFC 6749, section 4.1.2.1, has the redirect for the client's sake; a client
-// elsewhere learns nothing then, and the person reads here what the client has to be told.
+// machine is told by a redirect. Anybody can register a client, or publish a document about one, whose answers go to
+// a page of his: a link to us would then lead there at once, under our name. RFC 9700, section 4.11.2, wants that
+// closed: no redirect before somebody has signed in. RFC 6749, section 4.1.2.1, has the redirect for the client's
+// sake; a client elsewhere learns nothing then, and the person reads here what the client has to be told.
 func (s *askTable) turnBack(w http.ResponseWriter, a askRecord, bad returning) {
 	if a.Client.Loopback {
 		w.Header().Set("Location", a.answer(url.Values{"error": {bad.code}, "error_description": {bad.text}}))
@@ -291,8 +291,9 @@ func (s *askTable) turnBack(w http.ResponseWriter, a askRecord, bad returning) {
 	if bad.code == "temporarily_unavailable" {
 		status = http.StatusServiceUnavailable
 	}
-	page(w, status, "the client, whose answers go to "+line(a.Client.RedirectHost, 100)+", asked for what cannot be done: "+
-		bad.text+" ("+bad.code+"). It was not told: close this page and try again there, or tell whoever made it")
+	page(w, status, "the client, whose answers go to "+line(a.Client.RedirectHost, 100)+
+		", asked for what cannot be done: "+bad.text+" ("+bad.code+
+		"). It was not told: close this page and try again there, or tell whoever made it")
 }
 
 // answer is where the browser goes with an answer.

@@ -37,7 +37,6 @@ type Tenant struct {
 	Broken    bool            // its roots cannot be served: every call is refused
 
 	confiner *confine.Confiner
-	added    []string // roots that the operator gives everybody
 
 	asked   Offer  // to clients that can be asked
 	unasked Offer  // to those that cannot
@@ -90,9 +89,6 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 	if t.Space, err = workspace.Open(slices.Concat(o.roots, said.AdditionalDirs),
 		workspace.Options{Home: home}); err != nil {
 		return nil, err
-	}
-	for _, dir := range said.AdditionalDirs {
-		t.added = append(t.added, config.Canonical(dir))
 	}
 	// Several clients start servers in `/` or in their own directory: then relative paths begin at the first root.
 	if t.Space.Inside(o.workDir) || len(o.roots) == 0 {
@@ -147,8 +143,10 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 }
 
 // ownRoots are the roots as they were opened, without those that the operator gives everybody.
-func (t *Tenant) ownRoots() []string {
-	return slices.DeleteFunc(slices.Clone(t.Space.Roots()), func(dir string) bool { return slices.Contains(t.added, dir) })
+func (t *Tenant) ownRoots(everybodys []string) []string {
+	return slices.DeleteFunc(slices.Clone(t.Space.Roots()), func(dir string) bool {
+		return slices.ContainsFunc(everybodys, func(d string) bool { return config.Canonical(d) == dir })
+	})
 }
 
 // Confinement is how the commands of one session are confined. temp is the session's temporary directory, and readable
@@ -193,7 +191,7 @@ func (t *Tenant) Forbids(x tool.Tool) *tool.Refusal {
 	}
 	if want, text := Scope(x); !t.Who.Scopes.Has(want) {
 		remedy := "The operator can make a token that has it."
-		if t.Who.SignedIn() {
+		if t.Who.Token() != "" { // of a sign-in of our own
 			remedy = "The user did not allow it when signing in: the user can sign in again and allow it, if the " +
 				"operator does. Do not try other ways."
 		}
