@@ -13,7 +13,6 @@ import (
 
 	"codehand/server/answers"
 	"codehand/server/asking"
-	"codehand/server/clients"
 	"codehand/server/jsonrpc"
 	"codehand/server/pipeline"
 	"codehand/server/request"
@@ -244,7 +243,7 @@ func (t *turn) progress() (note tool.Progress, stop func()) {
 	if t.req.Caller.From.Transport == "http" {
 		hold = streamHold
 	}
-	ticker := startTicker(clients.Beat, hold, func(n progressNote) {
+	ticker := startTicker(hold, func(n progressNote) {
 		_ = t.req.Peer.Notify(noteProgress, n.params(token)) // a client that does not read loses notes
 	})
 	return ticker.set, sync.OnceFunc(ticker.stop)
