@@ -30,8 +30,8 @@ type progressNote struct {
 }
 
 // A ticker sends the progress of one call: the first note at once, or after hold, then the newest of each window, and
-// what is pending when it is stopped. When the call is silent for clients.Beat it says that it still runs. Set never blocks.
-// Clients show the numbers to people, so they are whole.
+// what is pending when it is stopped. When the call is silent for clients.Beat it says that it still runs. Set never
+// blocks. Clients show the numbers to people, so they are whole.
 type ticker struct {
 	send func(progressNote) // writes one notification; its error is not ours
 	hold time.Duration      // before the first note
