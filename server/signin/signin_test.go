@@ -37,14 +37,14 @@ func TestDecisions(t *testing.T) {
 		"read only, one root, an hour": {[]string{"access", "read", "root", "/srv/ws/two", "mode", "plan", "life", "1", "offered", "as shown"},
 			oauth.Decision{Scopes: auth.Read, Roots: []string{"/srv/ws/two"}, Mode: "plan", MaxMode: "plan", Life: time.Hour}, ""},
 		"of another page": {[]string{"access", "all", "root", "/srv/ws/one", "mode", "default", "life", "1", "offered", "x"}, oauth.Decision{}, "have changed"},
-		"a mode above":   {[]string{"access", "all", "root", "/srv/ws/one", "mode", "bypassPermissions", "life", "1"}, oauth.Decision{}, "permission mode"},
-		"no mode":        {[]string{"access", "all", "root", "/srv/ws/one", "life", "1"}, oauth.Decision{}, "permission mode"},
-		"a foreign root": {[]string{"access", "all", "root", "/etc", "mode", "default", "life", "1"}, oauth.Decision{}, "directories"},
-		"a root above":   {[]string{"access", "all", "root", "/srv/ws", "mode", "default", "life", "1"}, oauth.Decision{}, "directories"},
-		"no root":        {[]string{"access", "all", "mode", "default", "life", "1"}, oauth.Decision{}, "at least one"},
-		"a longer life":  {[]string{"access", "all", "root", "/srv/ws/one", "mode", "default", "life", "99999"}, oauth.Decision{}, "how long"},
-		"a negative one": {[]string{"access", "all", "root", "/srv/ws/one", "mode", "default", "life", "-1"}, oauth.Decision{}, "how long"},
-		"other access":   {[]string{"access", "admin", "root", "/srv/ws/one", "mode", "default", "life", "1"}, oauth.Decision{}, "what it may do"},
+		"a mode above":    {[]string{"access", "all", "root", "/srv/ws/one", "mode", "bypassPermissions", "life", "1"}, oauth.Decision{}, "permission mode"},
+		"no mode":         {[]string{"access", "all", "root", "/srv/ws/one", "life", "1"}, oauth.Decision{}, "permission mode"},
+		"a foreign root":  {[]string{"access", "all", "root", "/etc", "mode", "default", "life", "1"}, oauth.Decision{}, "directories"},
+		"a root above":    {[]string{"access", "all", "root", "/srv/ws", "mode", "default", "life", "1"}, oauth.Decision{}, "directories"},
+		"no root":         {[]string{"access", "all", "mode", "default", "life", "1"}, oauth.Decision{}, "at least one"},
+		"a longer life":   {[]string{"access", "all", "root", "/srv/ws/one", "mode", "default", "life", "99999"}, oauth.Decision{}, "how long"},
+		"a negative one":  {[]string{"access", "all", "root", "/srv/ws/one", "mode", "default", "life", "-1"}, oauth.Decision{}, "how long"},
+		"other access":    {[]string{"access", "admin", "root", "/srv/ws/one", "mode", "default", "life", "1"}, oauth.Decision{}, "what it may do"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
