@@ -68,7 +68,7 @@ func (a approval) show(v view) node {
 	if c.Loopback {
 		answer = "a program on the computer in front of you"
 	}
-	host := all(styled("warn", "not verified"), text(" Anybody can use this name."))
+	host := all(styled("warn", "not verified."), text(" Anybody can use this name."))
 	if c.Host != "" {
 		host = all(text(c.Host+" "), styled("good", "verified"))
 	}
@@ -156,7 +156,7 @@ func (g grantRow) show(v view) node {
 	// One client may have several grants: the date tells them apart.
 	allowed := el("span", attrs{"id", "d-" + g.ID}, text(minute(g.Created)))
 	end := "End access of " + g.Client + ", allowed " + minute(g.Created)
-	return el("section", attrs{"class", "card", "aria-labelledby", "g-" + g.ID + " d-" + g.ID},
+	return el("article", attrs{"class", "card", "aria-labelledby", "g-" + g.ID + " d-" + g.ID},
 		el("h2", attrs{"id", "g-" + g.ID}, text(g.Client)),
 		el("dl", nil, row("Host", host), row("May", text(strings.Join(g.Can, "; "))), row("Mode", text(mode)),
 			row("Where", where), row("Allowed", allowed), row("Last use", text(minute(g.LastUse))),
