@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -107,13 +108,8 @@ func (s *Server) assemble(o Options) (err error) {
 		Config: cfg, Tools: s.tools.all, Search: e.search, Log: s.log, State: e.dir, Durable: e.durable,
 		Principal: o.Principal, Confine: confined,
 	}
-	if cfg.WebSearch.On() {
-		if e.tenants.WebSearch, err = websearch.New(cfg.WebSearch.Endpoint()); err != nil {
-			return err
-		}
-		if err := e.tenants.WebSearch.Key(); err != nil {
-			s.log.Warn("web_search cannot work: the key of the search endpoint cannot be read", "cause", err)
-		}
+	if err = e.useWebSearch(cfg, s.log); err != nil {
+		return err
 	}
 	e.tenants.NoShell = e.noShellReason(cfg, o.Serve)
 	if s.local, err = e.tenants.Local(); err != nil {
@@ -147,6 +143,21 @@ func (s *Server) assemble(o Options) (err error) {
 		s.pipe.Always = e.alwaysIn(cfg)
 	}
 	s.asks = asking.New(e.store, cfg.Permissions.AskTimeout, s.event, s.log)
+	return nil
+}
+
+// useWebSearch makes what asks the operator's search endpoint, if there is one. A key that cannot be read costs only
+// that tool.
+func (e *engines) useWebSearch(cfg config.Config, log *slog.Logger) (err error) {
+	if !cfg.Tools.WebSearch.On() {
+		return nil
+	}
+	if e.tenants.WebSearch, err = websearch.New(cfg.Tools.WebSearch.Endpoint()); err != nil {
+		return err
+	}
+	if err := e.tenants.WebSearch.Key(); err != nil {
+		log.Warn("web_search cannot work: the key of the search endpoint cannot be read", "cause", err)
+	}
 	return nil
 }
 
@@ -230,8 +241,7 @@ func (s *Server) build(key session.Key, at *tenants.Tenant) (*session.State, fun
 		Results:  results.New(kept),
 		Media:    e.media,
 		Prefs:    at.Prefs,
-		Start:    at.Start,
-		Highest:  at.Highest,
+		Modes:    session.Modes{Start: at.Start, Highest: at.Highest},
 		Mode:     session.NewCell[permission.Mode](memory, sessions.ModeCell),
 		Cwd:      session.NewCell[string](memory, "cell.cwd"),
 		Plan:     session.NewCell[session.Plan](memory, sessions.PlanCell),
@@ -240,14 +250,15 @@ func (s *Server) build(key session.Key, at *tenants.Tenant) (*session.State, fun
 		Cursors:  session.NewCell[map[string]session.Cursor](memory, "cell.cursors"),
 		Active:   session.NewCell[[]string](memory, activeCell),
 		Todos:    session.NewCell[[]session.Todo](memory, "cell.todos"),
-		Searches: session.NewCell[int](memory, "cell.searches"),
-		Choices:  session.NewCell[session.Choices](memory, "cell.choices"),
-		Told:     session.NewCell[map[string]string](memory, "cell.loaded"),
+		Web: session.Web{
+			WebSearch: at.Bare.WebSearch, Searches: session.NewCell[int](memory, "cell.searches"),
+		},
+		Choices: session.NewCell[session.Choices](memory, "cell.choices"),
+		Told:    session.NewCell[map[string]string](memory, "cell.loaded"),
 		// of all sessions of the tenant: a copy each would be most of what a session holds
-		Skills:    at.Bare.Skills,
-		WebSearch: at.Bare.WebSearch,
-		Catalog:   at.Offers(false).Catalog, // a call says whether its client can be asked
-		Tasks:     e.tenants.TaskList(at, memory),
+		Skills:  at.Bare.Skills,
+		Catalog: at.Offers(false).Catalog, // a call says whether its client can be asked
+		Tasks:   e.tenants.TaskList(at, memory),
 	}
 	st.SkillDirs = at.SkillDirs
 	st.Confine = at.Confinement(filepath.Join(dir, "tmp"), jobs, kept)

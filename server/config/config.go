@@ -47,7 +47,6 @@ type Config struct {
 	Client      Client
 	Search      Search
 	Log         Log
-	WebSearch   WebSearch
 
 	// Of serve.
 	HTTP       HTTP
@@ -125,6 +124,7 @@ type Tools struct {
 	Profile     string   // default, simple, readonly: which tools there are
 	Deferral    string   // auto, on, off: which of them are listed before they were searched for
 	Always      []string // names of further tools that are always listed
+	WebSearch   WebSearch
 }
 
 // Skills are instructions in files.

@@ -129,7 +129,7 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 	}
 	t.Bare = &session.State{
 		Space: t.Space, Rules: t.Rules, Clean: t.Clean, Search: m.Search, Commands: session.Commands{Shell: probe},
-		Prefs: t.Prefs, WebSearch: m.WebSearch,
+		Prefs: t.Prefs, Web: session.Web{WebSearch: m.WebSearch},
 		Skills: skills.New(), SkillDirs: t.SkillDirs, Client: session.Client{CanAsk: true},
 	}
 	limits := m.Confine

@@ -107,16 +107,13 @@ type State struct {
 	Settings *settings.Checker
 	Catalog  []catalog.Entry // every tool that this session may find, by name; only read
 	Tasks    tasks.List
-	// WebSearch asks the operator's search endpoint; nil: there is none. Shared by all sessions.
-	WebSearch *websearch.Engine
-	Prefs     Prefs // the operator's, as far as Choices does not say otherwise
-	Usual     Usual // Prefs and the cap of results as they are without Choices
+	Prefs    Prefs // the operator's, as far as Choices does not say otherwise
+	Usual    Usual // Prefs and the cap of results as they are without Choices
 
-	Start   permission.Mode // of a session that has not changed it
-	Highest permission.Mode // no session goes above it
-
+	Modes
 	PlanFiles
 	Commands
+	Web
 
 	Mode     Cell[permission.Mode]
 	Cwd      Cell[string]
@@ -132,6 +129,18 @@ type State struct {
 	Told Cell[map[string]string]
 
 	SkillDirs []skills.Dir // of the operator and the user, the one that wins a clash first; absolute
+}
+
+// Modes are the permission modes that the operator gives a session.
+type Modes struct {
+	Start   permission.Mode // of a session that has not changed it
+	Highest permission.Mode // no session goes above it
+}
+
+// Web is by what a session reaches the web.
+type Web struct {
+	WebSearch *websearch.Engine // asks the operator's search endpoint; shared by all sessions; nil: there is none
+	Searches  Cell[int]         // requests to that endpoint so far
 }
 
 // PlanFiles say where plan files are, and what becomes of them.
