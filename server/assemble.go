@@ -30,6 +30,7 @@ import (
 	"codehand/tools/session"
 	"codehand/tools/settings"
 	"codehand/tools/shell"
+	websearch "codehand/tools/web/search"
 )
 
 // storeTime bounds one operation of the Store with its retries.
@@ -105,6 +106,14 @@ func (s *Server) assemble(o Options) (err error) {
 	e.tenants = &tenants.Maker{
 		Config: cfg, Tools: s.tools.all, Search: e.search, Log: s.log, State: e.dir, Durable: e.durable,
 		Principal: o.Principal, Confine: confined,
+	}
+	if cfg.WebSearch.On() {
+		if e.tenants.WebSearch, err = websearch.New(cfg.WebSearch.Endpoint()); err != nil {
+			return err
+		}
+		if err := e.tenants.WebSearch.Key(); err != nil {
+			s.log.Warn("web_search cannot work: the key of the search endpoint cannot be read", "cause", err)
+		}
 	}
 	e.tenants.NoShell = e.noShellReason(cfg, o.Serve)
 	if s.local, err = e.tenants.Local(); err != nil {
@@ -231,12 +240,14 @@ func (s *Server) build(key session.Key, at *tenants.Tenant) (*session.State, fun
 		Cursors:  session.NewCell[map[string]session.Cursor](memory, "cell.cursors"),
 		Active:   session.NewCell[[]string](memory, activeCell),
 		Todos:    session.NewCell[[]session.Todo](memory, "cell.todos"),
+		Searches: session.NewCell[int](memory, "cell.searches"),
 		Choices:  session.NewCell[session.Choices](memory, "cell.choices"),
 		Told:     session.NewCell[map[string]string](memory, "cell.loaded"),
 		// of all sessions of the tenant: a copy each would be most of what a session holds
-		Skills:  at.Bare.Skills,
-		Catalog: at.Offers(false).Catalog, // a call says whether its client can be asked
-		Tasks:   e.tenants.TaskList(at, memory),
+		Skills:    at.Bare.Skills,
+		WebSearch: at.Bare.WebSearch,
+		Catalog:   at.Offers(false).Catalog, // a call says whether its client can be asked
+		Tasks:     e.tenants.TaskList(at, memory),
 	}
 	st.SkillDirs = at.SkillDirs
 	st.Confine = at.Confinement(filepath.Join(dir, "tmp"), jobs, kept)

@@ -22,6 +22,8 @@ func All() []tool.Tool {
 		jobOutput,
 		jobStop,
 		jobList,
+		// The web.
+		webSearch,
 		// Further tools.
 		skill,
 		toolSearch,

@@ -47,6 +47,7 @@ type Config struct {
 	Client      Client
 	Search      Search
 	Log         Log
+	WebSearch   WebSearch
 
 	// Of serve.
 	HTTP       HTTP

@@ -62,7 +62,7 @@ func (m Machine) Checks() []Check {
 // commandEnv is what commands get of the environment.
 func (m Machine) commandEnv() []string {
 	return sandbox.Environ(sandbox.EnvOptions{Roots: m.Config.Roots, Allow: m.Config.Shell.EnvAllow,
-		AllowSecret: m.Config.Shell.EnvAllowSecret, Personal: true})
+		AllowSecret: m.Config.Shell.EnvAllowSecret, Withhold: m.Config.KeyEnvs(), Personal: true})
 }
 
 // getenv is the value of a variable of this process.

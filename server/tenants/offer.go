@@ -162,6 +162,7 @@ func (m *Maker) arrange(t *Tenant) {
 		if t.Off(x) {
 			continue
 		}
+		x = x.In(t.Bare)
 		all = append(all, x)
 		if x.Unavailable(&cannot) == "" {
 			unasked = append(unasked, x)

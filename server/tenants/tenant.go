@@ -18,6 +18,7 @@ import (
 	"codehand/tools/shell"
 	"codehand/tools/skills"
 	"codehand/tools/tool"
+	websearch "codehand/tools/web/search"
 	"codehand/tools/workspace"
 )
 
@@ -55,6 +56,8 @@ type Maker struct {
 	Confine confine.Options // of commands, but what depends on the tenant
 
 	Principal string // of Local; "": auth.LocalID
+
+	WebSearch *websearch.Engine // nil: there is no endpoint
 
 	shared taskLists
 }
@@ -113,7 +116,7 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 	t.openSkills(m.skillDirs(o.who))
 	t.Env = sync.OnceValue(func() []string {
 		return sandbox.Environ(sandbox.EnvOptions{Roots: t.Space.Roots(), Allow: m.Config.Shell.EnvAllow,
-			AllowSecret: m.Config.Shell.EnvAllowSecret, Personal: !m.Durable})
+			AllowSecret: m.Config.Shell.EnvAllowSecret, Withhold: m.Config.KeyEnvs(), Personal: !m.Durable})
 	})
 	probe, err := shell.New(shell.Options{Dir: m.State, Init: m.Config.Shell.InitFile})
 	switch {
@@ -126,7 +129,7 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 	}
 	t.Bare = &session.State{
 		Space: t.Space, Rules: t.Rules, Clean: t.Clean, Search: m.Search, Commands: session.Commands{Shell: probe},
-		Prefs:  t.Prefs,
+		Prefs: t.Prefs, WebSearch: m.WebSearch,
 		Skills: skills.New(), SkillDirs: t.SkillDirs, Client: session.Client{CanAsk: true},
 	}
 	limits := m.Confine

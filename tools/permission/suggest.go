@@ -70,6 +70,9 @@ func suggestions(r *Request, outside string) []string {
 		}
 		return texts
 	case Domain:
+		if r.Tool != takes["WebFetch"].tool { // the host is the operator's own, and the call's rules know no hosts
+			return []string{r.Tool}
+		}
 		return []string{"WebFetch(domain:" + plainHost(own.Value) + ")"}
 	}
 	for _, name := range []string{"Agent", "Skill"} {

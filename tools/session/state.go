@@ -17,6 +17,7 @@ import (
 	"codehand/tools/shell"
 	"codehand/tools/skills"
 	"codehand/tools/tasks"
+	websearch "codehand/tools/web/search"
 	"codehand/tools/workspace"
 )
 
@@ -106,8 +107,10 @@ type State struct {
 	Settings *settings.Checker
 	Catalog  []catalog.Entry // every tool that this session may find, by name; only read
 	Tasks    tasks.List
-	Prefs    Prefs // the operator's, as far as Choices does not say otherwise
-	Usual    Usual // Prefs and the cap of results as they are without Choices
+	// WebSearch asks the operator's search endpoint; nil: there is none. Shared by all sessions.
+	WebSearch *websearch.Engine
+	Prefs     Prefs // the operator's, as far as Choices does not say otherwise
+	Usual     Usual // Prefs and the cap of results as they are without Choices
 
 	Start   permission.Mode // of a session that has not changed it
 	Highest permission.Mode // no session goes above it
@@ -123,6 +126,7 @@ type State struct {
 	Cursors  Cell[map[string]Cursor]  // how far each job's output was read, by job id
 	Active   Cell[[]string]           // deferred tools that tool_search brought in, by name
 	Todos    Cell[[]Todo]
+	Searches Cell[int]     // requests to the search endpoint so far
 	Choices  Cell[Choices] // what session_config has set
 	// what it was told and need not be told again: the sum of a skill's text by its name; a tip by words of its own
 	Told Cell[map[string]string]

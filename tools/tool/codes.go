@@ -72,6 +72,8 @@ const (
 	ChangeUnknown       Code = "CHANGE_UNKNOWN"
 	UndoConflict        Code = "UNDO_CONFLICT"
 	UndoUnavailable     Code = "UNDO_UNAVAILABLE"
+	SearchFailed        Code = "SEARCH_FAILED"
+	SearchLimit         Code = "SEARCH_LIMIT"
 
 	// Of the team endpoint.
 	RateLimited          Code = "RATE_LIMITED"

@@ -27,6 +27,7 @@ import (
 	"codehand/tools/skills"
 	"codehand/tools/tasks"
 	"codehand/tools/tool"
+	websearch "codehand/tools/web/search"
 	"codehand/tools/workspace"
 )
 
@@ -76,6 +77,9 @@ func New(t *testing.T, found []catalog.Entry, deny ...string) *Session {
 	t.Cleanup(func() { must(sh.Close()) })
 	trees := worktree.New("", "")
 	t.Cleanup(trees.Close)
+	// Nobody listens there: a test that wants answers brings an endpoint of its own.
+	endpoint, err := websearch.New(websearch.Options{Kind: websearch.SearXNG, URL: "http://127.0.0.1:9"})
+	must(err)
 	s := &Session{t: t, Dir: root, Store: store, Journal: filepath.Join(private, "journal"), State: &session.State{
 		Key: session.Key{Principal: "local", Session: "test"}, Prefs: prefs(),
 		Space: space.Readable(jobs, kept), Rules: policy, Search: engine, Results: results.New(kept),
@@ -84,14 +88,15 @@ func New(t *testing.T, found []catalog.Entry, deny ...string) *Session {
 		Plan:      session.NewCell[session.Plan](memory, "cell.plan"),
 		Commands:  session.Commands{Shell: sh, Trees: trees},
 		PlanFiles: session.PlanFiles{Plans: filepath.Join(private, "plans"), PlanFallback: "client"}, Highest: permission.Bypass,
-		Cwd:     session.NewCell[string](memory, "cell.cwd"),
-		Cursors: session.NewCell[map[string]session.Cursor](memory, "cell.cursors"),
-		Active:  session.NewCell[[]string](memory, "cell.active"),
-		Todos:   session.NewCell[[]session.Todo](memory, "cell.todos"),
-		Choices: session.NewCell[session.Choices](memory, "cell.choices"),
-		Told:    session.NewCell[map[string]string](memory, "cell.loaded"),
-		Skills:  skills.New(), Tasks: tasks.New(session.NewCell[tasks.Book](memory, "cell.tasks")),
-		Catalog: found,
+		Cwd:      session.NewCell[string](memory, "cell.cwd"),
+		Cursors:  session.NewCell[map[string]session.Cursor](memory, "cell.cursors"),
+		Active:   session.NewCell[[]string](memory, "cell.active"),
+		Todos:    session.NewCell[[]session.Todo](memory, "cell.todos"),
+		Searches: session.NewCell[int](memory, "cell.searches"),
+		Choices:  session.NewCell[session.Choices](memory, "cell.choices"),
+		Told:     session.NewCell[map[string]string](memory, "cell.loaded"),
+		Skills:   skills.New(), Tasks: tasks.New(session.NewCell[tasks.Book](memory, "cell.tasks")),
+		Catalog: found, WebSearch: endpoint,
 	}}
 	s.Options = filestate.Options{Memory: memory, Dir: filepath.Join(private, "locks"), Fast: true}
 	s.Restart()
