@@ -107,6 +107,9 @@ func (s *Server) assemble(o Options) (err error) {
 		Config: cfg, Tools: s.tools.all, Search: e.search, Log: s.log, State: e.dir, Durable: e.durable,
 		Principal: o.Principal, Confine: confined,
 	}
+	if e.tenants.Web, err = newWeb(cfg, o.Version); err != nil {
+		return err
+	}
 	if cfg.WebSearch.On() {
 		if e.tenants.WebSearch, err = websearch.New(cfg.WebSearch.Endpoint()); err != nil {
 			return err
@@ -245,6 +248,7 @@ func (s *Server) build(key session.Key, at *tenants.Tenant) (*session.State, fun
 		Told:     session.NewCell[map[string]string](memory, "cell.loaded"),
 		// of all sessions of the tenant: a copy each would be most of what a session holds
 		Skills:    at.Bare.Skills,
+		Web:       at.Bare.Web,
 		WebSearch: at.Bare.WebSearch,
 		Catalog:   at.Offers(false).Catalog, // a call says whether its client can be asked
 		Tasks:     e.tenants.TaskList(at, memory),

@@ -47,6 +47,7 @@ type Config struct {
 	Client      Client
 	Search      Search
 	Log         Log
+	Web         Web
 	WebSearch   WebSearch
 
 	// Of serve.

@@ -17,6 +17,7 @@ import (
 	"codehand/tools/shell"
 	"codehand/tools/skills"
 	"codehand/tools/tasks"
+	"codehand/tools/web"
 	websearch "codehand/tools/web/search"
 	"codehand/tools/workspace"
 )
@@ -107,6 +108,8 @@ type State struct {
 	Settings *settings.Checker
 	Catalog  []catalog.Entry // every tool that this session may find, by name; only read
 	Tasks    tasks.List
+	// Web fetches pages; nil: the web is switched off. Shared by all sessions.
+	Web *web.Client
 	// WebSearch asks the operator's search endpoint; nil: there is none. Shared by all sessions.
 	WebSearch *websearch.Engine
 	Prefs     Prefs // the operator's, as far as Choices does not say otherwise

@@ -27,6 +27,7 @@ import (
 	"codehand/tools/skills"
 	"codehand/tools/tasks"
 	"codehand/tools/tool"
+	"codehand/tools/web"
 	websearch "codehand/tools/web/search"
 	"codehand/tools/workspace"
 )
@@ -77,6 +78,8 @@ func New(t *testing.T, found []catalog.Entry, deny ...string) *Session {
 	t.Cleanup(func() { must(sh.Close()) })
 	trees := worktree.New("", "")
 	t.Cleanup(trees.Close)
+	pages := web.New(web.Options{})
+	t.Cleanup(pages.Close)
 	// Nobody listens there: a test that wants answers brings an endpoint of its own.
 	endpoint, err := websearch.New(websearch.Options{Kind: websearch.SearXNG, URL: "http://127.0.0.1:9"})
 	must(err)
@@ -96,7 +99,7 @@ func New(t *testing.T, found []catalog.Entry, deny ...string) *Session {
 		Choices:  session.NewCell[session.Choices](memory, "cell.choices"),
 		Told:     session.NewCell[map[string]string](memory, "cell.loaded"),
 		Skills:   skills.New(), Tasks: tasks.New(session.NewCell[tasks.Book](memory, "cell.tasks")),
-		Catalog: found, WebSearch: endpoint,
+		Catalog: found, Web: pages, WebSearch: endpoint,
 	}}
 	s.Options = filestate.Options{Memory: memory, Dir: filepath.Join(private, "locks"), Fast: true}
 	s.Restart()

@@ -110,6 +110,15 @@ func (c *client) dial(ctx context.Context, network, address string) (net.Conn, e
 	return d.DialContext(ctx, network, address)
 }
 
+// Host returns the host of a URL in its one form, or the *Error with which Fetch would refuse the URL at once.
+func (c *Client) Host(text string) (string, error) {
+	u, err := c.target(text)
+	if err != nil {
+		return "", err
+	}
+	return hostOf(u), nil
+}
+
 // fetch is Client.Fetch.
 func (c *client) fetch(ctx context.Context, r Request) (Page, error) {
 	asked, err := c.target(r.URL)

@@ -1,0 +1,37 @@
+package server
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"time"
+
+	"codehand/server/config"
+	"codehand/tools/web"
+	"codehand/tools/web/guard"
+)
+
+// newWeb makes the client that fetches pages for all sessions; nil: the operator switched it off.
+func newWeb(cfg config.Config, version string) (*web.Client, error) {
+	if !cfg.Web.Enabled {
+		return nil, nil
+	}
+	roots, err := cfg.WebRoots()
+	if err != nil {
+		return nil, err
+	}
+	var proxy *url.URL
+	if cfg.Web.Proxy != "" {
+		if proxy, err = url.Parse(cfg.Web.Proxy); err != nil {
+			return nil, fmt.Errorf("web.proxy: %w", err)
+		}
+	}
+	open := cfg.Sandbox.Addresses
+	open.Ports = cfg.Web.Ports
+	return web.New(web.Options{
+		Guard: guard.New(open), Ports: cfg.Web.Ports,
+		Caps:      web.Caps{Time: time.Duration(cfg.Web.TimeoutMS) * time.Millisecond},
+		UserAgent: cmp.Or(cfg.Web.UserAgent, "codehand/"+cmp.Or(version, "devel")),
+		NoUpgrade: !cfg.Web.Upgrade, Roots: roots, Proxy: proxy,
+	}), nil
+}
