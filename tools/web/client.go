@@ -204,13 +204,12 @@ func (c *client) target(text string) (*url.URL, error) {
 	if u.Path == "" {
 		u.Path = "/"
 	}
-	err = c.guard.Host(hostOf(u))
-	if err == nil && c.o.Proxy != nil && isLiteral(u.Hostname()) {
-		err = fmt.Errorf("%w: %s is an address; with web.proxy only names are fetched, because the proxy looks them "+
-			"up", guard.ErrBlocked, u.Hostname())
-	}
-	if err != nil {
+	if err := c.guard.Host(hostOf(u)); err != nil {
 		return nil, blocked(u, err)
+	}
+	if c.o.Proxy != nil && isLiteral(u.Hostname()) {
+		return nil, &Error{Code: Blocked, Text: u.Hostname() + " is an address. Only names are fetched here, because " +
+			"the operator's proxy looks them up"}
 	}
 	return u, nil
 }
