@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,7 +30,6 @@ import (
 	"codehand/tools/session"
 	"codehand/tools/settings"
 	"codehand/tools/shell"
-	websearch "codehand/tools/web/search"
 )
 
 // storeTime bounds one operation of the Store with its retries.
@@ -108,7 +106,10 @@ func (s *Server) assemble(o Options) (err error) {
 		Config: cfg, Tools: s.tools.all, Search: e.search, Log: s.log, State: e.dir, Durable: e.durable,
 		Principal: o.Principal, Confine: confined,
 	}
-	if err = e.useWebSearch(cfg, s.log); err != nil {
+	if e.tenants.Web, err = newWeb(cfg, o.Version); err != nil {
+		return err
+	}
+	if err = e.useWebSearch(cfg, o.Version, s.log); err != nil {
 		return err
 	}
 	e.tenants.NoShell = e.noShellReason(cfg, o.Serve)
@@ -143,21 +144,6 @@ func (s *Server) assemble(o Options) (err error) {
 		s.pipe.Always = e.alwaysIn(cfg)
 	}
 	s.asks = asking.New(e.store, cfg.Permissions.AskTimeout, s.event, s.log)
-	return nil
-}
-
-// useWebSearch makes what asks the operator's search endpoint, if there is one. A key that cannot be read costs only
-// that tool.
-func (e *engines) useWebSearch(cfg config.Config, log *slog.Logger) (err error) {
-	if !cfg.Tools.WebSearch.On() {
-		return nil
-	}
-	if e.tenants.WebSearch, err = websearch.New(cfg.Tools.WebSearch.Endpoint()); err != nil {
-		return err
-	}
-	if err := e.tenants.WebSearch.Key(); err != nil {
-		log.Warn("web_search cannot work: the key of the search endpoint cannot be read", "cause", err)
-	}
 	return nil
 }
 
@@ -250,8 +236,8 @@ func (s *Server) build(key session.Key, at *tenants.Tenant) (*session.State, fun
 		Cursors:  session.NewCell[map[string]session.Cursor](memory, "cell.cursors"),
 		Active:   session.NewCell[[]string](memory, activeCell),
 		Todos:    session.NewCell[[]session.Todo](memory, "cell.todos"),
-		Web: session.Web{
-			WebSearch: at.Bare.WebSearch, Searches: session.NewCell[int](memory, "cell.searches"),
+		Reach: session.Reach{
+			Web: at.Bare.Web, WebSearch: at.Bare.WebSearch, Searches: session.NewCell[int](memory, "cell.searches"),
 		},
 		Choices: session.NewCell[session.Choices](memory, "cell.choices"),
 		Told:    session.NewCell[map[string]string](memory, "cell.loaded"),

@@ -23,6 +23,7 @@ func All() []tool.Tool {
 		jobStop,
 		jobList,
 		// The web.
+		webFetch,
 		webSearch,
 		// Further tools.
 		skill,

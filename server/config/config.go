@@ -47,6 +47,7 @@ type Config struct {
 	Client      Client
 	Search      Search
 	Log         Log
+	Web         Web
 
 	// Of serve.
 	HTTP       HTTP
@@ -124,7 +125,6 @@ type Tools struct {
 	Profile     string   // default, simple, readonly: which tools there are
 	Deferral    string   // auto, on, off: which of them are listed before they were searched for
 	Always      []string // names of further tools that are always listed
-	WebSearch   WebSearch
 }
 
 // Skills are instructions in files.

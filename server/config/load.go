@@ -52,7 +52,7 @@ func Load(src Sources) (Config, []Warning, error) {
 	l := loader{src: src, env: environment(src.Env)}
 	l.config = defaults()
 	l.table = table(&l.config)
-	l.config.Tools.WebSearch.lookup = l.variable
+	l.config.Web.Search.lookup = l.variable
 	l.config.origins = map[string]string{}
 	for _, s := range l.table {
 		l.config.origins[s.key] = byDefault

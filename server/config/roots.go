@@ -186,7 +186,7 @@ func (l *loader) keepFilesFrom(root string) {
 	for _, file := range []struct{ key, path string }{
 		{"auth.token_file", c.Auth.TokenFile}, {"audit.dir", c.Audit.Dir}, {"metrics.token_file", c.Metrics.TokenFile},
 		{"http.tls_cert", c.HTTP.TLSCert}, {"http.tls_key", c.HTTP.TLSKey}, {"http.client_ca", c.HTTP.ClientCA},
-		{"web.search.key_file", c.Tools.WebSearch.KeyFile},
+		{caFileKey, c.Web.CAFile}, {"web.search.key_file", c.Web.Search.KeyFile},
 	} {
 		if file.path == "" || file.path == "-" {
 			continue

@@ -40,8 +40,8 @@ func TestWebSearchTogether(t *testing.T) {
 		w.Env = append(w.Env, "A_KEY=plantedkey")
 		w.user(t, "[web.search]\nkind = \"brave\"\nkey_env = \"A_KEY\"\n")
 		c, _ := w.load(t)
-		e := c.Tools.WebSearch.Endpoint()
-		if key, err := e.Key.Read(); key != "plantedkey" || err != nil || !c.Tools.WebSearch.On() {
+		e := c.Web.Search.options()
+		if key, err := e.Key.Read(); key != "plantedkey" || err != nil || !c.Web.Search.On() {
 			t.Errorf("%q, %v", key, err)
 		}
 		if names, files := c.KeyEnvs(), c.KeyFiles(); len(names) != 1 || names[0] != "A_KEY" || files != nil {
@@ -55,7 +55,7 @@ func TestWebSearchOfProject(t *testing.T) {
 	w := newWorld(t)
 	w.write(t, "project/.codehand/config.toml", "[web.search]\nkind = \"searxng\"\nurl = \"https://evil.example\"\nkey_env = \"HOME\"\n")
 	c, warnings := w.load(t)
-	if c.Tools.WebSearch.On() || c.Tools.WebSearch.URL != "" || c.KeyEnvs() != nil || len(warnings) != 1 {
-		t.Errorf("%+v, %v", c.Tools.WebSearch, warnings)
+	if c.Web.Search.On() || c.Web.Search.URL != "" || c.KeyEnvs() != nil || len(warnings) != 1 {
+		t.Errorf("%+v, %v", c.Web.Search, warnings)
 	}
 }

@@ -258,11 +258,14 @@ func (m Machine) backends(env []string) []Finding { return append(m.classifier(e
 
 // webSearch says which endpoint web_search asks, and whether its key is there. It asks nothing: a search costs.
 func (m Machine) webSearch() []Finding {
-	w := m.Config.Tools.WebSearch
-	if !w.On() {
+	if !m.Config.Web.Search.On() {
 		return nil
 	}
-	e, err := search.New(w.Endpoint())
+	o, err := m.Config.SearchEndpoint()
+	if err != nil {
+		return []Finding{{"backends", Fail, "web_search: " + err.Error(), "name a file of certificates in PEM form"}}
+	}
+	e, err := search.New(o)
 	if err != nil { // only of a Config that Load did not make
 		return []Finding{{"backends", Fail, "web_search: " + err.Error(), "see codehand help settings, web.search"}}
 	}

@@ -17,6 +17,7 @@ import (
 	"codehand/tools/shell"
 	"codehand/tools/skills"
 	"codehand/tools/tasks"
+	"codehand/tools/web"
 	websearch "codehand/tools/web/search"
 	"codehand/tools/workspace"
 )
@@ -113,7 +114,7 @@ type State struct {
 	Modes
 	PlanFiles
 	Commands
-	Web
+	Reach
 
 	Mode     Cell[permission.Mode]
 	Cwd      Cell[string]
@@ -137,10 +138,11 @@ type Modes struct {
 	Highest permission.Mode // no session goes above it
 }
 
-// Web is by what a session reaches the web.
-type Web struct {
-	WebSearch *websearch.Engine // asks the operator's search endpoint; shared by all sessions; nil: there is none
-	Searches  Cell[int]         // requests to that endpoint so far
+// Reach is by what a session reaches the web; shared by all sessions.
+type Reach struct {
+	Web       *web.Client       // fetches pages; nil: the web is switched off
+	WebSearch *websearch.Engine // asks the operator's search endpoint; nil: there is none
+	Searches  Cell[int]         // this session's requests to that endpoint so far
 }
 
 // PlanFiles say where plan files are, and what becomes of them.

@@ -27,6 +27,7 @@ import (
 	"codehand/tools/skills"
 	"codehand/tools/tasks"
 	"codehand/tools/tool"
+	"codehand/tools/web"
 	websearch "codehand/tools/web/search"
 	"codehand/tools/workspace"
 )
@@ -77,6 +78,8 @@ func New(t *testing.T, found []catalog.Entry, deny ...string) *Session {
 	t.Cleanup(func() { must(sh.Close()) })
 	trees := worktree.New("", "")
 	t.Cleanup(trees.Close)
+	pages := web.New(web.Options{})
+	t.Cleanup(pages.Close)
 	// Nobody listens there: a test that wants answers brings an endpoint of its own.
 	endpoint, err := websearch.New(websearch.Options{Kind: websearch.SearXNG, URL: "http://127.0.0.1:9"})
 	must(err)
@@ -92,7 +95,7 @@ func New(t *testing.T, found []catalog.Entry, deny ...string) *Session {
 		Cursors: session.NewCell[map[string]session.Cursor](memory, "cell.cursors"),
 		Active:  session.NewCell[[]string](memory, "cell.active"),
 		Todos:   session.NewCell[[]session.Todo](memory, "cell.todos"),
-		Web:     session.Web{WebSearch: endpoint, Searches: session.NewCell[int](memory, "cell.searches")},
+		Reach:   session.Reach{Web: pages, WebSearch: endpoint, Searches: session.NewCell[int](memory, "cell.searches")},
 		Choices: session.NewCell[session.Choices](memory, "cell.choices"),
 		Told:    session.NewCell[map[string]string](memory, "cell.loaded"),
 		Skills:  skills.New(), Tasks: tasks.New(session.NewCell[tasks.Book](memory, "cell.tasks")),

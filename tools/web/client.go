@@ -110,6 +110,15 @@ func (c *client) dial(ctx context.Context, network, address string) (net.Conn, e
 	return d.DialContext(ctx, network, address)
 }
 
+// Host returns the host of a URL in its one form, or the *Error with which Fetch would refuse the URL at once.
+func (c *Client) Host(text string) (string, error) {
+	u, err := c.target(text)
+	if err != nil {
+		return "", err
+	}
+	return hostOf(u), nil
+}
+
 // fetch is Client.Fetch.
 func (c *client) fetch(ctx context.Context, r Request) (Page, error) {
 	asked, err := c.target(r.URL)
@@ -195,13 +204,12 @@ func (c *client) target(text string) (*url.URL, error) {
 	if u.Path == "" {
 		u.Path = "/"
 	}
-	err = c.guard.Host(hostOf(u))
-	if err == nil && c.o.Proxy != nil && isLiteral(u.Hostname()) {
-		err = fmt.Errorf("%w: %s is an address; with web.proxy only names are fetched, because the proxy looks them "+
-			"up", guard.ErrBlocked, u.Hostname())
-	}
-	if err != nil {
+	if err := c.guard.Host(hostOf(u)); err != nil {
 		return nil, blocked(u, err)
+	}
+	if c.o.Proxy != nil && isLiteral(u.Hostname()) {
+		return nil, &Error{Code: Blocked, Text: u.Hostname() + " is an address. Only names are fetched here, because " +
+			"the operator's proxy looks them up"}
 	}
 	return u, nil
 }
