@@ -124,7 +124,6 @@ type State struct {
 	Cursors  Cell[map[string]Cursor]  // how far each job's output was read, by job id
 	Active   Cell[[]string]           // deferred tools that tool_search brought in, by name
 	Todos    Cell[[]Todo]
-	Searches Cell[int]     // requests to the search endpoint so far
 	Choices  Cell[Choices] // what session_config has set
 	// what it was told and need not be told again: the sum of a skill's text by its name; a tip by words of its own
 	Told Cell[map[string]string]
