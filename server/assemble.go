@@ -30,7 +30,6 @@ import (
 	"codehand/tools/session"
 	"codehand/tools/settings"
 	"codehand/tools/shell"
-	websearch "codehand/tools/web/search"
 )
 
 // storeTime bounds one operation of the Store with its retries.
@@ -110,13 +109,8 @@ func (s *Server) assemble(o Options) (err error) {
 	if e.tenants.Web, err = newWeb(cfg, o.Version); err != nil {
 		return err
 	}
-	if cfg.WebSearch.On() {
-		if e.tenants.WebSearch, err = websearch.New(cfg.WebSearch.Endpoint()); err != nil {
-			return err
-		}
-		if err := e.tenants.WebSearch.Key(); err != nil {
-			s.log.Warn("web_search cannot work: the key of the search endpoint cannot be read", "cause", err)
-		}
+	if err = e.useWebSearch(cfg, o.Version, s.log); err != nil {
+		return err
 	}
 	e.tenants.NoShell = e.noShellReason(cfg, o.Serve)
 	if s.local, err = e.tenants.Local(); err != nil {
@@ -233,8 +227,7 @@ func (s *Server) build(key session.Key, at *tenants.Tenant) (*session.State, fun
 		Results:  results.New(kept),
 		Media:    e.media,
 		Prefs:    at.Prefs,
-		Start:    at.Start,
-		Highest:  at.Highest,
+		Modes:    session.Modes{Start: at.Start, Highest: at.Highest},
 		Mode:     session.NewCell[permission.Mode](memory, sessions.ModeCell),
 		Cwd:      session.NewCell[string](memory, "cell.cwd"),
 		Plan:     session.NewCell[session.Plan](memory, sessions.PlanCell),
@@ -243,15 +236,15 @@ func (s *Server) build(key session.Key, at *tenants.Tenant) (*session.State, fun
 		Cursors:  session.NewCell[map[string]session.Cursor](memory, "cell.cursors"),
 		Active:   session.NewCell[[]string](memory, activeCell),
 		Todos:    session.NewCell[[]session.Todo](memory, "cell.todos"),
-		Searches: session.NewCell[int](memory, "cell.searches"),
-		Choices:  session.NewCell[session.Choices](memory, "cell.choices"),
-		Told:     session.NewCell[map[string]string](memory, "cell.loaded"),
+		Reach: session.Reach{
+			Web: at.Bare.Web, WebSearch: at.Bare.WebSearch, Searches: session.NewCell[int](memory, "cell.searches"),
+		},
+		Choices: session.NewCell[session.Choices](memory, "cell.choices"),
+		Told:    session.NewCell[map[string]string](memory, "cell.loaded"),
 		// of all sessions of the tenant: a copy each would be most of what a session holds
-		Skills:    at.Bare.Skills,
-		Web:       at.Bare.Web,
-		WebSearch: at.Bare.WebSearch,
-		Catalog:   at.Offers(false).Catalog, // a call says whether its client can be asked
-		Tasks:     e.tenants.TaskList(at, memory),
+		Skills:  at.Bare.Skills,
+		Catalog: at.Offers(false).Catalog, // a call says whether its client can be asked
+		Tasks:   e.tenants.TaskList(at, memory),
 	}
 	st.SkillDirs = at.SkillDirs
 	st.Confine = at.Confinement(filepath.Join(dir, "tmp"), jobs, kept)

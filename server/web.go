@@ -3,12 +3,14 @@ package server
 import (
 	"cmp"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"time"
 
 	"codehand/server/config"
 	"codehand/tools/web"
 	"codehand/tools/web/guard"
+	websearch "codehand/tools/web/search"
 )
 
 // newWeb makes the client that fetches pages for all sessions; nil: the operator switched it off.
@@ -34,4 +36,24 @@ func newWeb(cfg config.Config, version string) (*web.Client, error) {
 		UserAgent: cmp.Or(cfg.Web.UserAgent, "codehand/"+cmp.Or(version, "devel")),
 		NoUpgrade: !cfg.Web.Upgrade, Roots: roots, Proxy: proxy,
 	}), nil
+}
+
+// useWebSearch makes what asks the operator's search endpoint, if there is one. A key that cannot be read costs only
+// that tool.
+func (e *engines) useWebSearch(cfg config.Config, version string, log *slog.Logger) error {
+	if !cfg.Web.Search.On() {
+		return nil
+	}
+	o, err := cfg.SearchEndpoint()
+	if err != nil {
+		return err
+	}
+	o.UserAgent = cmp.Or(o.UserAgent, "codehand/"+cmp.Or(version, "devel"))
+	if e.tenants.WebSearch, err = websearch.New(o); err != nil {
+		return err
+	}
+	if err := e.tenants.WebSearch.Key(); err != nil {
+		log.Warn("web_search cannot work: the key of the search endpoint cannot be read", "cause", err)
+	}
+	return nil
 }

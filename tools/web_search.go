@@ -34,7 +34,7 @@ var webSearch = tool.Define(tool.Def[webSearchInput]{
 		Traits:  tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true},
 		Example: `{"query":"go 1.26 release notes"}`,
 		Finds: []string{
-			"web search", "search the web", "search internet", "google", "look up online", "current information",
+			"web search", "search the web", "search internet", "look up online", "current information",
 			"search engine", "find latest version online", "WebSearch", "search for news", "internet search results",
 			"search documentation online",
 		},
@@ -45,12 +45,6 @@ var webSearch = tool.Define(tool.Def[webSearchInput]{
 			return "the operator has configured no search endpoint (web.search.kind)."
 		}
 		return ""
-	},
-	Backend: func(s *session.State) string {
-		if s.WebSearch == nil {
-			return ""
-		}
-		return "Searches go to " + s.WebSearch.Name() + "."
 	},
 	Targets: func(s *session.State, _ webSearchInput) []permission.Target {
 		if s.WebSearch == nil {
@@ -97,7 +91,7 @@ func runWebSearch(ctx context.Context, env tool.Env, in webSearchInput) (tool.Re
 		return tool.Result{}, err
 	}
 	if env.WebSearch == nil {
-		return tool.Result{}, tool.Refuse(tool.ToolDisabled, "web_search is not available: there is no search endpoint.")
+		return tool.Result{}, tool.Refuse(tool.ToolDisabled, "web_search is not available: there is no endpoint.")
 	}
 	q.Text = strings.Join(strings.Fields(in.Query), " ")
 	q.Spend = func(ctx context.Context) error { return spendSearch(ctx, env.Searches) }

@@ -75,7 +75,7 @@ var rooms = map[string][]string{
 	"server/audit":  {"server/pipeline", "tools/results", "tools/tool"},
 	"server/bridge": {"server/config", "server/jsonrpc", "server/stdio", "tools/results"},
 	"server/doctor": {"filestate/exchange", "server/clients/install", "server/config", "server/public", "server/sessions", "server/state", "tools/results",
-		"tools/sandbox"},
+		"tools/sandbox", "tools/web/search"},
 	"server/jsonrpc":    {},
 	"server/listen":     {"server/auth", "server/config"},
 	"server/metrics":    {"server/pipeline", "server/state", "tools/results", "tools/shell", "tools/tool"},

@@ -48,7 +48,6 @@ type Config struct {
 	Search      Search
 	Log         Log
 	Web         Web
-	WebSearch   WebSearch
 
 	// Of serve.
 	HTTP       HTTP

@@ -67,8 +67,7 @@ func defaults() Config {
 		Store:   Store{URL: "embedded:", MaxBytes: 4 << 30, Sync: time.Second},
 		Sandbox: Sandbox{Policy: "best-effort", MinLevel: 2, AutoAllow: true, Network: NetworkOn, Memory: 8 * gib,
 			Processes: 512},
-		Web:       defaultWeb(),
-		WebSearch: WebSearch{Kind: searchOff},
+		Web: defaultWeb(),
 		Audit: Audit{Sync: time.Second, OnError: "refuse", Rotate: 256 << 20, Keep: 90 * 24 * time.Hour,
 			Commands: "redacted"},
 	}

@@ -24,6 +24,7 @@ type Web struct {
 	Proxy       string // of the operator; "": none
 	CAFile      string // absolute; "": none
 	Ports       []uint16
+	Search      WebSearch
 }
 
 const (
@@ -57,7 +58,7 @@ var documentation = strings.Fields("docs.python.org go.dev pkg.go.dev doc.rust-l
 	"www.w3.org html.spec.whatwg.org docs.djangoproject.com modelcontextprotocol.io")
 
 func defaultWeb() Web {
-	w := Web{Enabled: true, TimeoutMS: 30 * second, Upgrade: true}
+	w := Web{Enabled: true, TimeoutMS: 30 * second, Upgrade: true, Search: WebSearch{Kind: searchOff}}
 	for _, host := range documentation {
 		d, _ := guard.ParseDomain(host) // a test reads them all
 		w.Preapproved = append(w.Preapproved, d)

@@ -132,7 +132,7 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 	}
 	t.Bare = &session.State{
 		Space: t.Space, Rules: t.Rules, Clean: t.Clean, Search: m.Search, Commands: session.Commands{Shell: probe},
-		Prefs: t.Prefs, Web: m.Web, WebSearch: m.WebSearch,
+		Prefs: t.Prefs, Reach: session.Reach{Web: m.Web, WebSearch: m.WebSearch},
 		Skills: skills.New(), SkillDirs: t.SkillDirs, Client: session.Client{CanAsk: true},
 	}
 	limits := m.Confine

@@ -15,8 +15,9 @@ import (
 
 // A Source says where a key is. The zero Source has none.
 type Source struct {
-	Env  string // name of a variable of this process
-	File string // absolute path of a file that only its owner may read; not with Env
+	Env    string                   // name of a variable
+	Lookup func(name string) string // of the environment; nil: it is empty
+	File   string                   // absolute path of a file that only its owner may read; not with Env
 }
 
 // maxKey bounds a key, in bytes.
@@ -32,7 +33,11 @@ func (s Source) Read() (string, error) {
 	case s.Env != "" && s.File != "":
 		return "", errors.New("the key has two places, a variable and a file")
 	case s.Env != "":
-		key, err := checked(os.Getenv(s.Env))
+		var text string
+		if s.Lookup != nil {
+			text = s.Lookup(s.Env)
+		}
+		key, err := checked(text)
 		if err != nil {
 			return "", fmt.Errorf("the variable %s %w", s.Env, err)
 		}

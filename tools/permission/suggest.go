@@ -54,7 +54,7 @@ func suggestions(r *Request, outside string) []string {
 			own = t
 		}
 	}
-	if own == nil {
+	if own == nil || own.Kind == Domain && r.Tool != "web_fetch" { // whose rules name no hosts
 		return []string{r.Tool}
 	}
 	switch own.Kind {
@@ -70,9 +70,6 @@ func suggestions(r *Request, outside string) []string {
 		}
 		return texts
 	case Domain:
-		if r.Tool != takes["WebFetch"].tool { // the host is the operator's own, and the call's rules know no hosts
-			return []string{r.Tool}
-		}
 		return []string{"WebFetch(domain:" + plainHost(own.Value) + ")"}
 	}
 	for _, name := range []string{"Agent", "Skill"} {

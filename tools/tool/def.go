@@ -40,10 +40,6 @@ type Def[In any] struct {
 	// listed nor run.
 	Available func(*session.State) string
 
-	// Backend says in a sentence which back-end of the operator answers in this session, which then ends the
-	// description; "": nothing. It holds no foreign text.
-	Backend func(*session.State) string
-
 	// Traits refines Spec.Traits for one input: run_shell is not read-only, run_shell{"ls"} is.
 	// It may promise more than Spec.Traits, never less.
 	Traits func(*session.State, In) Traits
@@ -104,7 +100,6 @@ type Tool struct {
 	Schema json.RawMessage // of the input, as tools/list sends it; property order as in In
 
 	available func(*session.State) string
-	backend   func(*session.State) string
 	forward   func(json.RawMessage) (string, json.RawMessage, bool)
 	bind      func(context.Context, *session.State, json.RawMessage) (Call, error)
 }
@@ -116,7 +111,7 @@ func Define[In any](d Def[In]) Tool {
 	if err != nil {
 		panic("tool.Define: " + d.Spec.Name + ": " + err.Error())
 	}
-	t := Tool{Spec: d.Spec, Schema: b.root.schema(), available: d.Available, backend: d.Backend, bind: b.bind}
+	t := Tool{Spec: d.Spec, Schema: b.root.schema(), available: d.Available, bind: b.bind}
 	if d.Forward != nil {
 		t.forward = b.forward
 	}
@@ -129,16 +124,6 @@ func (t Tool) Unavailable(s *session.State) string {
 		return ""
 	}
 	return t.available(s)
-}
-
-// In returns the tool as this session's clients are shown it: with the back-end in its description.
-func (t Tool) In(s *session.State) Tool {
-	if t.backend != nil {
-		if text := t.backend(s); text != "" {
-			t.Spec.Description += "\n" + text
-		}
-	}
-	return t
 }
 
 // Forward says which tool a dispatcher's call is really for. ok is false for a tool that runs itself, and for an

@@ -99,7 +99,7 @@ func Host(text string) (string, error) {
 		return invalid("is longer than 253 bytes")
 	}
 	labels := strings.Split(name, ".")
-	number := strings.Trim(labels[len(labels)-1], "0123456789") == ""
+	number := onlyDigits(labels[len(labels)-1])
 	for _, label := range labels {
 		switch {
 		case label == "":
@@ -115,6 +115,13 @@ func Host(text string) (string, error) {
 		return invalid("looks like an address; write it as four decimal numbers")
 	}
 	return name, nil
+}
+
+// onlyDigits says whether a label is digits of any script. IDNA makes names of those that it does not translate, which
+// some program behind a proxy may read as numbers all the same; and no top level is a number.
+func onlyDigits(label string) bool {
+	text, err := idna.Punycode.ToUnicode(label)
+	return err == nil && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsDigit(r) })
 }
 
 // literal returns the address that a host of a URL is; ok is false for a name.

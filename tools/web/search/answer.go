@@ -152,7 +152,7 @@ func (f form) hits(answer []byte, key string) (hits []Hit, raw int, err error) {
 		return nil, 0, errors.New("there is no list of results at " + strings.Join(f.list, "."))
 	}
 	for _, entry := range list {
-		h := Hit{Title: line(at(entry, f.title), key, maxTitle), Text: line(at(entry, f.text), key, MaxText)}
+		h := Hit{Title: line(at(entry, f.title), key, maxTitle), Text: line(at(entry, f.text), key, maxText)}
 		h.URL, _ = at(entry, f.link).(string)
 		h.URL = keys.Redact(strings.TrimSpace(h.URL), key)
 		if h.Title == "" {

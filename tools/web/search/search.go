@@ -29,9 +29,8 @@ const (
 const (
 	MaxHits     = 10 // of one Query
 	MaxRequests = 8  // to the endpoint, of one Query
-	MaxText     = 300
-	MaxDomains  = 20 // in one list
 
+	maxText   = 300
 	maxTitle  = 200
 	maxLink   = 2000     // bytes
 	maxBody   = 2 << 20  // bytes, decompressed

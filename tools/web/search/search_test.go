@@ -22,6 +22,11 @@ import (
 
 const planted = "plantedkey0123456789"
 
+// plantedKey is where the key is.
+var plantedKey = keys.Source{Env: "SEARCH_KEY", Lookup: func(name string) string {
+	return map[string]string{"SEARCH_KEY": planted}[name]
+}}
+
 // An endpoint answers requests and remembers them.
 type endpoint struct {
 	*httptest.Server
@@ -75,8 +80,8 @@ func search(t *testing.T, e *Engine, q Query) string {
 
 // Each kind asks as its endpoint wants it, with the key in a header and nowhere else, and reads what comes back.
 func TestKinds(t *testing.T) {
-	t.Setenv("SEARCH_KEY", planted)
-	key := keys.Source{Env: "SEARCH_KEY"}
+	t.Parallel()
+	key := plantedKey
 	for name, c := range map[string]struct {
 		o            Options
 		answer       string
@@ -134,7 +139,7 @@ func TestKinds(t *testing.T) {
 // What could not work, or would put the key into an address, is refused before anything is asked.
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
-	key := keys.Source{Env: "SEARCH_KEY"}
+	key := plantedKey
 	for want, o := range map[string]Options{
 		"no kind":                   {Kind: "bing"},
 		"needs a key":               {Kind: Brave},
@@ -269,7 +274,7 @@ func TestBounds(t *testing.T) {
 	}
 	// Twenty domains fit into eight requests, and each gets a part of the ten hits.
 	var many []string
-	for i := range MaxDomains {
+	for i := range 20 {
 		many = append(many, fmt.Sprintf("d%02d.example", i))
 	}
 	sites := newEndpoint(t, func(w http.ResponseWriter, r *http.Request) {
@@ -288,14 +293,14 @@ func TestBounds(t *testing.T) {
 	for _, a := range engine(t, Options{Kind: SearXNG, URL: sites.URL}).plan(Query{Text: "q", Allowed: domains(t, many...)}) {
 		asked = append(asked, a.text)
 	}
-	if all := strings.Join(asked, " "); len(asked) != MaxRequests || strings.Count(all, "site:") != MaxDomains || !strings.Contains(all, "site:d19.example") {
+	if all := strings.Join(asked, " "); len(asked) != MaxRequests || strings.Count(all, "site:") != 20 || !strings.Contains(all, "site:d19.example") {
 		t.Errorf("%q", asked)
 	}
 }
 
 // What an endpoint can do wrong ends in its own words, without the key, the query, or a word of the endpoint.
 func TestFailures(t *testing.T) {
-	t.Setenv("SEARCH_KEY", planted)
+	t.Parallel()
 	other := newEndpoint(t, says(hitsJSON("https://stolen.example/")))
 	bomb := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
@@ -363,7 +368,7 @@ func TestFailures(t *testing.T) {
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			at := newEndpoint(t, c.answer)
-			e := engine(t, Options{Kind: SearXNG, URL: at.URL, Key: keys.Source{Env: "SEARCH_KEY"}})
+			e := engine(t, Options{Kind: SearXNG, URL: at.URL, Key: plantedKey})
 			if strings.Contains(c.want, "in time") {
 				e.limits = limits{ask: 20 * time.Millisecond, whole: time.Minute}
 			}
@@ -400,7 +405,7 @@ func TestFailures(t *testing.T) {
 
 // A redirect on the endpoint itself is followed, with the key and without the query in a Referer.
 func TestRedirectAtHome(t *testing.T) {
-	t.Setenv("SEARCH_KEY", planted)
+	t.Parallel()
 	at := newEndpoint(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/search" {
 			http.Redirect(w, r, "/v2/search?"+r.URL.RawQuery, http.StatusPermanentRedirect)
@@ -412,7 +417,7 @@ func TestRedirectAtHome(t *testing.T) {
 		}
 		fmt.Fprint(w, hitsJSON("https://a.example/", "https://"+planted+".example/", "https://b.example/?k="+planted))
 	})
-	got := search(t, engine(t, Options{Kind: SearXNG, URL: at.URL, Key: keys.Source{Env: "SEARCH_KEY"}}), Query{Text: "xx"})
+	got := search(t, engine(t, Options{Kind: SearXNG, URL: at.URL, Key: plantedKey}), Query{Text: "xx"})
 	if strings.Contains(got, planted) || !strings.HasPrefix(got, "t|https://a.example/|c") {
 		t.Errorf("%s", got)
 	}
@@ -420,7 +425,7 @@ func TestRedirectAtHome(t *testing.T) {
 
 // Texts are one line each, cut to their length, and never show a part of the key.
 func TestHitTexts(t *testing.T) {
-	t.Setenv("SEARCH_KEY", planted)
+	t.Parallel()
 	long := strings.Repeat("é", 295) + " " + planted + " more"
 	answer, _ := json.Marshal(map[string]any{"results": []any{
 		map[string]any{"title": "a\n\tb\u2028c &amp; <strong>d</strong> <T>", "url": " https://a.example/ ", "content": long},
@@ -435,11 +440,11 @@ func TestHitTexts(t *testing.T) {
 		}
 		fmt.Fprint(w, hitsJSON())
 	})
-	hits, err := engine(t, Options{Kind: SearXNG, URL: at.URL, Key: keys.Source{Env: "SEARCH_KEY"}}).Search(t.Context(), Query{Text: "xx"})
+	hits, err := engine(t, Options{Kind: SearXNG, URL: at.URL, Key: plantedKey}).Search(t.Context(), Query{Text: "xx"})
 	if err != nil || len(hits) != 3 {
 		t.Fatalf("%v, %v", hits, err)
 	}
-	if h := hits[0]; h.Title != "a b c & d <T>" || h.URL != "https://a.example/" || utf8.RuneCountInString(h.Text) > MaxText || strings.Contains(h.Text, planted[:3]) || !strings.HasSuffix(h.Text, "…") {
+	if h := hits[0]; h.Title != "a b c & d <T>" || h.URL != "https://a.example/" || utf8.RuneCountInString(h.Text) > maxText || strings.Contains(h.Text, planted[:3]) || !strings.HasSuffix(h.Text, "…") {
 		t.Errorf("%+v", h)
 	}
 	if hits[1].Title != "(no title)" || hits[1].Text != "" || utf8.RuneCountInString(hits[2].Title) != maxTitle {
@@ -478,7 +483,7 @@ func FuzzHits(f *testing.F) {
 		}
 		for _, h := range hits {
 			for _, s := range []string{h.Title, h.Text} {
-				if strings.ContainsAny(s, "\n\r") || utf8.RuneCountInString(s) > MaxText || strings.Contains(s, planted) || !utf8.ValidString(s) {
+				if strings.ContainsAny(s, "\n\r") || utf8.RuneCountInString(s) > maxText || strings.Contains(s, planted) || !utf8.ValidString(s) {
 					t.Fatalf("%q", s)
 				}
 			}
