@@ -30,14 +30,14 @@ type webFetchInput struct {
 var webFetch = tool.Define(tool.Def[webFetchInput]{
 	Spec: tool.Spec{
 		Name: "web_fetch", Aliases: []string{"WebFetch"}, Title: "Fetch web page", Description: webFetchText,
-		Hint: "fetch a web page as markdown", Deferred: true, MaxRunes: 50_000,
+		Hint: "fetch, open, download or read a web page by url", Deferred: true, MaxRunes: 50_000,
 		Scope: tool.ScopeWeb, Family: permission.FamilyNone,
 		Traits:  tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true},
 		Example: `{"url":"https://example.com/"}`,
 		Finds: []string{
 			"web fetch", "fetch url", "fetch a web page", "open a website", "download documentation page", "read web page",
-			"get web page", "webpage", "web page to markdown", "WebFetch", "url", "scrape web page", "http get request",
-			"download a url", "open link", "read online documentation",
+			"get web page", "webpage", "web page to markdown", "WebFetch", "url", "scrape web page", "download a url",
+			"open link",
 		},
 	},
 	Available: func(s *session.State) string {

@@ -154,8 +154,11 @@ func oneCell(n *html.Node) *html.Node {
 
 // language is what a block of code says that it is written in; "": nothing that is known.
 func language(n *html.Node) string {
-	if c := n.FirstChild; c != nil && c.DataAtom == atom.Code {
-		if name := named1(c); name != "" {
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		if name := named1(c); name != "" && (c.DataAtom == atom.Code || c.DataAtom == atom.Pre) {
+			return name
+		}
+		if name := language1(c); name != "" {
 			return name
 		}
 	}
@@ -165,6 +168,19 @@ func language(n *html.Node) string {
 		}
 		if n.DataAtom == atom.Td || n.DataAtom == atom.Li {
 			break
+		}
+	}
+	return ""
+}
+
+// language1 looks into a pre within a pre.
+func language1(n *html.Node) string {
+	if n.DataAtom != atom.Pre {
+		return ""
+	}
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		if name := named1(c); name != "" {
+			return name
 		}
 	}
 	return ""
@@ -184,6 +200,9 @@ func named1(n *html.Node) string {
 				return strings.ToLower(strings.Split(name, "-")[0])
 			}
 		}
+	}
+	if n.DataAtom == atom.Pre && hasClass(n, "rust") { // rustdoc
+		return "rust"
 	}
 	if fields := strings.Fields(class); len(fields) > 1 { // `sourceCode python`, `brush: js`, `hljs go`, `prettyprint lang`
 		switch fields[0] {

@@ -19,7 +19,7 @@ var landmarks = selectors(
 	"[itemprop=articleBody]", "div[role=main] div.body", "div.body[role=main]", "div.documentwrapper div.body", // Sphinx
 	"#mw-content-text", // MediaWiki
 	"section#main-content", "#main-content .docblock", // rustdoc
-	"#doc-content", "div.contents", // Doxygen
+	"div.headertitle, div.contents", "#doc-content", // Doxygen
 	".Documentation-content", ".UnitReadme-content", // Go
 	"div.manual-text",                                   // mandoc
 	"#apicontent", ".vp-doc", ".book-body", ".sl-markdown-content", // Node.js, VitePress, GitBook, Starlight
@@ -38,11 +38,11 @@ var never = cascadia.MustCompile(strings.Join([]string{
 	".mw-editsection", ".mw-jump-link", ".mw-indicators", ".noprint", ".navbox", ".printfooter", "#toc", "#catlinks", ".catlinks",
 	"a.headerlink", "a.anchor", "a.anchorjs-link", "a.hash-link", "a.header-anchor", "a.doc-anchor",
 	".sr-only-focusable", ".skip-link", ".skip-to-content", "a.skip", ".linenos", ".lineno", ".line-numbers-rows", ".gutter",
-	".clipboard-copy", ".copybtn", ".hljs-copy", ".visually-hidden", ".screen-reader-text",
+	"summary.hideme", ".clipboard-copy", ".copybtn", ".hljs-copy", ".visually-hidden", ".screen-reader-text",
 }, ","))
 
 // aside are elements around the text: removed outside of the main element, and within it only the first kind.
-var around1 = cascadia.MustCompile("body > header, body > footer, body > div > header, body > div > footer, body > aside, " +
+var around1 = cascadia.MustCompile("body > header:not(#title-block-header), body > footer, body > div > header, body > div > footer, body > aside, " +
 	"body > div > aside, footer.footer, footer.site-footer, header.site-header, #header:not(article *), #footer, .site-footer, .site-header")
 
 // banners are words in a class or an id that mean what visitors are asked to agree to, to buy or to share.
@@ -93,12 +93,19 @@ func content(doc *html.Node) (f found) {
 		}
 	}
 	for _, n := range f.nodes {
-		if cascadia.Query(n, h1) != nil || n.DataAtom == atom.H1 {
+		first := cascadia.Query(n, anyHeading)
+		if cascadia.Query(n, h1) != nil || n.DataAtom == atom.H1 || first != nil && leads(f.title, textOf(first)) {
 			f.heading = ""
 			break
 		}
 	}
 	return f
+}
+
+// leads says whether the title of a page begins with a heading of it, which is then the heading of the page.
+func leads(title, heading string) bool {
+	heading = strings.Trim(oneLine(heading), "#¶§ ")
+	return heading != "" && strings.HasPrefix(title, heading)
 }
 
 var h1 = cascadia.MustCompile("h1")

@@ -71,6 +71,8 @@ func (w *writer) node(n *html.Node) {
 		w.block()
 	default:
 		switch {
+		case n.DataAtom == atom.Div && hasClass(n, "fragment"): // Doxygen
+			w.code(n)
 		case w.inlineNode(n):
 		case blocks[n.Data]:
 			w.block()
@@ -187,6 +189,9 @@ func (w *writer) checkbox(n *html.Node) {
 // anchor writes a link with its whole address. What leads nowhere else is its text alone.
 func (w *writer) anchor(n *html.Node) {
 	to := w.address(attr(n, "href"))
+	if to == "" && attr(n, "href") != "" && onlySigns(textOf(n)) {
+		return // it marks a heading, or leads back from a note
+	}
 	if to == "" || w.link > 0 {
 		w.children(n)
 		return
@@ -210,6 +215,12 @@ func (w *writer) anchor(n *html.Node) {
 	if card {
 		w.block()
 	}
+}
+
+// onlySigns says whether a text is no more than the sign of an anchor.
+func onlySigns(text string) bool {
+	text = strings.TrimSpace(text)
+	return text != "" && strings.Trim(text, "#¶§🔗↩↑^\uFE0E\uFE0F\u200B ") == ""
 }
 
 // address is an address for a person or a fetch; "": there is none, or it is a place of this page.

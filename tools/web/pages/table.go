@@ -22,6 +22,12 @@ type row struct {
 
 // table writes a table of data as such, and one that only arranges a page as its contents.
 func (w *writer) table(n *html.Node) {
+	if hasClass(n, "memname") && w.flat == 0 { // Doxygen lays a declaration out in cells
+		w.block()
+		w.literal(fenced(oneLine(spaced(n))))
+		w.block()
+		return
+	}
 	rows, caption := rowsOf(n)
 	if w.cell || w.flat > 0 || layout(n, rows) {
 		w.contents(rows, caption)
@@ -42,6 +48,7 @@ func (w *writer) table(n *html.Node) {
 		}
 		grid = append(grid, line)
 	}
+	grid, columns = withoutEmpty(grid, columns)
 	head := 0
 	if len(rows) > 0 && rows[0].head {
 		head = 1
@@ -61,6 +68,45 @@ func (w *writer) table(n *html.Node) {
 		w.verbatim(strings.Repeat("| --- ", columns) + "|")
 	}
 	w.block()
+}
+
+// spaced is the text of a table with blanks between its cells.
+func spaced(n *html.Node) string {
+	var b strings.Builder
+	rows, _ := rowsOf(n)
+	for _, r := range rows {
+		for _, c := range r.cells {
+			writeText(&b, c)
+			b.WriteByte(' ')
+		}
+	}
+	return b.String()
+}
+
+// withoutEmpty leaves out columns in which no row has anything.
+func withoutEmpty(grid [][]string, columns int) ([][]string, int) {
+	var used []int
+	for i := range columns {
+		for _, line := range grid {
+			if i < len(line) && line[i] != "" {
+				used = append(used, i)
+				break
+			}
+		}
+	}
+	if len(used) == columns {
+		return grid, columns
+	}
+	for k, line := range grid {
+		kept := make([]string, 0, len(used))
+		for _, i := range used {
+			if i < len(line) {
+				kept = append(kept, line[i])
+			}
+		}
+		grid[k] = kept
+	}
+	return grid, len(used)
 }
 
 func empty(line []string) bool { return strings.Join(line, "") == "" }
