@@ -143,6 +143,7 @@ var rooms = map[string][]string{
 	"tools/textedit/compare": {},
 	"tools/sandbox/proxy":    {"tools/web/guard"},
 	"tools/web/guard":        {},
+	"tools/agent/loop":       {},
 	"tools/workspace":        {},
 
 	"filestate":          {"filestate/disk", "filestate/exchange", "filestate/fault", "filestate/journal", "filestate/lines", "filestate/lock", "filestate/owner", "filestate/seen"},
