@@ -47,7 +47,7 @@ func (c *chat) adapt(text string) bool {
 	case strings.Contains(text, "stream_options") && c.noUsage.CompareAndSwap(false, true),
 		strings.Contains(text, "reasoning_effort") && c.noEffort.CompareAndSwap(false, true):
 		return true
-	case (strings.Contains(text, "max_tokens") || strings.Contains(text, "max_completion_tokens")) && c.turned.CompareAndSwap(false, true):
+	case strings.Contains(text, "max_") && strings.Contains(text, "_tokens") && c.turned.CompareAndSwap(false, true):
 		c.newLimit.Store(!c.newLimit.Load())
 		return true
 	}

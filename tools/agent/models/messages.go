@@ -93,7 +93,8 @@ func toBlock(p loop.Part) any {
 			content = append(content, object{"type": "text", "text": shown(p.Result.Text)})
 		}
 		for _, i := range p.Result.Images { // bytes are base64 in JSON
-			content = append(content, object{"type": "image", "source": object{"type": "base64", "media_type": i.MIME, "data": i.Data}})
+			source := object{"type": "base64", "media_type": i.MIME, "data": i.Data}
+			content = append(content, object{"type": "image", "source": source})
 		}
 		b := object{"type": "tool_result", "tool_use_id": p.Result.CallID, "content": content}
 		if p.Result.IsError {

@@ -1,8 +1,8 @@
 // Package models talks to models over HTTP: Anthropic Messages and OpenAI Chat Completions, both streamed, at the
 // provider's own address or that of a compatible server.
 //
-// It sends what it is told and nothing of the machine: no variable of the environment, no proxy that it was not given, no
-// cookie; it follows no redirect. An answer counts only once the provider has said that it is whole. No error holds the
+// It sends what it is told and nothing of the machine: no variable of the environment, no proxy that it was not given,
+// no cookie; it follows no redirect. An answer counts only once the provider has said that it is whole. No error holds the
 // key. It knows no tool and keeps no conversation.
 package models
 
@@ -146,7 +146,7 @@ func endpoint(base, provider, address string, secret bool) (string, error) {
 		return "", errors.New("the base URL is not of the form https://HOST/PATH")
 	}
 	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return "", errors.New("the base URL has a user, a query or a fragment; write https://HOST/PATH, and the key by itself")
+		return "", errors.New("the base URL has a user, a query or a fragment; write https://HOST/PATH")
 	}
 	if secret && u.Scheme == "http" && !loopback(u.Hostname()) {
 		return "", fmt.Errorf("the key would be sent to %s without encryption; write https://", u.Hostname())
