@@ -144,7 +144,8 @@ var rooms = map[string][]string{
 	"tools/sandbox/proxy":    {"tools/web/guard"},
 	"tools/web/guard":        {},
 	"tools/agent/loop":       {},
-	"tools/agent/models":     {"tools/agent/loop"},
+	"tools/agent/models":     {"tools/agent/loop", "tools/agent/wire"},
+	"tools/agent/wire":       {"tools/agent/loop"},
 	"tools/agent/modelstest": {"tools/agent/loop"}, // imported by tests only
 	"tools/workspace":        {},
 
