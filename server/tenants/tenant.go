@@ -18,6 +18,8 @@ import (
 	"codehand/tools/shell"
 	"codehand/tools/skills"
 	"codehand/tools/tool"
+	"codehand/tools/web"
+	websearch "codehand/tools/web/search"
 	"codehand/tools/workspace"
 )
 
@@ -56,6 +58,9 @@ type Maker struct {
 
 	Principal string // of Local; "": auth.LocalID
 
+	Web       *web.Client       // nil: it is switched off
+	WebSearch *websearch.Engine // nil: there is no endpoint
+
 	shared taskLists
 }
 
@@ -74,6 +79,7 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 	said := m.Config.Permissions
 	o.highest = said.Limit(o.highest)
 	t := &Tenant{Who: o.who, Prefs: prefs(m.Config), Start: said.Start(o.start).AtMost(o.highest), Highest: o.highest}
+	o.rules.Allow = slices.Concat(o.rules.Allow, m.Config.PreapprovedRules())
 	rules, err := m.policy(o.rules)
 	if err != nil {
 		return nil, err
@@ -113,7 +119,7 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 	t.openSkills(m.skillDirs(o.who))
 	t.Env = sync.OnceValue(func() []string {
 		return sandbox.Environ(sandbox.EnvOptions{Roots: t.Space.Roots(), Allow: m.Config.Shell.EnvAllow,
-			AllowSecret: m.Config.Shell.EnvAllowSecret, Personal: !m.Durable})
+			AllowSecret: m.Config.Shell.EnvAllowSecret, Withhold: m.Config.KeyEnvs(), Personal: !m.Durable})
 	})
 	probe, err := shell.New(shell.Options{Dir: m.State, Init: m.Config.Shell.InitFile})
 	switch {
@@ -126,7 +132,7 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 	}
 	t.Bare = &session.State{
 		Space: t.Space, Rules: t.Rules, Clean: t.Clean, Search: m.Search, Commands: session.Commands{Shell: probe},
-		Prefs:  t.Prefs,
+		Prefs: t.Prefs, Reach: session.Reach{Web: m.Web, WebSearch: m.WebSearch},
 		Skills: skills.New(), SkillDirs: t.SkillDirs, Client: session.Client{CanAsk: true},
 	}
 	limits := m.Confine
@@ -140,6 +146,13 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 	t.profile = m.Config.Tools.Profile
 	m.arrange(t)
 	return t, nil
+}
+
+// ownRoots are the roots as they were opened, without those that the operator gives everybody.
+func (t *Tenant) ownRoots(everybodys []string) []string {
+	return slices.DeleteFunc(slices.Clone(t.Space.Roots()), func(dir string) bool {
+		return slices.ContainsFunc(everybodys, func(d string) bool { return config.Canonical(d) == dir })
+	})
 }
 
 // Confinement is how the commands of one session are confined. temp is the session's temporary directory, and readable
@@ -183,9 +196,13 @@ func (t *Tenant) Forbids(x tool.Tool) *tool.Refusal {
 			Text: "The workspace cannot be served. Nothing was done. Tell the operator: the server's log says why."}
 	}
 	if want, text := Scope(x); !t.Who.Scopes.Has(want) {
+		remedy := "The operator can make a token that has it."
+		if t.Who.Token() != "" { // of a sign-in of our own
+			remedy = "The user did not allow it when signing in: the user can sign in again and allow it, if the " +
+				"operator does. Do not try other ways."
+		}
 		return &tool.Refusal{Code: tool.ScopeMissing, Text: fmt.Sprintf(
-			"%s needs the scope %s, which this token does not have. The operator can make a token that has it.", name,
-			text)}
+			"%s needs the scope %s, which this token does not have. %s", name, text, remedy)}
 	}
 	var reason string // made when it is needed: this is on the way of every call (BenchmarkServe)
 	switch {

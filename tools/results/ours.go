@@ -21,6 +21,7 @@ const codes = "INPUT_INVALID UNKNOWN_TOOL TOOL_DISABLED PERMISSION_DENIED ASK_UN
 	"NOT_READ_ONLY NOT_IN_PLAN_MODE PLAN_EMPTY PLAN_TEXT_NEEDED JOB_UNKNOWN JOB_LIMIT SKILL_UNKNOWN SKILL_USER_ONLY " +
 	"SKILL_DENIED " +
 	"TASK_UNKNOWN TASK_CYCLE TASK_LIMIT CONFIG_FIXED CONFIG_UNKNOWN CHANGE_UNKNOWN UNDO_CONFLICT UNDO_UNAVAILABLE " +
+	"URL_INVALID URL_BLOCKED HTTP_ERROR FETCH_FAILED SEARCH_FAILED SEARCH_LIMIT " +
 	"RATE_LIMITED SCOPE_MISSING WORKSPACE_UNAVAILABLE AUDIT_UNAVAILABLE"
 
 // ours matches a line of a program's output that is equal in form to one which this server adds to outputs, with any
@@ -54,6 +55,7 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[.* is gone\. Shell cwd was reset to `,
 		`\[sandbox level `, `\[made under a protected name`,
 		`No command runs here: the operator wants `, `\[files that it changes from now on are not listed`,
+		`\[a process or thread of this command could not be started: `,
 		`\[which files of the git work tree it changed is not known`,
 		`\[\S+(?: \S+)? may want .* which commands do not get; `,
 		`\[(?:job|monitor) \S+ `,
