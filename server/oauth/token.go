@@ -232,7 +232,7 @@ func (s *issuing) refresh(r *http.Request, f form) (*answer, error) {
 			return badGrant() // somebody made it up
 		}
 		now, sum := s.o.Now().UTC(), digestOf(text)
-		repeat := g.Refresh.Previous.is(sum) && now.Sub(g.Refresh.Rotated) < repeatTime &&
+		repeat := g.Refresh.Previous.is(sum) && now.Sub(g.Refresh.Rotated).Abs() < repeatTime &&
 			g.Refresh.Repeats < maxRepeats
 		switch {
 		case !g.Refresh.Current.is(sum) && !repeat:

@@ -18,6 +18,8 @@ import (
 	"codehand/tools/shell"
 	"codehand/tools/skills"
 	"codehand/tools/tool"
+	"codehand/tools/web"
+	websearch "codehand/tools/web/search"
 	"codehand/tools/workspace"
 )
 
@@ -56,6 +58,9 @@ type Maker struct {
 
 	Principal string // of Local; "": auth.LocalID
 
+	Web       *web.Client       // nil: it is switched off
+	WebSearch *websearch.Engine // nil: there is no endpoint
+
 	shared taskLists
 }
 
@@ -74,6 +79,7 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 	said := m.Config.Permissions
 	o.highest = said.Limit(o.highest)
 	t := &Tenant{Who: o.who, Prefs: prefs(m.Config), Start: said.Start(o.start).AtMost(o.highest), Highest: o.highest}
+	o.rules.Allow = slices.Concat(o.rules.Allow, m.Config.PreapprovedRules())
 	rules, err := m.policy(o.rules)
 	if err != nil {
 		return nil, err
@@ -113,7 +119,7 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 	t.openSkills(m.skillDirs(o.who))
 	t.Env = sync.OnceValue(func() []string {
 		return sandbox.Environ(sandbox.EnvOptions{Roots: t.Space.Roots(), Allow: m.Config.Shell.EnvAllow,
-			AllowSecret: m.Config.Shell.EnvAllowSecret, Personal: !m.Durable})
+			AllowSecret: m.Config.Shell.EnvAllowSecret, Withhold: m.Config.KeyEnvs(), Personal: !m.Durable})
 	})
 	probe, err := shell.New(shell.Options{Dir: m.State, Init: m.Config.Shell.InitFile})
 	switch {
@@ -126,7 +132,7 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 	}
 	t.Bare = &session.State{
 		Space: t.Space, Rules: t.Rules, Clean: t.Clean, Search: m.Search, Commands: session.Commands{Shell: probe},
-		Prefs:  t.Prefs,
+		Prefs: t.Prefs, Reach: session.Reach{Web: m.Web, WebSearch: m.WebSearch},
 		Skills: skills.New(), SkillDirs: t.SkillDirs, Client: session.Client{CanAsk: true},
 	}
 	limits := m.Confine
