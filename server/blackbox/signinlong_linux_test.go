@@ -262,7 +262,7 @@ func TestSignedInCall(t *testing.T) {
 		"calls_per_minute = 0\nbytes_in_per_minute = 0\nbytes_out_per_minute = 0\n"})
 	d.again()
 	signed := d.register("http://127.0.0.1:33419/callback").signIn().Access
-	body := `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"read_file","arguments":{"file_path":"` + filepath.Join(d.work, "a.txt") + `"}}}`
+	body := `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"list_files","arguments":{"path":"` + d.work + `"}}}`
 	type caller struct {
 		replaytest.HTTPClient
 		via  *http.Client
@@ -276,7 +276,7 @@ func TestSignedInCall(t *testing.T) {
 		text, err := io.ReadAll(resp.Body)
 		took := time.Since(began)
 		must(t, err)
-		if resp.StatusCode != http.StatusOK || !strings.Contains(string(text), "hello") {
+		if resp.StatusCode != http.StatusOK || !strings.Contains(string(text), "a.txt") {
 			t.Fatalf("%d %s", resp.StatusCode, text)
 		}
 		return took
