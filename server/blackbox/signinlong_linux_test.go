@@ -262,7 +262,7 @@ func TestSignedInCall(t *testing.T) {
 		"calls_per_minute = 0\nbytes_in_per_minute = 0\nbytes_out_per_minute = 0\n"})
 	d.again()
 	signed := d.register("http://127.0.0.1:33419/callback").signIn().Access
-	body := `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"list_files","arguments":{"path":"` + d.work + `"}}}`
+	body := `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"list_files","arguments":{"pattern":"*.txt","path":"` + d.work + `"}}}`
 	type caller struct {
 		replaytest.HTTPClient
 		via  *http.Client
