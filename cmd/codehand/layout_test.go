@@ -43,7 +43,7 @@ var rooms = map[string][]string{
 		"server/issuer", "server/jsonrpc", "server/listen", "server/metrics", "server/oauth", "server/people", "server/pipeline", "server/prompts", "server/public", "server/request",
 		"server/resources", "server/sessions", "server/signin", "server/state", "server/stdio", "server/tenants", "filestate", "filestate/lock",
 		"tools/bash", "tools/catalog", "tools/confine", "tools/git/worktree", "tools/guidance", "tools/hooks", "tools/media", "tools/permission", "tools/results", "tools/running", "tools/sandbox", "tools/search",
-		"tools/session", "tools/settings", "tools/shell", "tools/tool", "tools/workspace",
+		"tools/session", "tools/settings", "tools/shell", "tools/tool", "tools/web/search", "tools/workspace",
 	},
 	"server/endpoint": {
 		"server/auth", "server/config", "server/jsonrpc", "server/listen", "server/metrics", "server/pipeline", "server/public", "server/request",
@@ -70,12 +70,12 @@ var rooms = map[string][]string{
 	"server/tenants": {
 		"filestate/lock", "server/auth", "server/clients", "server/config", "server/jsonrpc", "tools/catalog", "tools/confine",
 		"tools/guarded", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/session", "tools/shell",
-		"tools/skills", "tools/tasks", "tools/tool", "tools/workspace",
+		"tools/skills", "tools/tasks", "tools/tool", "tools/web/search", "tools/workspace",
 	},
 	"server/audit":  {"server/pipeline", "tools/results", "tools/tool"},
 	"server/bridge": {"server/config", "server/jsonrpc", "server/stdio", "tools/results"},
 	"server/doctor": {"filestate/exchange", "server/clients/install", "server/config", "server/public", "server/sessions", "server/state", "tools/results",
-		"tools/sandbox"},
+		"tools/sandbox", "tools/web/search"},
 	"server/jsonrpc":    {},
 	"server/listen":     {"server/auth", "server/config"},
 	"server/metrics":    {"server/pipeline", "server/state", "tools/results", "tools/shell", "tools/tool"},
@@ -87,7 +87,7 @@ var rooms = map[string][]string{
 	"server/signin":     {"server/auth", "server/oauth", "server/people", "server/state", "tools/permission"}, // names and order of modes
 	"server/control":    {"server/oauth", "server/state"},                                                     // the Store, where no server runs
 	"server/issuer":     {"server/auth", "server/config"},
-	"server/config":     {"server/auth", "tools/permission", "tools/web/guard"}, // what a host and a private network are
+	"server/config":     {"server/auth", "tools/keys", "tools/permission", "tools/web/guard", "tools/web/search"}, // what a host and a private network are
 	"server/state":      {},
 	"server/clients":    {},
 	"server/public":     {},
@@ -99,7 +99,7 @@ var rooms = map[string][]string{
 	"server/replaytest": {"filestate/leaktest"},
 
 	"tools": {"filestate", "filestate/disk", "filestate/journal", "filestate/lock", "filestate/owner", "tools/bash", "tools/catalog", "tools/editing", "tools/git", "tools/history", "tools/media", "tools/notebook", "tools/permission", "tools/planning", "tools/results", "tools/running", "tools/search", "tools/search/ignore", "tools/session",
-		"tools/settings", "tools/shell", "tools/skills", "tools/skills/loading", "tools/tasks", "tools/textedit", "tools/tool", "tools/viewing", "tools/wording", "tools/workspace"},
+		"tools/settings", "tools/shell", "tools/skills", "tools/skills/loading", "tools/tasks", "tools/textedit", "tools/tool", "tools/viewing", "tools/web/search", "tools/wording", "tools/workspace"},
 	"tools/git":           {"filestate", "filestate/disk"},
 	"tools/git/worktree":  {"filestate/disk", "tools/git", "tools/search/ignore"},
 	"tools/guarded":       {},
@@ -115,9 +115,9 @@ var rooms = map[string][]string{
 		"tools/wording", "tools/workspace"},
 	"tools/wording": {"filestate", "filestate/disk", "filestate/lock", "tools/results", "tools/sandbox", "tools/search", "tools/shell", "tools/textedit", "tools/tool", "tools/workspace"},
 	"tools/tooltest": {"filestate", "filestate/journal", "server/state", "tools/catalog", "tools/git/worktree", "tools/media", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/session", "tools/shell", "tools/skills", "tools/tasks",
-		"tools/tool", "tools/workspace"}, // imported by tests only, so a Store is no edge upwards
+		"tools/tool", "tools/web/search", "tools/workspace"}, // imported by tests only, so a Store is no edge upwards
 	"tools/tool": {"tools/bash", "tools/catalog", "tools/permission", "tools/session"},
-	"tools/session": {"filestate", "filestate/disk", "tools/catalog", "tools/confine", "tools/git/worktree", "tools/media", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/settings", "tools/shell", "tools/skills",
+	"tools/session": {"filestate", "filestate/disk", "tools/catalog", "tools/confine", "tools/git/worktree", "tools/media", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/settings", "tools/shell", "tools/skills", "tools/web/search",
 		"tools/tasks", "tools/workspace"},
 
 	"tools/catalog":          {},
@@ -143,6 +143,12 @@ var rooms = map[string][]string{
 	"tools/textedit/compare": {},
 	"tools/sandbox/proxy":    {"tools/web/guard"},
 	"tools/web/guard":        {},
+	"tools/web/search":       {"tools/keys", "tools/web/guard"},
+	"tools/keys":             {},
+	"tools/agent/loop":       {},
+	"tools/agent/models":     {"tools/agent/loop", "tools/agent/wire"},
+	"tools/agent/wire":       {"tools/agent/loop"},
+	"tools/agent/modelstest": {"tools/agent/loop"}, // imported by tests only
 	"tools/workspace":        {},
 
 	"filestate":          {"filestate/disk", "filestate/exchange", "filestate/fault", "filestate/journal", "filestate/lines", "filestate/lock", "filestate/owner", "filestate/seen"},
@@ -216,7 +222,7 @@ var mechanisms = []string{"internal", "pkg", "util", "utils", "common", "helpers
 
 // testRooms are for tests: they are imported by _test files and by each other, so never shipped, and may use what tests
 // may.
-var testRooms = []string{"filestate/leaktest", "server/blackbox", "server/replaytest", "tools/tooltest"}
+var testRooms = []string{"filestate/leaktest", "server/blackbox", "server/replaytest", "tools/agent/modelstest", "tools/tooltest"}
 
 // A room is one package as it is on disk.
 type room struct {

@@ -47,6 +47,7 @@ type Config struct {
 	Client      Client
 	Search      Search
 	Log         Log
+	Web         Web
 
 	// Of serve.
 	HTTP       HTTP

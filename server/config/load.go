@@ -52,6 +52,7 @@ func Load(src Sources) (Config, []Warning, error) {
 	l := loader{src: src, env: environment(src.Env)}
 	l.config = defaults()
 	l.table = table(&l.config)
+	l.config.Web.Search.lookup = l.variable
 	l.config.origins = map[string]string{}
 	for _, s := range l.table {
 		l.config.origins[s.key] = byDefault
@@ -116,6 +117,14 @@ func environment(list []string) map[string]string {
 		env[name] = value
 	}
 	return env
+}
+
+// variable returns a variable of the environment; "": it is not set.
+func (l *loader) variable(name string) string {
+	if runtime.GOOS == "windows" {
+		name = strings.ToUpper(name)
+	}
+	return l.env[name]
 }
 
 // places fills in the directories of this user.
