@@ -17,11 +17,11 @@ var landmarks = selectors(
 	"article.md-content__inner", "div.md-content article", // MkDocs
 	".theme-doc-markdown", "article .markdown", // Docusaurus
 	"[itemprop=articleBody]", "div[role=main] div.body", "div.body[role=main]", "div.documentwrapper div.body", // Sphinx
-	"#mw-content-text", // MediaWiki
+	"#mw-content-text",                                // MediaWiki
 	"section#main-content", "#main-content .docblock", // rustdoc
 	"div.headertitle, div.contents", "#doc-content", // Doxygen
 	".Documentation-content", ".UnitReadme-content", // Go
-	"div.manual-text",                                   // mandoc
+	"div.manual-text",                                              // mandoc
 	"#apicontent", ".vp-doc", ".book-body", ".sl-markdown-content", // Node.js, VitePress, GitBook, Starlight
 	"main", "[role=main]", "article", "#main-content", "#main_content", "#content", "#main", "#bodyContent",
 	".post-content", ".entry-content", ".article-body", ".article-content", ".post-body", ".page-content", ".content",

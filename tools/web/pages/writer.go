@@ -93,7 +93,9 @@ func (w *writer) text(s string) {
 }
 
 // isBlank is white space that HTML joins, and the space that does not break.
-func isBlank(r rune) bool { return r == ' ' || r == '\n' || r == '\t' || r == '\r' || r == '\f' || r == 0xA0 }
+func isBlank(r rune) bool {
+	return r == ' ' || r == '\n' || r == '\t' || r == '\r' || r == '\f' || r == 0xA0
+}
 
 // literal writes text of one line as it is, behind what is due.
 func (w *writer) literal(s string) {
