@@ -82,7 +82,8 @@ func labelled(contentType string) (label, name string, ok bool) {
 
 // inside finds the encoding that a page or an XML file names itself.
 var inside = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w-]+)|<\?xml[^>]{0,100}?encoding\s*=\s*["']([\w-]+)`)
+	return regexp.MustCompile(`(?i)<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w-]+)|` +
+		`<\?xml[^>]{0,100}?encoding\s*=\s*["']([\w-]+)`)
 })
 
 // guesses are tried if what is declared gives no text that anyone would write.
