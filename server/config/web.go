@@ -46,7 +46,8 @@ func webTable(c *Config) []setting {
 			"serve defaults to none", operatorOnly, hostNames{domains{&w.Preapproved}}},
 		{"web.proxy", "HTTP or SOCKS proxy that all pages go through; it must itself refuse private addresses, " +
 			"because names are looked up there", operatorOnly, term{&w.Proxy, readProxy}},
-		{caFileKey, "file with certificates (PEM) to trust besides those of the system", operatorOnly, file{&w.CAFile}},
+		{caFileKey, "file with certificates (PEM) to trust besides those of the system", operatorOnly,
+			term{&w.CAFile, absolute}},
 		{"web.ports", "ports that an address may name besides 80 and 443", operatorOnly, portList{&w.Ports}},
 	}
 }
