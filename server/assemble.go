@@ -104,15 +104,11 @@ func (s *Server) assemble(o Options) (err error) {
 	e.broken = settings.New(cfg.Check)
 	e.tenants = &tenants.Maker{
 		Config: cfg, Tools: s.tools.all, Search: e.search, Log: s.log, State: e.dir, Durable: e.durable,
-		Principal: o.Principal, Confine: confined,
+		Principal: o.Principal, Confine: confined, NoShell: e.noShellReason(cfg, o.Serve),
 	}
-	if e.tenants.Web, err = newWeb(cfg, o.Version); err != nil {
+	if err = e.useWeb(cfg, o.Version, s.log); err != nil {
 		return err
 	}
-	if err = e.useWebSearch(cfg, o.Version, s.log); err != nil {
-		return err
-	}
-	e.tenants.NoShell = e.noShellReason(cfg, o.Serve)
 	if s.local, err = e.tenants.Local(); err != nil {
 		return err
 	}

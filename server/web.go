@@ -38,9 +38,12 @@ func newWeb(cfg config.Config, version string) (*web.Client, error) {
 	}), nil
 }
 
-// useWebSearch makes what asks the operator's search endpoint, if there is one. A key that cannot be read costs only
-// that tool.
-func (e *engines) useWebSearch(cfg config.Config, version string, log *slog.Logger) error {
+// useWeb makes what fetches pages, and what asks the operator's search endpoint, if there is one. A key that cannot be
+// read costs only web_search.
+func (e *engines) useWeb(cfg config.Config, version string, log *slog.Logger) (err error) {
+	if e.tenants.Web, err = newWeb(cfg, version); err != nil {
+		return err
+	}
 	if !cfg.Web.Search.On() {
 		return nil
 	}

@@ -18,8 +18,8 @@ var webFetchText string
 
 type webFetchInput struct {
 	URL       string `json:"url" jsonschema:"absolute, http or https" rule:"minlen=1 maxlen=2000"`
-	Prompt    string `json:"prompt,omitempty" jsonschema:"what to look for; repeated above the text" rule:"maxrunes=2000"`
-	MaxLength int    `json:"max_length,omitempty" jsonschema:"characters to return" rule:"min=1 max=100000 default=50000"`
+	Prompt    string `json:"prompt,omitempty" jsonschema:"what to look for" rule:"maxrunes=2000"`
+	MaxLength int    `json:"max_length,omitempty" jsonschema:"characters" rule:"min=1 max=100000 default=50000"`
 	Offset    int    `json:"offset,omitempty" jsonschema:"character to continue from" rule:"min=0"`
 
 	Host string `json:"-"` // in its one form, for rules
@@ -35,8 +35,9 @@ var webFetch = tool.Define(tool.Def[webFetchInput]{
 		Traits:  tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true},
 		Example: `{"url":"https://example.com/"}`,
 		Finds: []string{
-			"web fetch", "fetch url", "fetch a web page", "open a website", "download documentation page", "read web page",
-			"get web page", "webpage", "web page to markdown", "WebFetch", "url", "scrape web page", "download a url",
+			"web fetch", "fetch url", "fetch a web page", "open a website", "download documentation page",
+			"read web page", "get web page", "webpage", "web page to markdown", "WebFetch", "url", "scrape web page",
+			"download a url",
 			"open link",
 		},
 	},
@@ -51,7 +52,7 @@ var webFetch = tool.Define(tool.Def[webFetchInput]{
 	},
 	Complete: func(_ context.Context, s *session.State, in *webFetchInput) (err error) {
 		if s.Web == nil {
-			return tool.Refuse(tool.ToolDisabled, "web_fetch is not available: the operator switched the web off.")
+			return errWebOff
 		}
 		in.Host, err = s.Web.Host(in.URL)
 		return browsing.Refusal(err)
@@ -65,9 +66,11 @@ var webFetch = tool.Define(tool.Def[webFetchInput]{
 	Run: runWebFetch,
 })
 
+var errWebOff = tool.Refuse(tool.ToolDisabled, "web_fetch is not available: the operator switched the web off.")
+
 func runWebFetch(ctx context.Context, env tool.Env, in webFetchInput) (tool.Result, error) {
 	if env.Web == nil {
-		return tool.Result{}, tool.Refuse(tool.ToolDisabled, "web_fetch is not available: the operator switched the web off.")
+		return tool.Result{}, errWebOff
 	}
 	done := wording.TellIfSlow(env, "fetching from "+in.Host)
 	defer done()
@@ -80,8 +83,8 @@ func runWebFetch(ctx context.Context, env tool.Env, in webFetchInput) (tool.Resu
 		Length: in.MaxLength})
 }
 
-// mayFollow says whether a redirect from a host that is allowed may go on to the same host with or without www.: no rule
-// denies it, and none wants to be asked. That the mode would ask about a new host does not count.
+// mayFollow says whether a redirect from a host that is allowed may go on to the same host with or without www.: no
+// rule denies it, and none wants to be asked. That the mode would ask about a new host does not count.
 func mayFollow(rules *permission.Policy, host string) bool {
 	return rules.Decide(permission.Request{
 		Tool: "web_fetch", Aliases: []string{"WebFetch"}, Family: permission.FamilyNone, ReadOnly: true,

@@ -126,8 +126,8 @@ func narrowed(q search.Query) string {
 
 // spendSearch takes one request from the session's budget. What the Store does not count is not made.
 func spendSearch(ctx context.Context, spent session.Cell[int]) error {
-	errSpent := tool.Refuse(tool.SearchLimit, "This session has made its %d requests to the search endpoint. Go on with "+
-		"what was found, or fetch pages by their address.", searchBudget)
+	errSpent := tool.Refuse(tool.SearchLimit, "This session has made its %d requests to the search endpoint. Go on "+
+		"with what was found, or fetch pages by their address.", searchBudget)
 	_, err := spent.Change(ctx, func(n int) (int, error) {
 		if n >= searchBudget {
 			return n, errSpent

@@ -381,12 +381,12 @@ func (p *Porter) Valid(who Principal) bool {
 	return ok && h != nil && h.enabled && h.token.State(p.o.Now()) == "active" && h.principal.sameRights(who)
 }
 
-// Ended says whether who came with a token of a Source that ended. It is false if only rights changed, and for static
-// tokens: the next one of the same principal goes on with what they began.
+// Ended says whether who signed in here and that has ended. It is false if only rights changed, and for tokens of the
+// tokens file and of issuers: the next one of the same principal goes on with what they began.
 func (p *Porter) Ended(who Principal) bool {
 	for _, source := range p.o.Sources {
 		if valid, mine := source.Valid(who); mine {
-			return !valid
+			return !valid && who.Token() != ""
 		}
 	}
 	return false

@@ -153,7 +153,7 @@ func (l *loader) keepApart() {
 			if l.src.Serve {
 				l.keepFilesFrom(root)
 			} else {
-				l.denyKeys(root)
+				denyKeys(&l.config, root)
 			}
 		}
 	}
@@ -200,22 +200,22 @@ func (l *loader) keepFilesFrom(root string) {
 	}
 }
 
-func (l *loader) denyState(state string) { l.denyPath("Edit", state, "/**") }
+func (l *loader) denyState(state string) { denyPath(&l.config, "Edit", state, "/**") }
 
 // denyKeys keeps calls from reading a key of the operator that lies in a root of that person's own.
-func (l *loader) denyKeys(root string) {
-	for _, file := range l.config.KeyFiles() {
+func denyKeys(c *Config, root string) {
+	for _, file := range c.KeyFiles() {
 		if at, root := Canonical(file), canonical(root); len(components(root)) <= len(components(at)) &&
 			overlap(root, at) {
-			l.denyPath("Read", at, "")
+			denyPath(c, "Read", at, "")
 		}
 	}
 }
 
 // denyPath adds a rule against a path, with what follows it in the pattern.
-func (l *loader) denyPath(name, path, rest string) {
+func denyPath(c *Config, name, path, rest string) {
 	pattern := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(filepath.ToSlash(path))
-	l.config.Permissions.Deny = append(l.config.Permissions.Deny, permission.Rule{
+	c.Permissions.Deny = append(c.Permissions.Deny, permission.Rule{
 		Text: name + "(//" + strings.TrimPrefix(pattern, "/") + rest + ")", Origin: permission.BuiltIn,
 	})
 }

@@ -42,20 +42,21 @@ func webTable(c *Config) []setting {
 		{"web.upgrade", "ask for http addresses by https first", operatorOnly, toggle{&w.Upgrade}},
 		{"web.user_agent", "what web_fetch says that it is; empty: codehand and its version", operatorOnly,
 			term{&w.UserAgent, readAgent}},
-		{preapprovedKey, "hosts that web_fetch may ask without a question: go.dev, or *.python.org for all below; serve " +
-			"defaults to none", operatorOnly, hostNames{domains{&w.Preapproved}}},
-		{"web.proxy", "HTTP or SOCKS proxy that all pages go through; it must itself refuse private addresses, because " +
-			"names are looked up there", operatorOnly, term{&w.Proxy, readProxy}},
-		{caFileKey, "file with certificates (PEM) to trust besides those of the system", operatorOnly, file{&w.CAFile}},
+		{preapprovedKey, "hosts that web_fetch may ask without a question: go.dev, or *.python.org for all below; " +
+			"serve defaults to none", operatorOnly, hostNames{domains{&w.Preapproved}}},
+		{"web.proxy", "HTTP or SOCKS proxy that all pages go through; it must itself refuse private addresses, " +
+			"because names are looked up there", operatorOnly, term{&w.Proxy, readProxy}},
+		{caFileKey, "file with certificates (PEM) to trust besides those of the system", operatorOnly,
+			term{&w.CAFile, absolute}},
 		{"web.ports", "ports that an address may name besides 80 and 443", operatorOnly, portList{&w.Ports}},
 	}
 }
 
 // documentation are hosts on which only their owners publish, and which have what programmers look up.
-var documentation = strings.Fields("docs.python.org go.dev pkg.go.dev doc.rust-lang.org docs.rs developer.mozilla.org " +
-	"nodejs.org www.typescriptlang.org react.dev docs.oracle.com learn.microsoft.com en.cppreference.com kubernetes.io " +
-	"docs.docker.com www.postgresql.org www.sqlite.org git-scm.com man7.org www.rfc-editor.org datatracker.ietf.org " +
-	"www.w3.org html.spec.whatwg.org docs.djangoproject.com modelcontextprotocol.io")
+var documentation = strings.Fields("docs.python.org go.dev pkg.go.dev doc.rust-lang.org docs.rs " +
+	"developer.mozilla.org nodejs.org www.typescriptlang.org react.dev docs.oracle.com " +
+	"learn.microsoft.com en.cppreference.com kubernetes.io docs.docker.com www.postgresql.org www.sqlite.org git-scm.com man7.org " +
+	"www.rfc-editor.org datatracker.ietf.org www.w3.org html.spec.whatwg.org docs.djangoproject.com modelcontextprotocol.io")
 
 func defaultWeb() Web {
 	w := Web{Enabled: true, TimeoutMS: 30 * second, Upgrade: true, Search: WebSearch{Kind: searchOff}}
@@ -69,7 +70,8 @@ func defaultWeb() Web {
 // PreapprovedRules are the rules that web.preapproved stands for.
 func (c Config) PreapprovedRules() (rules []permission.Rule) {
 	for _, d := range c.Web.Preapproved {
-		rules = append(rules, permission.Rule{Text: "WebFetch(domain:" + d.String() + ")", Origin: c.Origin(preapprovedKey)})
+		rules = append(rules,
+			permission.Rule{Text: "WebFetch(domain:" + d.String() + ")", Origin: c.Origin(preapprovedKey)})
 	}
 	return rules
 }

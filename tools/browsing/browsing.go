@@ -64,7 +64,8 @@ func show(env tool.Env, p web.Page, form, text, note string, w Want) (tool.Resul
 	text = strings.Trim(results.Clean(results.Masked(text)), "\n")
 	total := utf8.RuneCountInString(text)
 	if w.Offset > 0 && w.Offset >= total {
-		return tool.Result{}, tool.Invalid(w.Tool, fmt.Sprintf(`"offset" must be below %d, the characters of this page`, total))
+		return tool.Result{}, tool.Invalid(w.Tool,
+			fmt.Sprintf(`"offset" must be below %d, the characters of this page`, total))
 	}
 	if form == "markdown" && p.Type != "text/markdown" {
 		form = p.Type + " → markdown"
@@ -172,8 +173,8 @@ func document(ctx context.Context, env tool.Env, p web.Page, w Want) (tool.Resul
 	case err == nil:
 		return show(env, p, "text", b.String(), "", w)
 	case isLimit && limit.What == "pages":
-		return save(env, p, w, fmt.Sprintf("The PDF has %d pages. Read them with read_file and pages, at most %d at once.",
-			limit.Have, media.MaxPages))
+		return save(env, p, w, fmt.Sprintf("The PDF has %d pages. Read them with read_file and pages, at most %d at "+
+			"once.", limit.Have, media.MaxPages))
 	case isMissing:
 		return save(env, p, w, fmt.Sprintf("The PDF cannot be read: %s is missing here (package %s).", missing.Program,
 			missing.Package))
@@ -188,9 +189,11 @@ func save(env tool.Env, p web.Page, w Want, why string) (tool.Result, error) {
 	path, err := env.Results.Save(env.CallID, w.Tool, p.Body)
 	if err != nil {
 		return tool.Result{}, &tool.Refusal{Code: tool.WriteFailed, Cause: err,
-			Text: "The file was fetched but could not be kept: the state directory cannot be written. Tell the operator."}
+			Text: "The file was fetched but could not be kept: the state directory cannot be written. Tell the " +
+				"operator."}
 	}
-	text := fmt.Sprintf("%s (%d)\nSaved %s bytes (%s) to %s.", p.URL, p.Status, results.Count(len(p.Body)), p.Type, path)
+	text := fmt.Sprintf("%s (%d)\nSaved %s bytes (%s) to %s.", p.URL, p.Status, results.Count(len(p.Body)), p.Type,
+		path)
 	if why != "" {
 		text += " " + why
 	}

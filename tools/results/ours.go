@@ -45,6 +45,7 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`Shell cwd was reset to `,
 		`(?:running for|(?:completed|failed|killed|timed_out|output_limit|too_chatty|lost) after) .* new lines?[ \t]*$`,
 		`\[\.\.\. (?:truncated )?\d+ (?:chars|bytes of output were not kept) \.\.\.\][ \t]*$`,
+		`\[\.\.\. truncated at \d+ characters; `,
 		`\[exit code `,
 		`\[\d+ background process(?:es were| was) killed; `,
 		`\[changed on disk: `,

@@ -394,7 +394,7 @@ func TestSEC31Client(t *testing.T) {
 			if codeOf(err) != c.want {
 				t.Errorf("%d characters, %v; want %s", len(p.Text), err, c.want)
 			}
-			if _, asked := w.seen(); strings.Count(asked, "example.com/") > MaxRedirects+1 {
+			if _, asked := w.seen(); strings.Count(asked, "example.com/") > maxRedirects+1 {
 				t.Errorf("asked %s", asked)
 			}
 		})

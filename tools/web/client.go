@@ -78,7 +78,7 @@ func newClient(o Options) *Client {
 		TLSHandshakeTimeout:    caps.Connect,
 		DisableCompression:     true, // decoded here, where it is counted
 		DisableKeepAlives:      true, // a connection that waits would be a goroutine left behind
-		MaxResponseHeaderBytes: MaxHeader,
+		MaxResponseHeaderBytes: maxHeader,
 	}
 	return c
 }
@@ -253,9 +253,9 @@ func (c *client) follow(ctx context.Context, r Request, u *url.URL) (Page, error
 		case u.Scheme == "https" && next.Scheme == "http":
 			return Page{}, &Error{Code: Failed, Cause: errDowngrade,
 				Text: "Error fetching URL: the server redirects from https to http, which is not followed"}
-		case hop == MaxRedirects:
+		case hop == maxRedirects:
 			return Page{}, &Error{Code: Failed,
-				Text: fmt.Sprintf("Error fetching URL: more than %d redirects", MaxRedirects)}
+				Text: fmt.Sprintf("Error fetching URL: more than %d redirects", maxRedirects)}
 		}
 		u = next
 	}
@@ -400,7 +400,7 @@ func (c *client) why(u *url.URL, err error) string {
 	case isTimeout(err):
 		return host + " does not answer"
 	case strings.Contains(err.Error(), "server response headers exceeded"):
-		return fmt.Sprintf("the headers of the answer are larger than %d KiB", MaxHeader>>10)
+		return fmt.Sprintf("the headers of the answer are larger than %d KiB", maxHeader>>10)
 	}
 	return "the connection to " + host + " failed or its answer is no HTTP"
 }

@@ -21,8 +21,8 @@ import (
 
 // Limits that are the same for everybody.
 const (
-	MaxRedirects = 5
-	MaxHeader    = 64 << 10 // bytes of the headers of one answer
+	maxRedirects = 5
+	maxHeader    = 64 << 10 // bytes of the headers of one answer
 	perHost      = 4        // requests at once
 )
 

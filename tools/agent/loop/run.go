@@ -65,9 +65,9 @@ func (r *run) end(ctx, inner context.Context, err error) (Outcome, error) {
 	case ctx.Err() != nil:
 		r.out.Stopped = Cancelled
 		return r.out, context.Cause(ctx)
-	case context.Cause(inner) == errTime:
+	case errors.Is(context.Cause(inner), errTime):
 		r.out.Stopped = NoTime
-	case context.Cause(inner) == errStalled:
+	case errors.Is(context.Cause(inner), errStalled):
 		r.out.Stopped = Stalled
 	case errors.As(err, &failure) && failure.Kind == Full:
 		r.out.Stopped = NoRoom
@@ -235,8 +235,8 @@ func (r *run) call(ctx context.Context, c Call, cut bool) *Result {
 	case !known:
 		result = Result{IsError: true, Text: r.unknown(c.Name)}
 	case c.Broken != "" && cut:
-		result = Result{IsError: true, Text: "INPUT_INVALID: the arguments are incomplete, because your answer reached " +
-			"the limit of its length. Make the call again with less in it, for example in several parts."}
+		result = Result{IsError: true, Text: "INPUT_INVALID: the arguments are incomplete, because your answer " +
+			"reached the limit of its length. Make the call again with less in it, for example in several parts."}
 	case c.Broken != "":
 		result = Result{IsError: true, Text: "INPUT_INVALID: " + c.Broken +
 			". Make the call again with arguments that are one JSON object."}

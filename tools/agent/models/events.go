@@ -23,8 +23,8 @@ func newEvents(r io.Reader) *events {
 	return e
 }
 
-// next returns the data of the next event that has any. The error is io.EOF at the end, a *wire.Fault if a cap is exceeded,
-// or that of the reader. An event that the end cuts is returned: its data tells.
+// next returns the data of the next event that has any. The error is io.EOF at the end, a *wire.Fault if a cap is
+// exceeded, or that of the reader. An event that the end cuts is returned: its data tells.
 func (e *events) next() ([]byte, error) {
 	var data []byte
 	some := false

@@ -1,9 +1,9 @@
-// Package models talks to models over HTTP: Anthropic Messages and OpenAI Chat Completions, both streamed, at the
-// provider's own address or that of a compatible server.
+// Package models asks models over HTTP, in a format of tools/agent/wire, at the provider's own address or that of a
+// compatible server.
 //
 // It sends what it is told and nothing of the machine: no variable of the environment, no proxy that it was not given,
-// no cookie; it follows no redirect. An answer counts only once the provider has said that it is whole. No error holds the
-// key. It knows no tool and keeps no conversation.
+// no cookie; it follows no redirect. An answer counts only once the provider has said that it is whole. No error holds
+// the key. It knows no tool and keeps no conversation.
 package models
 
 import (
@@ -34,8 +34,8 @@ type Options struct {
 	Provider string // Anthropic or OpenAI: the format, also of compatible servers
 	BaseURL  string // with or without /v1; "": the provider's own
 	Model    string // as the provider names it
-	// Key returns the API key. It is asked before each request, so a key may change. nil, or an empty key: none is sent,
-	// as servers on one's own machine want it. Its error must not hold the key.
+	// Key returns the API key. It is asked before each request, so a key may change. nil, or an empty key: none is
+	// sent, as servers on one's own machine want it. Its error must not hold the key.
 	Key       func() (string, error)
 	PlainHTTP bool           // the key may be sent over http:// to other machines
 	MaxOutput int            // tokens of an answer where Turn.MaxOutput is 0; 0: 8,192

@@ -85,6 +85,10 @@ func (m *messages) Body(model string, t loop.Turn) any {
 func toBlock(p loop.Part) any {
 	switch {
 	case p.Opaque != nil:
+		var of block
+		if err := json.Unmarshal(p.Opaque, &of); err != nil || !strings.HasSuffix(of.Type, "thinking") {
+			return nil // of another format
+		}
 		return p.Opaque
 	case p.Call != nil:
 		return object{"type": "tool_use", "id": p.Call.ID, "name": p.Call.Name, "input": p.Call.Arguments}

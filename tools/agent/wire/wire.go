@@ -1,5 +1,5 @@
-// Package wire says turns in the two formats of models' servers, Anthropic Messages and OpenAI Chat Completions, and puts
-// their streamed answers together. Compatible servers differ; what they are known to do is understood.
+// Package wire says turns in the two formats of models' servers, Anthropic Messages and OpenAI Chat Completions, and
+// puts their streamed answers together. Compatible servers differ; what they are known to do is understood.
 //
 // It is pure: it opens no connection, reads no clock and keeps nothing but what a server did not take.
 package wire

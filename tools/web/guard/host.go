@@ -20,8 +20,9 @@ var ErrInvalid = errors.New("invalid")
 // maxURL is the longest URL in bytes.
 const maxURL = 2000
 
-// URL reads the address of a page. It may name the ports 80, 443 and those given here. The host of the result is as Host
-// returns it, and a port stands there only if it is not the usual one of the scheme. The error contains ErrInvalid.
+// URL reads the address of a page. It may name the ports 80, 443 and those given here. The host of the result is as
+// Host returns it, and a port stands there only if it is not the usual one of the scheme. The error contains
+// ErrInvalid.
 func URL(text string, ports ...uint16) (*url.URL, error) {
 	invalid := func(why string) (*url.URL, error) { return nil, fmt.Errorf("%w: the URL %s", ErrInvalid, why) }
 	switch {

@@ -82,7 +82,8 @@ func labelled(contentType string) (label, name string, ok bool) {
 
 // inside finds the encoding that a page or an XML file names itself.
 var inside = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w-]+)|<\?xml[^>]{0,100}?encoding\s*=\s*["']([\w-]+)`)
+	return regexp.MustCompile(`(?i)<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w-]+)|` +
+		`<\?xml[^>]{0,100}?encoding\s*=\s*["']([\w-]+)`)
 })
 
 // guesses are tried if what is declared gives no text that anyone would write.
@@ -158,6 +159,8 @@ func oddness(text string) (odd int) {
 			odd += 3
 		case rare(r):
 			odd += 2
+		case isASCIILetter(before) && foreign(r), isASCIILetter(r) && foreign(before):
+			odd += 4 // within a word of Latin letters
 		}
 		if r > 0x7F && r < 0x250 && unicode.IsLetter(r) {
 			if run++; run > 2 {
@@ -173,6 +176,11 @@ func oddness(text string) (odd int) {
 	}
 	return odd
 }
+
+func isASCIILetter(r rune) bool { return 'a' <= r|0x20 && r|0x20 <= 'z' }
+
+// foreign says whether a letter does not stand in words of Latin letters.
+func foreign(r rune) bool { return r >= 0x250 && unicode.IsLetter(r) }
 
 // group tells scripts apart that do not meet in a word.
 func group(r rune) int {

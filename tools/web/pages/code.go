@@ -155,15 +155,15 @@ func oneCell(n *html.Node) *html.Node {
 // language is what a block of code says that it is written in; "": nothing that is known.
 func language(n *html.Node) string {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
-		if name := named1(c); name != "" && (c.DataAtom == atom.Code || c.DataAtom == atom.Pre) {
+		if name := spoken(c); name != "" && (c.DataAtom == atom.Code || c.DataAtom == atom.Pre) {
 			return name
 		}
-		if name := language1(c); name != "" {
+		if name := inner(c); name != "" {
 			return name
 		}
 	}
 	for depth := 0; n != nil && depth < 5; n, depth = n.Parent, depth+1 {
-		if name := named1(n); name != "" {
+		if name := spoken(n); name != "" {
 			return name
 		}
 		if n.DataAtom == atom.Td || n.DataAtom == atom.Li {
@@ -173,29 +173,30 @@ func language(n *html.Node) string {
 	return ""
 }
 
-// language1 looks into a pre within a pre.
-func language1(n *html.Node) string {
+// inner looks into a pre within a pre.
+func inner(n *html.Node) string {
 	if n.DataAtom != atom.Pre {
 		return ""
 	}
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
-		if name := named1(c); name != "" {
+		if name := spoken(c); name != "" {
 			return name
 		}
 	}
 	return ""
 }
 
-// named1 is the language that the attributes of one element name.
-func named1(n *html.Node) string {
+// spoken is the language that the attributes of one element name.
+func spoken(n *html.Node) string {
 	for _, key := range []string{"data-lang", "data-language", "lang"} {
-		if name := attr(n, key); key != "lang" && isName(name) || key == "lang" && n.DataAtom == atom.Pre && isName(name) && len(name) > 2 {
+		// lang is a language of people on other elements, and of two letters
+		if name := attr(n, key); isName(name) && (key != "lang" || n.DataAtom == atom.Pre && len(name) > 2) {
 			return strings.ToLower(name)
 		}
 	}
 	class := attr(n, "class")
 	for c := range strings.FieldsSeq(class) {
-		for _, lead := range []string{"language-", "lang-", "highlight-source-", "highlight-text-", "highlight-", "brush:", "sourceCode-"} {
+		for _, lead := range leadClasses {
 			if name, ok := strings.CutPrefix(c, lead); ok && isName(name) && !plainNames[name] {
 				return strings.ToLower(strings.Split(name, "-")[0])
 			}
@@ -204,10 +205,11 @@ func named1(n *html.Node) string {
 	if n.DataAtom == atom.Pre && hasClass(n, "rust") { // rustdoc
 		return "rust"
 	}
-	if fields := strings.Fields(class); len(fields) > 1 { // `sourceCode python`, `brush: js`, `hljs go`, `prettyprint lang`
+	if fields := strings.Fields(class); len(fields) > 1 { // `sourceCode python`, `brush: js`, `hljs go`
 		switch fields[0] {
 		case "sourceCode", "brush:", "hljs", "prism", "src":
-			if name := strings.TrimSuffix(strings.TrimPrefix(fields[1], "src-"), ";"); isName(name) && !plainNames[name] {
+			name := strings.TrimSuffix(strings.TrimPrefix(fields[1], "src-"), ";")
+			if isName(name) && !plainNames[name] {
 				return strings.ToLower(name)
 			}
 		}
@@ -215,10 +217,14 @@ func named1(n *html.Node) string {
 	return ""
 }
 
+// leadClasses begin a class that names a language.
+var leadClasses = []string{"language-", "lang-", "highlight-source-", "highlight-text-", "highlight-", "brush:"}
+
 // plainNames are said of code in which nothing is coloured, or are other classes.
 var plainNames = map[string]bool{"none": true, "default": true, "plaintext": true, "notranslate": true, "plain": true,
 	"source": true, "wrapper": true, "numberlines": true, "table": true, "nohighlight": true, "undefined": true}
 
 func isName(s string) bool {
-	return s != "" && len(s) <= 20 && strings.Trim(strings.ToLower(s), "abcdefghijklmnopqrstuvwxyz0123456789+#-_.") == ""
+	const letters = "abcdefghijklmnopqrstuvwxyz0123456789+#-_."
+	return s != "" && len(s) <= 20 && strings.Trim(strings.ToLower(s), letters) == ""
 }

@@ -16,12 +16,13 @@ var landmarks = selectors(
 	"article.markdown-body", "#readme .markdown-body", ".markdown-body", // code hosts
 	"article.md-content__inner", "div.md-content article", // MkDocs
 	".theme-doc-markdown", "article .markdown", // Docusaurus
-	"[itemprop=articleBody]", "div[role=main] div.body", "div.body[role=main]", "div.documentwrapper div.body", // Sphinx
-	"#mw-content-text", // MediaWiki
+	"[itemprop=articleBody]", "div[role=main] div.body", "div.body[role=main]",
+	"div.documentwrapper div.body",                    // Sphinx
+	"#mw-content-text",                                // MediaWiki
 	"section#main-content", "#main-content .docblock", // rustdoc
 	"div.headertitle, div.contents", "#doc-content", // Doxygen
 	".Documentation-content", ".UnitReadme-content", // Go
-	"div.manual-text",                                   // mandoc
+	"div.manual-text",                                              // mandoc
 	"#apicontent", ".vp-doc", ".book-body", ".sl-markdown-content", // Node.js, VitePress, GitBook, Starlight
 	"main", "[role=main]", "article", "#main-content", "#main_content", "#content", "#main", "#bodyContent",
 	".post-content", ".entry-content", ".article-body", ".article-content", ".post-body", ".page-content", ".content",
@@ -29,28 +30,37 @@ var landmarks = selectors(
 
 // never are elements that are no text, wherever they stand.
 var never = cascadia.MustCompile(strings.Join([]string{
-	"script", "style", "template", "svg", "canvas", "iframe", "object", "embed", "applet", "frameset", "head", "link",
-	"button", "select", "textarea", "input:not([type=checkbox])", "datalist", "progress", "map", "dialog:not([open])",
-	"[hidden]:not([hidden=until-found])", "[aria-hidden=true]:not(img)", "[style*='display:none']", "[style*='display: none']",
-	"[style*='visibility:hidden']", "[style*='visibility: hidden']",
-	"[role=dialog]", "[role=alertdialog]", "[role=navigation]", "[role=search]", "[role=menu]", "[role=menubar]",
-	"[role=tablist]", "[role=banner]", "[role=contentinfo]", "nav",
-	".mw-editsection", ".mw-jump-link", ".mw-indicators", ".noprint", ".navbox", ".printfooter", "#toc", "#catlinks", ".catlinks",
-	"a.headerlink", "a.anchor", "a.anchorjs-link", "a.hash-link", "a.header-anchor", "a.doc-anchor",
-	".sr-only-focusable", ".skip-link", ".skip-to-content", "a.skip", ".linenos", ".lineno", ".line-numbers-rows", ".gutter",
-	"summary.hideme", ".clipboard-copy", ".copybtn", ".hljs-copy", ".visually-hidden", ".screen-reader-text",
+	"script", "style", "template", "svg", "canvas", "iframe", "object", "embed", "applet", "frameset", "head",
+	"link", "button", "select", "textarea", "input:not([type=checkbox])", "datalist", "progress", "map",
+	"dialog:not([open])", "[hidden]:not([hidden=until-found])", "[aria-hidden=true]:not(img)",
+	"[style*='display:none']", "[style*='display: none']", "[style*='visibility:hidden']",
+	"[style*='visibility: hidden']", "[role=dialog]", "[role=alertdialog]", "[role=navigation]",
+	"[role=search]", "[role=menu]", "[role=menubar]", "[role=tablist]", "[role=banner]", "[role=contentinfo]",
+	"nav", ".mw-editsection", ".mw-jump-link", ".mw-indicators", ".noprint", ".navbox", ".printfooter", "#toc",
+	"#catlinks", ".catlinks", "a.headerlink", "a.anchor", "a.anchorjs-link", "a.hash-link", "a.header-anchor",
+	"a.doc-anchor", ".sr-only-focusable", ".skip-link", ".skip-to-content", "a.skip", ".linenos", ".lineno",
+	".line-numbers-rows", ".gutter", "summary.hideme", ".clipboard-copy", ".copybtn", ".hljs-copy",
+	".visually-hidden", ".screen-reader-text",
 }, ","))
 
-// aside are elements around the text: removed outside of the main element, and within it only the first kind.
-var around1 = cascadia.MustCompile("body > header:not(#title-block-header), body > footer, body > div > header, body > div > footer, body > aside, " +
-	"body > div > aside, footer.footer, footer.site-footer, header.site-header, #header:not(article *), #footer, .site-footer, .site-header")
+// frame are elements around the text of a page without landmarks.
+var frame = cascadia.MustCompile("body > header:not(#title-block-header), body > footer, body > div > header, " +
+	"body > div > footer, body > aside, body > div > aside, footer.footer, footer.site-footer, header.site-header, " +
+	"#header:not(article *), #footer, .site-footer, .site-header")
+
+// holdsText finds what never stands in a frame.
+var holdsText = cascadia.MustCompile("main, article, pre")
 
 // banners are words in a class or an id that mean what visitors are asked to agree to, to buy or to share.
-var banners = []string{"cookie", "consent", "gdpr", "ccpa", "onetrust", "cookiebot", "cc-window", "cc-banner", "newsletter",
-	"subscribe", "paywall", "popup", "modal", "advert", "advertisement", "ad-slot", "adsbygoogle", "sponsor", "social-share", "share-buttons",
-	"sharing", "related-posts", "related-articles", "recommended", "breadcrumb", "breadcrumbs", "pagination", "pagination-nav",
-	"sidebar", "side-bar", "sphinxsidebar", "table-of-contents", "toc", "menu", "navbar", "nav", "navigation", "topbar", "skiplink",
-	"edit-this-page", "edit-page", "feedback", "announcement", "announcement-bar", "promo", "banner", "masthead", "signup", "login-prompt"}
+var banners = []string{
+	"cookie", "consent", "gdpr", "ccpa", "onetrust", "cookiebot", "cc-window", "cc-banner", "newsletter",
+	"subscribe", "paywall", "popup", "modal", "advert", "advertisement", "ad-slot", "adsbygoogle", "sponsor",
+	"social-share", "share-buttons", "sharing", "related-posts", "related-articles", "recommended",
+	"breadcrumb", "breadcrumbs", "pagination", "pagination-nav", "sidebar", "side-bar", "sphinxsidebar",
+	"table-of-contents", "toc", "menu", "navbar", "nav", "navigation", "topbar", "skiplink", "edit-this-page",
+	"edit-page", "feedback", "announcement", "announcement-bar", "promo", "banner", "masthead", "signup",
+	"login-prompt",
+}
 
 func selectors(list ...string) (all []cascadia.Selector) {
 	for _, s := range list {
@@ -203,10 +213,10 @@ func weigh(n *html.Node) map[*html.Node]weight {
 }
 
 var weighed = map[atom.Atom]bool{
-	atom.Body: true, atom.Div: true, atom.Section: true, atom.Article: true, atom.Main: true, atom.Aside: true, atom.Header: true,
-	atom.Footer: true, atom.Ul: true, atom.Ol: true, atom.Table: true, atom.Td: true, atom.Form: true, atom.Center: true,
-	atom.Dl: true, atom.P: true, atom.Details: true, atom.Fieldset: true, atom.Figure: true, atom.Tbody: true, atom.Tr: true,
-	atom.Nav: true, atom.Span: true,
+	atom.Body: true, atom.Div: true, atom.Section: true, atom.Article: true, atom.Main: true, atom.Aside: true,
+	atom.Header: true, atom.Footer: true, atom.Ul: true, atom.Ol: true, atom.Table: true, atom.Td: true,
+	atom.Form: true, atom.Center: true, atom.Dl: true, atom.P: true, atom.Details: true, atom.Fieldset: true,
+	atom.Figure: true, atom.Tbody: true, atom.Tr: true, atom.Nav: true, atom.Span: true,
 }
 
 // wordsIn counts words; ideographs count as words by threes.
@@ -261,8 +271,8 @@ func outermost(nodes []*html.Node) (out []*html.Node) {
 }
 
 func removeAround(body *html.Node) {
-	for _, n := range around1.MatchAll(body) {
-		if n.Parent != nil && cascadia.Query(n, cascadia.MustCompile("main, article, pre")) == nil {
+	for _, n := range frame.MatchAll(body) {
+		if n.Parent != nil && cascadia.Query(n, holdsText) == nil {
 			n.Parent.RemoveChild(n)
 		}
 	}
@@ -276,7 +286,7 @@ func unbanner(n *html.Node, all map[*html.Node]weight) {
 		for c := n.FirstChild; c != nil; {
 			next := c.NextSibling
 			if c.Type == html.ElementNode {
-				if w, ok := all[c]; ok && named(c) && w.words*4 <= whole+40 && w.blocks == 0 && aside(c, w) {
+				if w, ok := all[c]; ok && bannered(c) && w.words*4 <= whole+40 && w.blocks == 0 && beside(w) {
 					n.RemoveChild(c)
 				} else {
 					walk(c)
@@ -288,14 +298,14 @@ func unbanner(n *html.Node, all map[*html.Node]weight) {
 	walk(n)
 }
 
-// aside says of an element with the name of a banner that it is one: it has no headings of a text, or asks for
+// beside says of an element with the name of a banner that it is one: it has no headings of a text, or asks for
 // agreement.
-func aside(n *html.Node, w weight) bool {
+func beside(w weight) bool {
 	return w.words < 150 || w.density() > 0.5
 }
 
-// named says whether the class or the id of an element is, or has as a part, the name of a banner.
-func named(n *html.Node) bool {
+// bannered says whether the class or the id of an element is, or has as a part, the name of a banner.
+func bannered(n *html.Node) bool {
 	names := attr(n, "class") + " " + attr(n, "id")
 	if len(names) == 1 {
 		return false
@@ -315,8 +325,8 @@ func edge(name string, at int) bool {
 	return at < 0 || at >= len(name) || name[at] < 'a' || name[at] > 'z'
 }
 
-// scored is the fallback for pages without landmarks: the smallest element that holds most of the running text and every
-// block of code; in doubt the body.
+// scored is the fallback for pages without landmarks: the smallest element that holds most of the running text, every
+// block of code and every heading; in doubt the body.
 func scored(body *html.Node) *html.Node {
 	all := weigh(body) // what was removed must not count
 	best := body
@@ -325,11 +335,12 @@ func scored(body *html.Node) *html.Node {
 		var into *html.Node
 		for c := best.FirstChild; c != nil; c = c.NextSibling {
 			w, ok := all[c]
-			if !ok || c.DataAtom == atom.P || c.DataAtom == atom.Ul || c.DataAtom == atom.Ol || c.DataAtom == atom.Table {
+			if !ok || c.DataAtom == atom.P || c.DataAtom == atom.Ul || c.DataAtom == atom.Ol ||
+				c.DataAtom == atom.Table {
 				continue
 			}
-			if own := whole.words - whole.linked; own > 0 && (w.words-w.linked)*10 >= own*9 && w.blocks == whole.blocks &&
-				heads(c) == heads(best) {
+			if own := whole.words - whole.linked; own > 0 && (w.words-w.linked)*10 >= own*9 &&
+				w.blocks == whole.blocks && heads(c) == heads(best) {
 				into = c
 			}
 		}

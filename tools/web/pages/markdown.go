@@ -22,7 +22,7 @@ func fromHTML(ctx context.Context, text string, base *url.URL) (Doc, error) {
 	base = baseOf(tree, base)
 	f := content(tree)
 	d.Title = f.title
-	w := &writer{ctx: ctx, base: base}
+	w := &writer{base: base, out: out{ctx: ctx}}
 	if f.heading != "" && len(f.nodes) > 0 {
 		w.block()
 		w.literal("# " + f.heading)

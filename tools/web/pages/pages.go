@@ -56,7 +56,8 @@ var forms = map[string]string{
 	"application/xml": "xml", "text/xml": "xml",
 	"application/javascript": "text", "application/x-javascript": "text", "application/ecmascript": "text",
 	"application/typescript": "text", "application/yaml": "text", "application/x-yaml": "text",
-	"application/toml": "text", "application/x-sh": "text", "application/x-httpd-php": "text", "application/sql": "text",
+	"application/toml": "text", "application/x-sh": "text", "application/x-httpd-php": "text",
+	"application/sql":      "text",
 	"application/x-ndjson": "text", "application/jsonl": "text", "application/graphql": "text",
 	"application/x-tex": "text", "application/rtf": "",
 }

@@ -95,7 +95,7 @@ func TestPages(t *testing.T) {
 					t.Fatal(err)
 				}
 			} else if got != s.want {
-				t.Errorf("got\n%s\nwant\n%s\nIf it is better: go test ./tools/web/pages -update, and read the diff.", got, s.want)
+				t.Errorf("got\n%s\nwant\n%s\nIf it is better: go test ./tools/web/pages -update", got, s.want)
 			}
 		})
 	}

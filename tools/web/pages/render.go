@@ -14,9 +14,9 @@ const maxDepth = 600
 // blocks are elements that begin and end a line.
 var blocks = func() map[string]bool {
 	m := map[string]bool{}
-	for name := range strings.FieldsSeq("address article aside blockquote body center dd details dialog dir div dl dt fieldset " +
-		"figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr legend li main menu nav ol optgroup option p pre search " +
-		"section summary table tbody td tfoot th thead tr ul caption") {
+	for name := range strings.FieldsSeq("address article aside blockquote body center dd details dialog dir div dl " +
+		"dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr legend li main menu nav ol " +
+		"optgroup option p pre search section summary table tbody td tfoot th thead tr ul caption") {
 		m[name] = true
 	}
 	return m

@@ -165,7 +165,7 @@ func span(n *html.Node, key string) int {
 
 // cellText is the text of a cell on one line.
 func (w *writer) cellText(n *html.Node) string {
-	c := &writer{ctx: w.ctx, base: w.base, place: w.place}
+	c := &writer{base: w.base, out: out{ctx: w.ctx, place: w.place}}
 	c.cell, c.flat = true, 0
 	if n.DataAtom == atom.Th {
 		c.strong++ // it is a head already

@@ -7,11 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// A writer builds Markdown from left to right. Nothing that it has written is copied again, however deep a page is
-// nested, and what stands before each line is at most maxPrefix long.
+// A writer writes nodes of a page as Markdown.
 type writer struct {
-	ctx  context.Context
 	base *url.URL
+	out
+}
+
+// out builds Markdown from left to right. Nothing that it has written is copied again, however deep a page is nested,
+// and what stands before each line is at most maxPrefix long.
+type out struct {
+	ctx  context.Context
 	b    strings.Builder
 	full bool // nothing more is written: there is enough, or ctx ended
 
@@ -30,24 +35,22 @@ type writer struct {
 
 // A place is what the elements around a node mean for it.
 type place struct {
-	cell     bool // in a cell of a table: a line end is <br>
-	flat     int  // in what must stay on one line
-	strong   int
-	em       int
-	link     int
-	ordered  bool // the list around is numbered
-	inList   int
-	depth    int // of nodes
-	sections int // of definition lists
+	cell   bool // in a cell of a table: a line end is <br>
+	flat   int  // in what must stay on one line
+	strong int  // in how many such elements it is
+	em     int
+	link   int
+	inList int
+	depth  int // of nodes
 }
 
 // maxPrefix is the most that stands before a line: blocks nested deeper are written as if they were not.
 const maxPrefix = 40
 
-func (w *writer) String() string { return strings.TrimSpace(w.b.String()) }
+func (w *out) String() string { return strings.TrimSpace(w.b.String()) }
 
 // stop says that nothing more need be written.
-func (w *writer) stop() bool {
+func (w *out) stop() bool {
 	if w.steps++; w.steps&0x3ff == 0 && w.ctx.Err() != nil || w.b.Len() > maxOutput {
 		w.full = true
 	}
@@ -55,12 +58,12 @@ func (w *writer) stop() bool {
 }
 
 // block ends a block: an empty line comes before the next one.
-func (w *writer) block() { w.end(2) }
+func (w *out) block() { w.end(2) }
 
 // line ends a line.
-func (w *writer) line() { w.end(1) }
+func (w *out) line() { w.end(1) }
 
-func (w *writer) end(n int) {
+func (w *out) end(n int) {
 	if w.flat > 0 {
 		w.space = w.space || w.begun
 		return
@@ -76,7 +79,7 @@ func (w *writer) end(n int) {
 }
 
 // text writes running text: white space is joined, and stands neither at the beginning nor at the end of a line.
-func (w *writer) text(s string) {
+func (w *out) text(s string) {
 	for s != "" && !w.full {
 		r, size := utf8.DecodeRuneInString(s)
 		if isBlank(r) {
@@ -93,10 +96,12 @@ func (w *writer) text(s string) {
 }
 
 // isBlank is white space that HTML joins, and the space that does not break.
-func isBlank(r rune) bool { return r == ' ' || r == '\n' || r == '\t' || r == '\r' || r == '\f' || r == 0xA0 }
+func isBlank(r rune) bool {
+	return r == ' ' || r == '\n' || r == '\t' || r == '\r' || r == '\f' || r == 0xA0
+}
 
 // literal writes text of one line as it is, behind what is due.
-func (w *writer) literal(s string) {
+func (w *out) literal(s string) {
 	if s == "" || w.full {
 		return
 	}
@@ -112,7 +117,7 @@ func (w *writer) literal(s string) {
 }
 
 // start brings the line to where text can stand.
-func (w *writer) start() {
+func (w *out) start() {
 	switch {
 	case !w.begun:
 		w.newline()
@@ -123,7 +128,7 @@ func (w *writer) start() {
 }
 
 // newline writes the line ends that are due, and the prefix.
-func (w *writer) newline() {
+func (w *out) newline() {
 	if w.cell {
 		if w.lines > 0 {
 			w.b.WriteString("<br>")
@@ -150,7 +155,7 @@ func (w *writer) newline() {
 }
 
 // within writes a block whose first line begins with mark, and further lines with rest.
-func (w *writer) within(mark, rest string, body func()) {
+func (w *out) within(mark, rest string, body func()) {
 	size := len(rest)
 	for _, p := range w.prefix {
 		size += len(p)
@@ -181,7 +186,7 @@ func (w *writer) within(mark, rest string, body func()) {
 }
 
 // marked writes what has signs before and behind it; without text it has none.
-func (w *writer) marked(before, behind string, body func()) {
+func (w *out) marked(before, behind string, body func()) {
 	w.open = append(w.open, before)
 	n := len(w.open)
 	body()
@@ -194,7 +199,7 @@ func (w *writer) marked(before, behind string, body func()) {
 }
 
 // verbatim writes lines as they are, each behind the prefix.
-func (w *writer) verbatim(s string) {
+func (w *out) verbatim(s string) {
 	for line := range strings.SplitSeq(s, "\n") {
 		if w.full {
 			return

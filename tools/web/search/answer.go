@@ -115,15 +115,17 @@ func (e *Engine) refused(resp *http.Response) error {
 	switch code := resp.StatusCode; {
 	case code == http.StatusTooManyRequests:
 		text := "The search endpoint %s allows no more requests now."
-		if n, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && n > 0 && n < int((24*time.Hour).Seconds()) {
+		n, err := strconv.Atoi(resp.Header.Get("Retry-After"))
+		if err == nil && n > 0 && n < int((24*time.Hour).Seconds()) {
 			text += " Try again in " + strconv.Itoa(n) + " s."
 		}
 		return failed(cause, text, e.Name())
 	case code == http.StatusForbidden && e.o.Kind == SearXNG:
-		return failed(cause, "The search endpoint %s refuses to answer in JSON (403). The operator must allow it there: "+
-			"`json` in search.formats.", e.Name())
+		return failed(cause, "The search endpoint %s refuses to answer in JSON (403). The operator must allow it "+
+			"there: `json` in search.formats.", e.Name())
 	case code == http.StatusUnauthorized || code == http.StatusForbidden || code == http.StatusPaymentRequired:
-		return failed(cause, "The search endpoint %s refuses the operator's key (%d). Tell the operator.", e.Name(), code)
+		return failed(cause, "The search endpoint %s refuses the operator's key (%d). Tell the operator.", e.Name(),
+			code)
 	}
 	return failed(cause, "The search endpoint %s answered %d. Try once more, or go on without it.", e.Name(),
 		resp.StatusCode)
@@ -191,7 +193,8 @@ var highlights = strings.NewReplacer("<strong>", "", "</strong>", "", "<b>", "",
 // line makes one line of a text, without the key, of at most n characters.
 func line(value any, key string, n int) string {
 	text, _ := value.(string)
-	text = strings.Join(strings.Fields(html.UnescapeString(highlights.Replace(strings.ToValidUTF8(text, "\uFFFD")))), " ")
+	text = html.UnescapeString(highlights.Replace(strings.ToValidUTF8(text, "\uFFFD")))
+	text = strings.Join(strings.Fields(text), " ")
 	text = keys.Redact(text, key) // before it is cut, which could leave a part of it
 	if utf8.RuneCountInString(text) <= n {
 		return text

@@ -62,14 +62,14 @@ func (e *Engine) read() error {
 	e.header = headerForm{"Authorization", "Bearer {key}"}
 	switch e.o.Kind {
 	case SearXNG:
-		e.form = form{list: []string{"results"}, title: []string{"title"}, link: []string{"url"}, text: []string{"content"}}
+		e.form = usualForm()
 	case Brave:
 		e.header = headerForm{"X-Subscription-Token", "{key}"}
 		e.form = form{list: []string{"web", "results"}, title: []string{"title"}, link: []string{"url"},
 			text: []string{"description"}, missing: true}
 		e.usual("https://api.search.brave.com/res/v1/web/search")
 	case Tavily:
-		e.form = form{list: []string{"results"}, title: []string{"title"}, link: []string{"url"}, text: []string{"content"}}
+		e.form = usualForm()
 		e.usual("https://api.tavily.com/search")
 	case Template:
 		if err := e.readTemplate(); err != nil {
@@ -85,6 +85,11 @@ func (e *Engine) read() error {
 		return errors.New("only the kind template has a header, a body and paths of its own")
 	}
 	return e.readURL()
+}
+
+// usualForm is that of SearXNG and Tavily.
+func usualForm() form {
+	return form{list: []string{"results"}, title: []string{"title"}, link: []string{"url"}, text: []string{"content"}}
 }
 
 func (e *Engine) usual(address string) {

@@ -180,8 +180,8 @@ func (e *Engine) once(ctx context.Context, a ask, key string, spend func(context
 	}
 	hits, raw, err := e.form.hits(answer, key)
 	if err != nil {
-		return nil, false, failed(err, "The search endpoint %s answered with something that holds no results. Tell the "+
-			"operator.", e.Name())
+		return nil, false, failed(err, "The search endpoint %s answered with something that holds no results. Tell "+
+			"the operator.", e.Name())
 	}
 	return hits, raw > 0, nil
 }
