@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -20,8 +21,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"crypto/x509"
 )
 
 func fetched(t *testing.T, c *Client, address string) Page {
