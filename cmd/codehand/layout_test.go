@@ -146,6 +146,10 @@ var rooms = map[string][]string{
 	"tools/browsing":         {"tools/media", "tools/results", "tools/tool", "tools/web", "tools/wording"},
 	"tools/web/search":       {"tools/keys", "tools/web/guard"},
 	"tools/keys":             {},
+	"tools/agent/loop":       {},
+	"tools/agent/models":     {"tools/agent/loop", "tools/agent/wire"},
+	"tools/agent/wire":       {"tools/agent/loop"},
+	"tools/agent/modelstest": {"tools/agent/loop"}, // imported by tests only
 	"tools/workspace":        {},
 
 	"filestate":          {"filestate/disk", "filestate/exchange", "filestate/fault", "filestate/journal", "filestate/lines", "filestate/lock", "filestate/owner", "filestate/seen"},
@@ -182,7 +186,8 @@ var modules = []struct {
 		"server/resources", "server/tenants", "cmd/conformance",
 	}}, // all but server use its types alone: TestOneGateway
 	{path: "github.com/pelletier/go-toml/v2", rooms: []string{"server/clients", "server/clients/install", "server/config"}},
-	{path: "github.com/prometheus/client_golang", rooms: []string{"server/metrics"}},
+	{path: "github.com/prometheus/client_model", rooms: []string{"server/metrics"}, testsOnly: true}, // with common, reads our page
+	{path: "github.com/prometheus/common", rooms: []string{"server/metrics"}, testsOnly: true},
 	{path: "github.com/rogpeppe/go-internal", rooms: []string{"cmd/codehand", "server", "server/clients/install", "server/replaytest", "tools/web/pages"}, testsOnly: true},
 	{path: "github.com/sergi/go-diff", rooms: []string{"tools/textedit/compare"}},
 	{path: "github.com/spf13/cobra", rooms: []string{"cmd/codehand"}},
@@ -220,7 +225,7 @@ var mechanisms = []string{"internal", "pkg", "util", "utils", "common", "helpers
 
 // testRooms are for tests: they are imported by _test files and by each other, so never shipped, and may use what tests
 // may.
-var testRooms = []string{"filestate/leaktest", "server/blackbox", "server/replaytest", "tools/tooltest"}
+var testRooms = []string{"filestate/leaktest", "server/blackbox", "server/replaytest", "tools/agent/modelstest", "tools/tooltest"}
 
 // A room is one package as it is on disk.
 type room struct {

@@ -267,10 +267,24 @@ func (p *Porter) authenticate(r *http.Request) (Principal, error) {
 	if p.o.Mode == ModeNone {
 		return p.local(r)
 	}
-	now, from := p.o.Now(), p.ClientIP(r)
-	if wait := p.failures.refused(from, now); wait > 0 {
+	from := p.ClientIP(r)
+	wait := p.failures.refused(from, p.o.Now())
+	who, err := p.identify(r, shows, from, wait > 0)
+	if err != nil && wait > 0 {
 		return Principal{}, &Error{Status: http.StatusTooManyRequests, Code: "too_many_failures", RetryAfter: wait,
 			Message: "Too many attempts to authenticate failed. Try again later with a valid token."}
+	}
+	return who, err
+}
+
+// identify says who showed what. Where an address has failed too often (slowed), only a token of a Source counts, and
+// no failure: behind a tunnel everybody has one address, and others must not lock out a client that a person signed in.
+func (p *Porter) identify(r *http.Request, shows []string, from netip.Addr, slowed bool) (Principal, error) {
+	now := p.o.Now()
+	failed := func() {
+		if !slowed {
+			p.failures.add(from, now)
+		}
 	}
 	if tokenInQuery(r.URL.RawQuery) {
 		return Principal{}, inQuery()
@@ -278,13 +292,13 @@ func (p *Porter) authenticate(r *http.Request) (Principal, error) {
 	token, shown := bearer(shows)
 	if shown == noCredentials {
 		if len(shows) > 0 {
-			p.failures.add(from, now)
+			failed()
 		}
 		return Principal{}, &Error{Status: http.StatusUnauthorized, Code: "unauthenticated", Challenge: challenge,
 			Message: "Authentication is needed: send the header Authorization: Bearer TOKEN."}
 	}
 	if shown == badCredentials {
-		p.failures.add(from, now)
+		failed()
 		return Principal{}, NotAccepted("not one Bearer token")
 	}
 	for _, source := range p.o.sources(r) {
@@ -294,15 +308,18 @@ func (p *Porter) authenticate(r *http.Request) (Principal, error) {
 		}
 		if err != nil {
 			if e, ok := errors.AsType[*Error](err); !ok || e.Status == http.StatusUnauthorized {
-				p.failures.add(from, now)
+				failed()
 			}
 			return Principal{}, err
 		}
 		return p.foreign(&f)
 	}
+	if slowed {
+		return Principal{}, NotAccepted("its address failed too often")
+	}
 	h, err := p.find(token, now)
 	if err != nil {
-		p.failures.add(from, now)
+		failed()
 		return Principal{}, err
 	}
 	if !h.enabled {
@@ -362,6 +379,17 @@ func (p *Porter) Valid(who Principal) bool {
 	h := p.held[id]
 	p.mu.RUnlock()
 	return ok && h != nil && h.enabled && h.token.State(p.o.Now()) == "active" && h.principal.sameRights(who)
+}
+
+// Ended says whether who signed in here and that has ended. It is false if only rights changed, and for tokens of the
+// tokens file and of issuers: the next one of the same principal goes on with what they began.
+func (p *Porter) Ended(who Principal) bool {
+	for _, source := range p.o.Sources {
+		if valid, mine := source.Valid(who); mine {
+			return !valid && who.Token() != ""
+		}
+	}
+	return false
 }
 
 // lastUse returns when each token was last used, by id. TokenFile.LastUse has it for other processes.

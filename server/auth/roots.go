@@ -54,6 +54,17 @@ func Disjoint(a, b []string) bool {
 	return true
 }
 
+// Real is a path with its links resolved, as far as it exists.
+func Real(path string) string {
+	real, err := filepath.EvalSymlinks(path)
+	if up := filepath.Dir(path); err != nil && up != path {
+		return filepath.Join(Real(up), filepath.Base(path))
+	} else if err != nil {
+		return path
+	}
+	return real
+}
+
 // within says whether path is dir or inside it.
 func within(path, dir string) bool {
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" { // file systems that mostly do not tell case apart

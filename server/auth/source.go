@@ -29,6 +29,7 @@ type Found struct {
 	Values Values   // Roots, Mode, MaxMode, Profile, Scopes and Deny narrow those of the principal; the rest is ignored
 	Groups []string // of the principal; what the operator says of them comes before what he says of all; may be nil
 	Via    string   // becomes Principal.Via: "oauth:<grant>", "oidc:<name>"
+	Token  string   // tells tokens of one Via apart, for Source.Valid; no secret; "": nothing does
 }
 
 // brought is the token of a Source that a principal came with. It is never changed.
@@ -88,12 +89,7 @@ func (p *rights) narrowed(f *Found) (who Principal, enabled bool) {
 	v := f.Values
 	if len(v.Roots) > 0 {
 		who.Whole = who.Roots
-		who.Roots = nil
-		for _, r := range v.Roots {
-			if slices.ContainsFunc(who.Whole, func(mine string) bool { return within(r, mine) }) {
-				who.Roots = append(who.Roots, r)
-			}
-		}
+		who.Roots = remaining(who.Whole, v.Roots)
 	}
 	if v.MaxMode != nil && modes[*v.MaxMode] < modes[who.MaxMode] {
 		who.MaxMode = *v.MaxMode
@@ -121,6 +117,36 @@ func (p *rights) narrowed(f *Found) (who Principal, enabled bool) {
 		who.Admin = who.Scopes.Has(AdminConsole)
 	}
 	return who, enabled
+}
+
+// remaining are a token's roots that are in those of its principal, in the order of the latter, since a session begins
+// in the first. None was a link when the token was made: what is one now was exchanged, and is left out.
+func remaining(whole, roots []string) []string {
+	var all []string
+	for _, mine := range whole {
+		for _, r := range roots {
+			if !slices.Contains(all, r) && Real(r) == r && (within(r, mine) || within(r, Real(mine))) {
+				all = append(all, r)
+			}
+		}
+	}
+	return all
+}
+
+// Reaches says whether p may work in the directories, without links, that its roots led to when they were opened: none
+// was exchanged for a link out of the principal's roots after its token was looked at.
+func (p Principal) Reaches(opened []string) bool {
+	return p.brought == nil || p.Whole == nil || !slices.ContainsFunc(opened, func(d string) bool {
+		return !slices.ContainsFunc(p.Whole, func(mine string) bool { return within(d, Real(mine)) })
+	})
+}
+
+// Token is what Found.Token said of the token that p came with; "": nothing.
+func (p Principal) Token() string {
+	if p.brought == nil {
+		return ""
+	}
+	return p.brought.found.Token
 }
 
 // Rights is what the operator gives a principal, whatever it comes with; ok is false if it may not sign in at all.

@@ -50,23 +50,24 @@ type record struct {
 
 	Code    code     `json:"code"`
 	Refresh rotation `json:"refresh"`
-	Access  []access `json:"access,omitempty"` // the newest last
+	Access  []access `json:"access,omitempty"`  // the newest last
+	Revoked []string `json:"revoked,omitempty"` // marks of access tokens that were revoked, the newest last
 }
 
 // A code is the authorization code of a grant.
 type code struct {
 	Hash      digest    `json:"hash"`
-	Redirect  string    `json:"redirect"`  // to which it was sent
-	Challenge string    `json:"challenge"` // of PKCE, S256
+	Redirect  string    `json:"redirect,omitempty"`  // to which it was sent; "": it was used
+	Challenge string    `json:"challenge,omitempty"` // of PKCE, S256; likewise
 	Expires   time.Time `json:"expires"`
 	Used      bool      `json:"used,omitempty"`
 }
 
 // A rotation is the refresh tokens of a grant. Without refresh tokens all of it is zero.
 type rotation struct {
-	Family   digest    `json:"family"`
-	Current  digest    `json:"current"`
-	Previous digest    `json:"previous"`
+	Family   digest    `json:"family,omitzero"`
+	Current  digest    `json:"current,omitzero"`
+	Previous digest    `json:"previous,omitzero"`
 	Rotated  time.Time `json:"rotated,omitzero"` // when Previous was used first
 	Repeats  int       `json:"repeats,omitempty"`
 	Expires  time.Time `json:"expires,omitzero"` // of Current, unless the grant ends before
@@ -120,7 +121,7 @@ func (s *grants) hold(g record, before *held) *held {
 		return &t
 	}
 	for _, a := range g.Access {
-		h.found = append(h.found, auth.Found{ID: g.Who, Via: via + g.ID, Values: auth.Values{
+		h.found = append(h.found, auth.Found{ID: g.Who, Via: via + g.ID, Token: a.Hash.mark(), Values: auth.Values{
 			Roots: g.Roots, Mode: text(g.Mode), MaxMode: text(g.MaxMode),
 			Scopes: append([]string{}, strings.Fields(a.Scopes.String())...),
 		}})
@@ -362,13 +363,13 @@ func (s *grants) Find(text string, now time.Time) (auth.Found, bool, error) {
 	return h.found[at], true, nil
 }
 
-// Valid implements auth.Source. What was opened with an access token goes on when that token ends, for as long as the
-// grant holds.
+// Valid implements auth.Source. What was opened with an access token goes on when the time of that token is up, for as
+// long as the grant holds; it ends when the token is revoked.
 func (s *grants) Valid(who auth.Principal) (valid, mine bool) {
 	id, mine := strings.CutPrefix(who.Via, via)
 	if !mine {
 		return false, false
 	}
 	h, err := s.quickly(id)
-	return err == nil && h != nil && h.audience && h.Who == who.ID, true
+	return err == nil && h != nil && h.audience && h.Who == who.ID && !slices.Contains(h.Revoked, who.Token()), true
 }

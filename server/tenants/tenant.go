@@ -148,6 +148,13 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 	return t, nil
 }
 
+// ownRoots are the roots as they were opened, without those that the operator gives everybody.
+func (t *Tenant) ownRoots(everybodys []string) []string {
+	return slices.DeleteFunc(slices.Clone(t.Space.Roots()), func(dir string) bool {
+		return slices.ContainsFunc(everybodys, func(d string) bool { return config.Canonical(d) == dir })
+	})
+}
+
 // Confinement is how the commands of one session are confined. temp is the session's temporary directory, and readable
 // what it may read besides its roots and the skills.
 func (t *Tenant) Confinement(temp string, readable ...string) *confine.Session {
@@ -189,9 +196,13 @@ func (t *Tenant) Forbids(x tool.Tool) *tool.Refusal {
 			Text: "The workspace cannot be served. Nothing was done. Tell the operator: the server's log says why."}
 	}
 	if want, text := Scope(x); !t.Who.Scopes.Has(want) {
+		remedy := "The operator can make a token that has it."
+		if t.Who.Token() != "" { // of a sign-in of our own
+			remedy = "The user did not allow it when signing in: the user can sign in again and allow it, if the " +
+				"operator does. Do not try other ways."
+		}
 		return &tool.Refusal{Code: tool.ScopeMissing, Text: fmt.Sprintf(
-			"%s needs the scope %s, which this token does not have. The operator can make a token that has it.", name,
-			text)}
+			"%s needs the scope %s, which this token does not have. %s", name, text, remedy)}
 	}
 	var reason string // made when it is needed: this is on the way of every call (BenchmarkServe)
 	switch {
