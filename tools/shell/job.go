@@ -42,6 +42,7 @@ type Info struct {
 	Fault      string `json:",omitempty"` // why Log is not whole, as that the disk is full; "": it is. While the command runs, that may pass. The two streams are elsewhere
 	Doubt      string `json:",omitempty"` // why the command may have been kept from printing, as that the disk was full when it ended; "": it was not
 	Background bool
+	Inside     bool `json:",omitempty"` // it is a Work of the server process, not a command
 }
 
 // Trouble is what the sandbox had to do while a command ran.
@@ -62,7 +63,8 @@ type Printed struct {
 type Job struct {
 	id      string
 	shell   *Shell
-	process *sandbox.Process
+	process *sandbox.Process // nil: it is a Work
+	work    chan struct{}    // closed when the Work has returned; nil: it is a command
 	output  *output
 	unserve func()      // ends what serves its network, and waits for it; nil: nothing does
 	unlink  func() bool // no ctx ends the command any more; nil: none did
@@ -168,7 +170,9 @@ func (j *Job) Detach(lifetime time.Duration) Info {
 		if j.unlink != nil {
 			j.unlink()
 		}
-		j.process.Settle()
+		if j.process != nil {
+			j.process.Settle()
+		}
 		j.report()
 	}
 	return j.Info()
