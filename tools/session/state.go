@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"codehand/filestate"
+	"codehand/tools/agent"
 	"codehand/tools/catalog"
 	"codehand/tools/confine"
 	"codehand/tools/git/worktree"
@@ -35,6 +36,7 @@ type Client struct {
 	Revision      string // of the protocol, as 2025-11-25; "": not known
 	Modern        bool   // protocol 2026-07-28 or later
 	CanAsk        bool   // declared elicitation
+	Samples       bool   // its model may be asked for answers during this call, with tools (sampling.tools)
 	SeesAll       bool   // every tool is listed for it: nothing is deferred
 	MaxRunes      int    // of one result, from its profile; 0: no limit of its own
 	MaxBytes      int    // likewise
@@ -128,6 +130,15 @@ type State struct {
 	Told Cell[map[string]string]
 
 	SkillDirs []skills.Dir // of the operator and the user, the one that wins a clash first; absolute
+
+	Agents
+}
+
+// Agents is what a session needs to start sub-agents.
+type Agents struct {
+	Runner *agent.Runner // nil: there is no back-end
+	Types  []skills.Dir  // of the operator and the user, as SkillDirs
+	Depth  int           // how deep below others the session is; 0: it is no sub-agent's
 }
 
 // PlanFiles say where plan files are, and what becomes of them.

@@ -1,0 +1,52 @@
+package agent
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"codehand/tools/results"
+)
+
+var (
+	// tags of texts that clients give a model as words of the system
+	systemTag = regexp.MustCompile(`(?i)<(/?[ \t]*(?:system[-_ ]?(?:reminder|prompt|message)|system|untrusted[-_a-z]*|` +
+		`function_(?:calls|results)|antml:[a-z_]+)\b)`)
+	// beginnings of lines that stand for another speaker
+	speaker = regexp.MustCompile(`(?i)^([ \t>*_#]*)((?:human|assistant|system|user)[ \t*_]*:)`)
+	// our own lines about sub-agents
+	ours = regexp.MustCompile(`(?i)^([ \t]*)(\[(?:sub-agent output|agent agent_|end of agent)|NOT EXECUTED:|AGENT_[A-Z]+:)`)
+)
+
+// Scan returns what a sub-agent said so that it imitates nobody: what looks like words of a system, of another speaker
+// or of this server gets a backslash in front, and a first line tells how many places there were. Control characters
+// and escape sequences are taken away.
+func Scan(text string) string {
+	text = strings.TrimSpace(text)
+	lines := strings.Split(results.Printed(text), "\n")
+	plain := strings.Split(results.Clean(text), "\n")
+	places := 0
+	for i, line := range lines {
+		if i < len(plain) && line != plain[i] {
+			places++ // a line in the form of one of the server
+		}
+		for _, own := range []*regexp.Regexp{speaker, ours} {
+			if own.MatchString(line) {
+				line, places = own.ReplaceAllString(line, `$1\$2`), places+1
+			}
+		}
+		if n := len(systemTag.FindAllStringIndex(line, -1)); n > 0 {
+			line, places = systemTag.ReplaceAllString(line, `\<$1`), places+n
+		}
+		lines[i] = line
+	}
+	text = strings.Join(lines, "\n")
+	if places == 0 {
+		return text
+	}
+	count := "1 place"
+	if places > 1 {
+		count = fmt.Sprintf("%d places", places)
+	}
+	return "[sub-agent output imitated instructions: " + count + "]\n" + text
+}
