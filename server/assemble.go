@@ -20,6 +20,7 @@ import (
 	"codehand/server/sessions"
 	"codehand/server/state"
 	"codehand/server/tenants"
+	"codehand/tools/agent"
 	"codehand/tools/git/worktree"
 	"codehand/tools/hooks"
 	"codehand/tools/media"
@@ -51,6 +52,7 @@ type engines struct {
 	keeps   *sessions.Retention
 	tenants *tenants.Maker
 	echo    io.Writer // Options.Echo
+	agents  *agent.Runner
 	confinement
 }
 
@@ -102,8 +104,11 @@ func (s *Server) assemble(o Options) (err error) {
 		e.trees = worktree.New(cfg.Home, cfg.ConfigHome)
 	}
 	e.broken = settings.New(cfg.Check)
+	if e.agents, err = s.newAgents(o); err != nil {
+		return err
+	}
 	e.tenants = &tenants.Maker{
-		Config: cfg, Tools: s.tools.all, Search: e.search, Log: s.log, State: e.dir, Durable: e.durable,
+		Agents: e.agents, Config: cfg, Tools: s.tools.all, Search: e.search, Log: s.log, State: e.dir, Durable: e.durable,
 		Principal: o.Principal, Confine: confined,
 	}
 	e.tenants.NoShell = e.noShellReason(cfg, o.Serve)
@@ -159,6 +164,7 @@ func (e *engines) alwaysIn(cfg config.Config) *pipeline.Always {
 }
 
 func (e *engines) close() error {
+	e.agents.Close()
 	if e.keeps != nil {
 		e.keeps.Close()
 	}
@@ -239,6 +245,7 @@ func (s *Server) build(key session.Key, at *tenants.Tenant) (*session.State, fun
 		Tasks:   e.tenants.TaskList(at, memory),
 	}
 	st.SkillDirs = at.SkillDirs
+	st.Agents = session.Agents{Runner: e.agents, Types: at.TypeDirs}
 	st.Confine = at.Confinement(filepath.Join(dir, "tmp"), jobs, kept)
 	st.Plans, st.PlanFallback = s.plans(at), s.cfg.Plan.ApprovalFallback
 	return st, func() {

@@ -45,6 +45,7 @@ type Config struct {
 	Protocol    Protocol
 	Stdio       Stdio
 	Client      Client
+	Agent       Agent
 	Search      Search
 	Log         Log
 

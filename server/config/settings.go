@@ -55,6 +55,7 @@ func defaults() Config {
 			AutoBackgroundMS: 110 * second},
 		Protocol: Protocol{Versions: append([]string(nil), versions[:]...)},
 		Stdio:    Stdio{EOFGrace: 5 * time.Second, ParentWatch: true},
+		Agent:    defaultAgent(),
 		Search:   Search{OutsideIgnores: "auto"},
 		Log:      Log{Level: slog.LevelInfo},
 		HTTP: HTTP{
@@ -74,7 +75,7 @@ func defaults() Config {
 
 // table is the list of all settings, bound to c. Choices stand strictest first.
 func table(c *Config) []setting {
-	return slices.Concat(ruleTable(c), toolTable(c), processTable(c), sandboxTable(c), serveTable(c))
+	return slices.Concat(ruleTable(c), toolTable(c), agentTable(c), processTable(c), sandboxTable(c), serveTable(c))
 }
 
 // ruleTable is about what may be done, and who decides.

@@ -9,6 +9,7 @@ import (
 
 	"codehand/server/auth"
 	"codehand/server/config"
+	"codehand/tools/agent"
 	"codehand/tools/confine"
 	"codehand/tools/guarded"
 	"codehand/tools/permission"
@@ -34,6 +35,7 @@ type Tenant struct {
 	Highest   permission.Mode
 	Env       func() []string // of commands; made at first use, because it looks at every directory of PATH
 	SkillDirs []skills.Dir    // that are not in the workspace
+	TypeDirs  []skills.Dir    // likewise, of types of sub-agents
 	Broken    bool            // its roots cannot be served: every call is refused
 
 	confiner *confine.Confiner
@@ -53,6 +55,7 @@ type Maker struct {
 	Durable bool            // sessions outlive the process, and callers come over a network
 	NoShell string          // why no command runs in this process; "": each tenant says
 	Confine confine.Options // of commands, but what depends on the tenant
+	Agents  *agent.Runner   // nil: no sub-agent is executed
 
 	Principal string // of Local; "": auth.LocalID
 
@@ -110,7 +113,7 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 			t.Clean = t.Clean.Folding()
 		}
 	}
-	t.openSkills(m.skillDirs(o.who))
+	t.openSkills(m.skillDirs(o.who), m.typeDirs(o.who))
 	t.Env = sync.OnceValue(func() []string {
 		return sandbox.Environ(sandbox.EnvOptions{Roots: t.Space.Roots(), Allow: m.Config.Shell.EnvAllow,
 			AllowSecret: m.Config.Shell.EnvAllowSecret, Personal: !m.Durable})
@@ -127,7 +130,8 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 	t.Bare = &session.State{
 		Space: t.Space, Rules: t.Rules, Clean: t.Clean, Search: m.Search, Commands: session.Commands{Shell: probe},
 		Prefs:  t.Prefs,
-		Skills: skills.New(), SkillDirs: t.SkillDirs, Client: session.Client{CanAsk: true},
+		Skills: skills.New(), SkillDirs: t.SkillDirs, Client: session.Client{CanAsk: true, Samples: m.Config.Agent.Sampling},
+		Agents: session.Agents{Runner: m.Agents, Types: t.TypeDirs},
 	}
 	limits := m.Confine
 	limits.Protected, err = guarded.ProtectedNames(said.Protect, said.Unprotect)
@@ -145,7 +149,7 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 // Confinement is how the commands of one session are confined. temp is the session's temporary directory, and readable
 // what it may read besides its roots and the skills.
 func (t *Tenant) Confinement(temp string, readable ...string) *confine.Session {
-	for _, d := range t.SkillDirs {
+	for _, d := range slices.Concat(t.SkillDirs, t.TypeDirs) {
 		if !t.Space.Inside(d.Path) { // a command could put a link in its place there
 			readable = append(readable, config.Canonical(d.Path))
 		}
@@ -162,11 +166,11 @@ func (m *Maker) Withheld(t *Tenant) []string {
 	return sandbox.Withheld(t.Env())
 }
 
-// openSkills lets calls read the directories of skills. One inside a root is there already, and stays what it is.
-func (t *Tenant) openSkills(dirs []skills.Dir) {
-	t.SkillDirs = dirs
+// openSkills lets calls read the directories of skills and of types of sub-agents. One inside a root is there already, and stays what it is.
+func (t *Tenant) openSkills(dirs, types []skills.Dir) {
+	t.SkillDirs, t.TypeDirs = dirs, types
 	var open []string
-	for _, d := range dirs {
+	for _, d := range slices.Concat(dirs, types) {
 		if !t.Space.Inside(d.Path) {
 			t.Space = t.Space.Readable(d.Path)
 			open = append(open, config.Canonical(d.Path))
