@@ -155,7 +155,7 @@ func TestParallel(t *testing.T) {
 		}
 		start := time.Now()
 		got, err := Run(t.Context(), Task{
-			Model: answers(call("read-1", "read-2", "read-3", "write-4", "write-5", "read-6", "read-7"), text("x")),
+			Model:  answers(call("read-1", "read-2", "read-3", "write-4", "write-5", "read-6", "read-7"), text("x")),
 			Prompt: "p", Tools: both, Do: do, Budget: Budget{Turns: 9, Tokens: 1000, Time: time.Hour, Parallel: 2},
 		})
 		if err != nil || got.Stopped != Done {

@@ -1,0 +1,356 @@
+package models
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+	"sync/atomic"
+
+	"codehand/tools/agent/loop"
+)
+
+// chat is the format OpenAI Chat Completions. Its servers differ; what one does not take is left out after its refusal.
+type chat struct {
+	newLimit atomic.Bool // send max_completion_tokens and not max_tokens
+	turned   atomic.Bool // newLimit was changed after a refusal
+	noUsage  atomic.Bool // do not send stream_options
+	noEffort atomic.Bool // do not send reasoning_effort
+}
+
+type chatRequest struct {
+	Model      string         `json:"model"`
+	Stream     bool           `json:"stream"`
+	Options    *streamOptions `json:"stream_options,omitempty"`
+	MaxTokens  int            `json:"max_tokens,omitempty"`
+	Completion int            `json:"max_completion_tokens,omitempty"`
+	Effort     string         `json:"reasoning_effort,omitempty"`
+	Tools      []chatTool     `json:"tools,omitempty"`
+	Messages   []chatMessage  `json:"messages"`
+}
+
+type streamOptions struct {
+	Usage bool `json:"include_usage"`
+}
+
+type chatTool struct {
+	Type     string       `json:"type"`
+	Function chatFunction `json:"function"`
+}
+
+type chatFunction struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters"`
+}
+
+type chatMessage struct {
+	Role      string     `json:"role"`
+	Content   string     `json:"content"` // not left out: some servers want it beside calls, too
+	Reasoning string     `json:"reasoning_content,omitempty"`
+	Calls     []chatCall `json:"tool_calls,omitempty"`
+	CallID    string     `json:"tool_call_id,omitempty"`
+}
+
+type chatCall struct {
+	ID       string `json:"id"`
+	Type     string `json:"type"`
+	Function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	} `json:"function"`
+	Extra json.RawMessage `json:"extra_content,omitempty"`
+}
+
+// chatOpaque is what servers want back beside calls: thoughts as text, and what stood at calls, by their ids.
+type chatOpaque struct {
+	Reasoning string                     `json:"reasoning_content,omitempty"`
+	Extra     map[string]json.RawMessage `json:"extra_content,omitempty"`
+}
+
+func (c *chat) authorize(h http.Header, key string) {
+	if key != "" {
+		h.Set("Authorization", "Bearer "+key)
+	}
+}
+
+func (c *chat) adapt(text string) bool {
+	text = strings.ToLower(text)
+	switch {
+	case strings.Contains(text, "stream_options") && c.noUsage.CompareAndSwap(false, true),
+		strings.Contains(text, "reasoning_effort") && c.noEffort.CompareAndSwap(false, true):
+		return true
+	case strings.Contains(text, "max_tokens") || strings.Contains(text, "max_completion_tokens"):
+		if c.turned.CompareAndSwap(false, true) {
+			c.newLimit.Store(!c.newLimit.Load())
+			return true
+		}
+	}
+	return false
+}
+
+func (c *chat) body(t loop.Turn, o Options) any {
+	r := chatRequest{Model: o.Model, Stream: true, Messages: []chatMessage{}}
+	if c.newLimit.Load() {
+		r.Completion = limit(t, o)
+	} else {
+		r.MaxTokens = limit(t, o)
+	}
+	if !c.noUsage.Load() {
+		r.Options = &streamOptions{true}
+	}
+	if !c.noEffort.Load() {
+		r.Effort = t.Effort
+	}
+	for _, tool := range t.Tools {
+		r.Tools = append(r.Tools, chatTool{"function", chatFunction{tool.Name, tool.Description, schema(tool)}})
+	}
+	if t.System != "" {
+		r.Messages = append(r.Messages, chatMessage{Role: "system", Content: t.System})
+	}
+	for _, message := range t.Messages {
+		if message.Role == loop.RoleAssistant {
+			r.Messages = append(r.Messages, assistant(message))
+			continue
+		}
+		var texts []string
+		for _, p := range message.Parts {
+			if p.Result != nil {
+				r.Messages = append(r.Messages, chatMessage{Role: "tool", CallID: p.Result.CallID, Content: told(p.Result)})
+			} else if p.Text != "" {
+				texts = append(texts, p.Text)
+			}
+		}
+		if len(texts) > 0 {
+			r.Messages = append(r.Messages, chatMessage{Role: loop.RoleUser, Content: strings.Join(texts, "\n\n")})
+		}
+	}
+	return r
+}
+
+// assistant is a message of the model as it is sent back.
+func assistant(m loop.Message) chatMessage {
+	out := chatMessage{Role: loop.RoleAssistant}
+	var opaque chatOpaque
+	for _, p := range m.Parts {
+		switch {
+		case p.Opaque != nil:
+			_ = json.Unmarshal(p.Opaque, &opaque) // of another format: there is nothing to send
+		case p.Call != nil:
+			call := chatCall{ID: p.Call.ID, Type: "function"}
+			call.Function.Name, call.Function.Arguments = p.Call.Name, string(p.Call.Arguments)
+			out.Calls = append(out.Calls, call)
+		default:
+			out.Content += p.Text
+		}
+	}
+	for i := range out.Calls { // servers that want thoughts back want them beside calls, and others refuse them elsewhere
+		out.Reasoning = opaque.Reasoning
+		out.Calls[i].Extra = opaque.Extra[out.Calls[i].ID]
+	}
+	return out
+}
+
+// told is a result as text: the format has no other results, and no mark for errors.
+func told(r *loop.Result) string {
+	text := shown(r.Text)
+	if r.IsError {
+		text = "Error: " + text
+	}
+	for _, i := range r.Images {
+		text += fmt.Sprintf("\n[an image (%s, %d bytes) that cannot be shown to this model]", i.MIME, len(i.Data))
+	}
+	return text
+}
+
+// chatAnswer is an answer while it arrives.
+type chatAnswer struct {
+	say             func(string)
+	first           string
+	text, reasoning strings.Builder
+	refusal         strings.Builder
+	calls           []*chatPiece
+	tokens          loop.Tokens
+	finish          string
+}
+
+// chatPiece is a call while it arrives.
+type chatPiece struct {
+	index    int // -1: the server sends none
+	id, name string
+	text     strings.Builder
+	extra    json.RawMessage
+}
+
+func (c *chat) assemble(t loop.Turn, say func(string)) assembler {
+	return &chatAnswer{say: say, first: firstID(t)}
+}
+
+type chatEvent struct {
+	Choices []struct {
+		Delta   chatDelta `json:"delta"`
+		Message chatDelta `json:"message"` // of servers that do not stream
+		Finish  string    `json:"finish_reason"`
+	} `json:"choices"`
+	Usage *chatUsage `json:"usage"`
+	Error *complaint `json:"error"`
+}
+
+type chatDelta struct {
+	Content   json.RawMessage `json:"content"` // a text, null, or a list of parts
+	Refusal   string          `json:"refusal"`
+	Reasoning string          `json:"reasoning_content"`
+	Calls     []struct {
+		Index    *int   `json:"index"`
+		ID       string `json:"id"`
+		Function struct {
+			Name      string          `json:"name"`
+			Arguments json.RawMessage `json:"arguments"` // a text; some servers send an object
+		} `json:"function"`
+		Extra json.RawMessage `json:"extra_content"`
+	} `json:"tool_calls"`
+}
+
+type chatUsage struct {
+	Prompt     int `json:"prompt_tokens"`
+	Completion int `json:"completion_tokens"`
+	Details    struct {
+		Cached  int `json:"cached_tokens"`
+		Written int `json:"cache_write_tokens"`
+	} `json:"prompt_tokens_details"`
+	Hit int `json:"prompt_cache_hit_tokens"` // of DeepSeek
+}
+
+func (a *chatAnswer) event(data []byte) (bool, error) {
+	if string(data) == "[DONE]" {
+		return true, nil
+	}
+	var e chatEvent
+	if err := json.Unmarshal(data, &e); err != nil {
+		return false, ended("an event is no JSON of the format")
+	}
+	if e.Error != nil {
+		return false, e.Error.fault(e.Error.status())
+	}
+	if u := e.Usage; u != nil { // a sum so far: some servers send one with each event
+		read := max(0, u.Details.Cached, u.Hit)
+		a.tokens = loop.Tokens{
+			Input: max(0, u.Prompt-read-u.Details.Written), Output: max(0, u.Completion),
+			CacheRead: read, CacheWrite: max(0, u.Details.Written),
+		}
+	}
+	for _, choice := range e.Choices[:min(1, len(e.Choices))] {
+		a.add(choice.Delta)
+		a.add(choice.Message)
+		if choice.Finish != "" {
+			a.finish = choice.Finish
+		}
+	}
+	return false, nil
+}
+
+func (a *chatAnswer) add(d chatDelta) {
+	if text := plain(d.Content); text != "" {
+		a.text.WriteString(text)
+		a.say(text)
+	}
+	a.refusal.WriteString(d.Refusal)
+	a.reasoning.WriteString(d.Reasoning)
+	for _, c := range d.Calls {
+		p := a.piece(c.Index, c.ID, c.Function.Name)
+		if p.id == "" {
+			p.id = c.ID
+		}
+		if p.name == "" {
+			p.name = c.Function.Name
+		}
+		if c.Extra != nil {
+			p.extra = c.Extra
+		}
+		p.text.WriteString(plain(c.Function.Arguments))
+	}
+}
+
+// piece finds the call that a delta goes on with, or begins one. Servers leave the index out, or send 0 for every call;
+// then a name with a new id begins a call. Others send a new id with each piece of one call; those have no name.
+func (a *chatAnswer) piece(index *int, id, name string) *chatPiece {
+	at := -1
+	if index != nil {
+		at = *index
+	}
+	for _, p := range a.calls {
+		if id != "" && p.id == id && (at < 0 || p.index == at) {
+			return p
+		}
+	}
+	for i := len(a.calls) - 1; i >= 0; i-- {
+		switch p := a.calls[i]; {
+		case at >= 0 && p.index != at:
+		case name != "" && (at < 0 || id != "" && p.id != ""): // another call
+		default:
+			return p
+		}
+	}
+	p := &chatPiece{index: at}
+	a.calls = append(a.calls, p)
+	return p
+}
+
+// plain is a text: of a JSON string, of a list of parts, or the JSON itself.
+func plain(data json.RawMessage) string {
+	var text string
+	if len(data) == 0 || json.Unmarshal(data, &text) == nil { // null is no error, and empty
+		return text
+	}
+	var parts []struct{ Type, Text string }
+	if json.Unmarshal(data, &parts) != nil {
+		return string(data)
+	}
+	for _, p := range parts {
+		if p.Type == "text" {
+			text += p.Text
+		}
+	}
+	return text
+}
+
+func (a *chatAnswer) answer() (loop.Answer, error) {
+	answer := loop.Answer{Stop: loop.StopEnd, Tokens: a.tokens}
+	switch a.finish {
+	case "":
+		return loop.Answer{}, ended("it has no finish_reason")
+	case "error", "insufficient_system_resource":
+		return loop.Answer{}, ended("the server says " + a.finish)
+	case "length":
+		answer.Stop = loop.StopLength
+	case "content_filter":
+		answer.Stop = loop.StopRefuse
+	}
+	opaque := chatOpaque{Reasoning: a.reasoning.String(), Extra: map[string]json.RawMessage{}}
+	if a.text.Len() > 0 {
+		answer.Parts = append(answer.Parts, loop.Part{Text: a.text.String()})
+	} else if a.refusal.Len() > 0 {
+		answer.Parts, answer.Stop = []loop.Part{{Text: a.refusal.String()}}, loop.StopRefuse
+	}
+	ids := &callIDs{first: a.first}
+	for _, p := range a.calls {
+		call := ids.call(p.id, p.name, p.text.String())
+		answer.Parts = append(answer.Parts, loop.Part{Call: call})
+		if p.extra != nil {
+			opaque.Extra[call.ID] = p.extra
+		}
+	}
+	if len(answer.Parts) == 0 && a.reasoning.Len() == 0 && a.tokens.Output == 0 && answer.Stop == loop.StopEnd {
+		// LM Studio answers so if the prompt is larger than the context that the model was loaded with.
+		return loop.Answer{}, &fault{kind: loop.Broken, text: "the model answered with nothing; " +
+			"if its server is your own, load the model with a larger context"}
+	}
+	if len(a.calls) > 0 && (opaque.Reasoning != "" || len(opaque.Extra) > 0) {
+		opaque.Extra = maps.Clone(opaque.Extra)
+		if data, err := json.Marshal(opaque); err == nil {
+			answer.Parts = append(answer.Parts, loop.Part{Opaque: data})
+		}
+	}
+	return answer, nil
+}
