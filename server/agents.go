@@ -75,28 +75,19 @@ func (s *Server) agentModels(r *agent.Options, o Options) error {
 		return nil
 	}
 	r.Models = append([]string{c.Model}, c.Models...)
-	key, err := c.Key(os.Getenv)
-	if err != nil {
+	if _, err := c.Key(os.Getenv); err != nil {
 		s.log.Warn("sub-agents have no model", "error", err)
-		r.Model = noModel{&loop.Error{Kind: loop.Denied, Text: err.Error()}}
-		return nil
 	}
-	r.Pick = func(name string) loop.Model {
-		m, err := openModel(c, name, key)
+	others := map[string]loop.Model{}
+	for _, name := range r.Models {
+		m, err := openModel(c, name)
 		if err != nil {
-			return noModel{&loop.Error{Kind: loop.Wrong, Text: err.Error()}}
+			return fmt.Errorf("agent.api: %w", err)
 		}
-		return m
+		others[name] = m
 	}
-	r.Model, err = openModel(c, c.Model, key)
-	return err
-}
-
-// A noModel says at each turn why there is none.
-type noModel struct{ err *loop.Error }
-
-func (m noModel) Turn(context.Context, loop.Turn, func(string)) (loop.Answer, error) {
-	return loop.Answer{}, m.err
+	r.Model, r.Pick = others[c.Model], func(name string) loop.Model { return others[name] }
+	return nil
 }
 
 // noAgentCommand says why the command line of another agent is not started; "": it may be. It runs with the rights of

@@ -30,9 +30,9 @@ type agentInput struct {
 }
 
 type agentTask struct {
-	Description string `json:"description,omitempty" rule:"maxrunes=100"`
-	Prompt      string `json:"prompt" rule:"minlen=1 maxrunes=100000"`
-	Type        string `json:"subagent_type,omitempty" rule:"maxrunes=64"`
+	Description string `json:"description,omitempty" jsonschema:"3 to 5 words" rule:"maxrunes=100"`
+	Prompt      string `json:"prompt" jsonschema:"the whole task" rule:"minlen=1 maxrunes=100000"`
+	Type        string `json:"subagent_type,omitempty" jsonschema:"its type" rule:"maxrunes=64"`
 }
 
 // agent is Ungated, because the calls of a sub-agent take turns of their own. Where a sub-agent works through such

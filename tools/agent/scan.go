@@ -10,7 +10,7 @@ import (
 
 var (
 	// tags of texts that clients give a model as words of the system
-	systemTag = regexp.MustCompile(`(?i)<(/?[ \t]*(?:system[-_ ]?(?:reminder|prompt|message)|system|untrusted[-_a-z]*|` +
+	systemTag = regexp.MustCompile(`(?i)\\?<(/?[ \t]*(?:system[-_ ]?(?:reminder|prompt|message)|system|untrusted[-_a-z]*|` +
 		`function_(?:calls|results)|antml:[a-z_]+)\b)`)
 	// beginnings of lines that stand for another speaker
 	speaker = regexp.MustCompile(`(?i)^([ \t>*_#]*)((?:human|assistant|system|user)[ \t*_]*:)`)
@@ -35,9 +35,13 @@ func Scan(text string) string {
 				line, places = own.ReplaceAllString(line, `$1\$2`), places+1
 			}
 		}
-		if n := len(systemTag.FindAllStringIndex(line, -1)); n > 0 {
-			line, places = systemTag.ReplaceAllString(line, `\<$1`), places+n
-		}
+		line = systemTag.ReplaceAllStringFunc(line, func(tag string) string {
+			if strings.HasPrefix(tag, `\`) {
+				return tag
+			}
+			places++
+			return `\` + tag
+		})
 		lines[i] = line
 	}
 	text = strings.Join(lines, "\n")
