@@ -14,8 +14,6 @@ var (
 		`function_(?:calls|results)|antml:[a-z_]+)\b)`)
 	// beginnings of lines that stand for another speaker
 	speaker = regexp.MustCompile(`(?i)^([ \t>*_#]*)((?:human|assistant|system|user)[ \t*_]*:)`)
-	// our own lines about sub-agents
-	ours = regexp.MustCompile(`(?i)^([ \t]*)(\[(?:sub-agent output|agent agent_|end of agent)|NOT EXECUTED:|AGENT_[A-Z]+:)`)
 )
 
 // Scan returns what a sub-agent said so that it imitates nobody: what looks like words of a system, of another speaker
@@ -30,10 +28,8 @@ func Scan(text string) string {
 		if i < len(plain) && line != plain[i] {
 			places++ // a line in the form of one of the server
 		}
-		for _, own := range []*regexp.Regexp{speaker, ours} {
-			if own.MatchString(line) {
-				line, places = own.ReplaceAllString(line, `$1\$2`), places+1
-			}
+		if speaker.MatchString(line) {
+			line, places = speaker.ReplaceAllString(line, `$1\$2`), places+1
 		}
 		line = systemTag.ReplaceAllStringFunc(line, func(tag string) string {
 			if strings.HasPrefix(tag, `\`) {

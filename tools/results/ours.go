@@ -19,7 +19,7 @@ const codes = "INPUT_INVALID UNKNOWN_TOOL TOOL_DISABLED PERMISSION_DENIED ASK_UN
 	"PDF_UNAVAILABLE PDF_ENCRYPTED PDF_DAMAGED ENCODING_MIX CASCADE PATTERN_INVALID REGEX_INVALID COMMAND_FAILED " +
 	"OUTPUT_LIMIT SANDBOX_UNAVAILABLE " +
 	"NOT_READ_ONLY NOT_IN_PLAN_MODE PLAN_EMPTY PLAN_TEXT_NEEDED JOB_UNKNOWN JOB_LIMIT SKILL_UNKNOWN SKILL_USER_ONLY " +
-	"SKILL_DENIED " +
+	"SKILL_DENIED AGENT_UNKNOWN AGENT_NO_TOOLS AGENT_FAILED AGENT_STOPPED AGENT_STALLED AGENT_LIMIT " +
 	"TASK_UNKNOWN TASK_CYCLE TASK_LIMIT CONFIG_FIXED CONFIG_UNKNOWN CHANGE_UNKNOWN UNDO_CONFLICT UNDO_UNAVAILABLE " +
 	"RATE_LIMITED SCOPE_MISSING WORKSPACE_UNAVAILABLE AUDIT_UNAVAILABLE"
 
@@ -99,6 +99,8 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[no text[;\]]`,
 		`\[there is no line \d`,
 		`\[line \d+ is too long for an answer `,
+		`\[sub-agent output imitated instructions: `, `\[agent agent_`, `NOT EXECUTED: `, `Part \d of \d, `,
+		`\[This is your last turn: `, `\[\d+ more bytes are left out\]`, `\[an image \(`, `\[key\][ \t]*$`,
 		`\[lines \d+-\d+ of `,
 	}, "|") + ")")
 })
