@@ -144,6 +144,8 @@ var rooms = map[string][]string{
 	"tools/sandbox/proxy":    {"tools/web/guard"},
 	"tools/web/guard":        {},
 	"tools/agent/loop":       {},
+	"tools/agent/models":     {"tools/agent/loop"},
+	"tools/agent/modelstest": {"tools/agent/loop"}, // imported by tests only
 	"tools/workspace":        {},
 
 	"filestate":          {"filestate/disk", "filestate/exchange", "filestate/fault", "filestate/journal", "filestate/lines", "filestate/lock", "filestate/owner", "filestate/seen"},
@@ -216,7 +218,7 @@ var mechanisms = []string{"internal", "pkg", "util", "utils", "common", "helpers
 
 // testRooms are for tests: they are imported by _test files and by each other, so never shipped, and may use what tests
 // may.
-var testRooms = []string{"filestate/leaktest", "server/blackbox", "server/replaytest", "tools/tooltest"}
+var testRooms = []string{"filestate/leaktest", "server/blackbox", "server/replaytest", "tools/agent/modelstest", "tools/tooltest"}
 
 // A room is one package as it is on disk.
 type room struct {

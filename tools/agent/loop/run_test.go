@@ -191,7 +191,7 @@ func TestBudgets(t *testing.T) {
 	}{
 		{"turns", NoTurns, Budget{Turns: 3, Tokens: 1000, Time: time.Hour}, 3},
 		{"tokens", NoTokens, Budget{Turns: 50, Tokens: 25, Time: time.Hour}, 3},
-		{"time", NoTime, Budget{Turns: 50, Tokens: 1000, Time: 5 * time.Second}, 5},
+		{"time", NoTime, Budget{Turns: 50, Tokens: 1000, Time: 4500 * time.Millisecond}, 5},
 		{"no turns", NoTurns, Budget{Tokens: 1, Time: 1}, 0},
 		{"no tokens", NoTokens, Budget{Turns: 1, Time: 1}, 0},
 		{"no time", NoTime, Budget{Turns: 1, Tokens: 1}, 0},

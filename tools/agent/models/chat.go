@@ -1,9 +1,9 @@
 package models
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -20,53 +20,20 @@ type chat struct {
 }
 
 type chatRequest struct {
-	Model      string         `json:"model"`
-	Stream     bool           `json:"stream"`
-	Options    *streamOptions `json:"stream_options,omitempty"`
-	MaxTokens  int            `json:"max_tokens,omitempty"`
-	Completion int            `json:"max_completion_tokens,omitempty"`
-	Effort     string         `json:"reasoning_effort,omitempty"`
-	Tools      []chatTool     `json:"tools,omitempty"`
-	Messages   []chatMessage  `json:"messages"`
-}
-
-type streamOptions struct {
-	Usage bool `json:"include_usage"`
-}
-
-type chatTool struct {
-	Type     string       `json:"type"`
-	Function chatFunction `json:"function"`
-}
-
-type chatFunction struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description,omitempty"`
-	Parameters  json.RawMessage `json:"parameters"`
-}
-
-type chatMessage struct {
-	Role      string     `json:"role"`
-	Content   string     `json:"content"` // not left out: some servers want it beside calls, too
-	Reasoning string     `json:"reasoning_content,omitempty"`
-	Calls     []chatCall `json:"tool_calls,omitempty"`
-	CallID    string     `json:"tool_call_id,omitempty"`
-}
-
-type chatCall struct {
-	ID       string `json:"id"`
-	Type     string `json:"type"`
-	Function struct {
-		Name      string `json:"name"`
-		Arguments string `json:"arguments"`
-	} `json:"function"`
-	Extra json.RawMessage `json:"extra_content,omitempty"`
+	Model      string   `json:"model"`
+	Stream     bool     `json:"stream"`
+	Options    object   `json:"stream_options,omitempty"`
+	MaxTokens  int      `json:"max_tokens,omitempty"`
+	Completion int      `json:"max_completion_tokens,omitempty"`
+	Effort     string   `json:"reasoning_effort,omitempty"`
+	Tools      []object `json:"tools,omitempty"`
+	Messages   []object `json:"messages"`
 }
 
 // chatOpaque is what servers want back beside calls: thoughts as text, and what stood at calls, by their ids.
 type chatOpaque struct {
-	Reasoning string                     `json:"reasoning_content,omitempty"`
-	Extra     map[string]json.RawMessage `json:"extra_content,omitempty"`
+	Reasoning string                     `json:"reasoning_content"`
+	Extra     map[string]json.RawMessage `json:"extra_content"`
 }
 
 func (c *chat) authorize(h http.Header, key string) {
@@ -76,38 +43,36 @@ func (c *chat) authorize(h http.Header, key string) {
 }
 
 func (c *chat) adapt(text string) bool {
-	text = strings.ToLower(text)
 	switch {
 	case strings.Contains(text, "stream_options") && c.noUsage.CompareAndSwap(false, true),
 		strings.Contains(text, "reasoning_effort") && c.noEffort.CompareAndSwap(false, true):
 		return true
-	case strings.Contains(text, "max_tokens") || strings.Contains(text, "max_completion_tokens"):
-		if c.turned.CompareAndSwap(false, true) {
-			c.newLimit.Store(!c.newLimit.Load())
-			return true
-		}
+	case (strings.Contains(text, "max_tokens") || strings.Contains(text, "max_completion_tokens")) && c.turned.CompareAndSwap(false, true):
+		c.newLimit.Store(!c.newLimit.Load())
+		return true
 	}
 	return false
 }
 
 func (c *chat) body(t loop.Turn, o Options) any {
-	r := chatRequest{Model: o.Model, Stream: true, Messages: []chatMessage{}}
+	r := chatRequest{Model: o.Model, Stream: true, Messages: []object{}}
 	if c.newLimit.Load() {
 		r.Completion = limit(t, o)
 	} else {
 		r.MaxTokens = limit(t, o)
 	}
 	if !c.noUsage.Load() {
-		r.Options = &streamOptions{true}
+		r.Options = object{"include_usage": true}
 	}
 	if !c.noEffort.Load() {
 		r.Effort = t.Effort
 	}
 	for _, tool := range t.Tools {
-		r.Tools = append(r.Tools, chatTool{"function", chatFunction{tool.Name, tool.Description, schema(tool)}})
+		function := object{"name": tool.Name, "description": tool.Description, "parameters": schema(tool)}
+		r.Tools = append(r.Tools, object{"type": "function", "function": function})
 	}
 	if t.System != "" {
-		r.Messages = append(r.Messages, chatMessage{Role: "system", Content: t.System})
+		r.Messages = append(r.Messages, object{"role": "system", "content": t.System})
 	}
 	for _, message := range t.Messages {
 		if message.Role == loop.RoleAssistant {
@@ -117,37 +82,46 @@ func (c *chat) body(t loop.Turn, o Options) any {
 		var texts []string
 		for _, p := range message.Parts {
 			if p.Result != nil {
-				r.Messages = append(r.Messages, chatMessage{Role: "tool", CallID: p.Result.CallID, Content: told(p.Result)})
+				r.Messages = append(r.Messages, object{"role": "tool", "tool_call_id": p.Result.CallID, "content": told(p.Result)})
 			} else if p.Text != "" {
 				texts = append(texts, p.Text)
 			}
 		}
 		if len(texts) > 0 {
-			r.Messages = append(r.Messages, chatMessage{Role: loop.RoleUser, Content: strings.Join(texts, "\n\n")})
+			r.Messages = append(r.Messages, object{"role": loop.RoleUser, "content": strings.Join(texts, "\n\n")})
 		}
 	}
 	return r
 }
 
 // assistant is a message of the model as it is sent back.
-func assistant(m loop.Message) chatMessage {
-	out := chatMessage{Role: loop.RoleAssistant}
-	var opaque chatOpaque
+func assistant(m loop.Message) object {
+	var back chatOpaque
+	var calls []object
+	text := ""
 	for _, p := range m.Parts {
 		switch {
 		case p.Opaque != nil:
-			_ = json.Unmarshal(p.Opaque, &opaque) // of another format: there is nothing to send
+			_ = json.Unmarshal(p.Opaque, &back) // of another format: there is nothing to send
 		case p.Call != nil:
-			call := chatCall{ID: p.Call.ID, Type: "function"}
-			call.Function.Name, call.Function.Arguments = p.Call.Name, string(p.Call.Arguments)
-			out.Calls = append(out.Calls, call)
+			function := object{"name": p.Call.Name, "arguments": string(p.Call.Arguments)}
+			calls = append(calls, object{"type": "function", "id": p.Call.ID, "function": function})
 		default:
-			out.Content += p.Text
+			text += p.Text
 		}
 	}
-	for i := range out.Calls { // servers that want thoughts back want them beside calls, and others refuse them elsewhere
-		out.Reasoning = opaque.Reasoning
-		out.Calls[i].Extra = opaque.Extra[out.Calls[i].ID]
+	out := object{"role": loop.RoleAssistant, "content": text} // also if it is empty: some servers want one beside calls
+	if len(calls) == 0 {
+		return out
+	}
+	out["tool_calls"] = calls
+	if back.Reasoning != "" { // servers that want thoughts back want them beside calls, others refuse them elsewhere
+		out["reasoning_content"] = back.Reasoning
+	}
+	for _, c := range calls {
+		if extra := back.Extra[c["id"].(string)]; extra != nil {
+			c["extra_content"] = extra
+		}
 	}
 	return out
 }
@@ -167,7 +141,7 @@ func told(r *loop.Result) string {
 // chatAnswer is an answer while it arrives.
 type chatAnswer struct {
 	say             func(string)
-	first           string
+	made            loop.Calls
 	text, reasoning strings.Builder
 	refusal         strings.Builder
 	calls           []*chatPiece
@@ -184,7 +158,7 @@ type chatPiece struct {
 }
 
 func (c *chat) assemble(t loop.Turn, say func(string)) assembler {
-	return &chatAnswer{say: say, first: firstID(t)}
+	return &chatAnswer{say: say, made: loop.CallsOf(t)}
 }
 
 type chatEvent struct {
@@ -316,29 +290,24 @@ func plain(data json.RawMessage) string {
 }
 
 func (a *chatAnswer) answer() (loop.Answer, error) {
-	answer := loop.Answer{Stop: loop.StopEnd, Tokens: a.tokens}
 	switch a.finish {
 	case "":
 		return loop.Answer{}, ended("it has no finish_reason")
 	case "error", "insufficient_system_resource":
 		return loop.Answer{}, ended("the server says " + a.finish)
-	case "length":
-		answer.Stop = loop.StopLength
-	case "content_filter":
-		answer.Stop = loop.StopRefuse
 	}
-	opaque := chatOpaque{Reasoning: a.reasoning.String(), Extra: map[string]json.RawMessage{}}
+	answer := loop.Answer{Stop: cmp.Or(stops[a.finish], loop.StopEnd), Tokens: a.tokens}
 	if a.text.Len() > 0 {
 		answer.Parts = append(answer.Parts, loop.Part{Text: a.text.String()})
 	} else if a.refusal.Len() > 0 {
 		answer.Parts, answer.Stop = []loop.Part{{Text: a.refusal.String()}}, loop.StopRefuse
 	}
-	ids := &callIDs{first: a.first}
+	extra := object{}
 	for _, p := range a.calls {
-		call := ids.call(p.id, p.name, p.text.String())
+		call := a.made.Make(p.id, p.name, p.text.String())
 		answer.Parts = append(answer.Parts, loop.Part{Call: call})
 		if p.extra != nil {
-			opaque.Extra[call.ID] = p.extra
+			extra[call.ID] = p.extra
 		}
 	}
 	if len(answer.Parts) == 0 && a.reasoning.Len() == 0 && a.tokens.Output == 0 && answer.Stop == loop.StopEnd {
@@ -346,11 +315,8 @@ func (a *chatAnswer) answer() (loop.Answer, error) {
 		return loop.Answer{}, &fault{kind: loop.Broken, text: "the model answered with nothing; " +
 			"if its server is your own, load the model with a larger context"}
 	}
-	if len(a.calls) > 0 && (opaque.Reasoning != "" || len(opaque.Extra) > 0) {
-		opaque.Extra = maps.Clone(opaque.Extra)
-		if data, err := json.Marshal(opaque); err == nil {
-			answer.Parts = append(answer.Parts, loop.Part{Opaque: data})
-		}
+	if len(a.calls) > 0 && a.reasoning.Len()+len(extra) > 0 {
+		answer.Parts = append(answer.Parts, opaque(object{"reasoning_content": a.reasoning.String(), "extra_content": extra}))
 	}
 	return answer, nil
 }

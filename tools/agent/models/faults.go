@@ -2,6 +2,7 @@ package models
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -9,7 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,12 +35,21 @@ type fault struct {
 
 func (f *fault) Error() string { return f.text }
 
-// hide takes the key out of the text, and all that is no single line.
+// hide takes the key out of the text, before it is cut, and makes it a single line.
 func (f *fault) hide(key string) {
 	if key != "" {
 		f.text = strings.ReplaceAll(f.text, key, "[key]")
 	}
 	f.text = clip(strings.Join(strings.Fields(strings.ToValidUTF8(f.text, "?")), " "), 600)
+}
+
+// advice is what to do about each kind of fault.
+var advice = map[loop.Kind]string{
+	loop.Full:   "give the agent a smaller task, or a model with a larger context",
+	loop.Denied: "check the API key and what its account may use",
+	loop.Wrong:  "check the model's name, the base URL and the certificates",
+	loop.Busy:   "try again later",
+	loop.Broken: "check that the model's server runs and can be reached",
 }
 
 // final is what the caller is told after so many tries.
@@ -48,19 +58,7 @@ func (f *fault) final(tries int) *loop.Error {
 	if tries > 1 {
 		text += fmt.Sprintf(" (%d tries)", tries)
 	}
-	switch f.kind {
-	case loop.Full:
-		text += "; give the agent a smaller task, or a model with a larger context"
-	case loop.Denied:
-		text += "; check the API key and what its account may use"
-	case loop.Wrong:
-		text += "; check the model's name, the base URL and the certificates"
-	case loop.Busy:
-		text += "; try again later"
-	case loop.Broken:
-		text += "; check that the model's server runs and can be reached"
-	}
-	return &loop.Error{Kind: f.kind, Text: text}
+	return &loop.Error{Kind: f.kind, Text: text + "; " + advice[f.kind]}
 }
 
 // pause says how long to wait after a try, and whether there is another.
@@ -78,10 +76,6 @@ func (c *Client) pause(f *fault, try int, start time.Time) (time.Duration, bool)
 func unreachable(ctx context.Context, err error) *fault {
 	if errors.Is(context.Cause(ctx), errSilence) {
 		return &fault{kind: loop.Broken, text: errSilence.Error(), again: true}
-	}
-	var outer *url.Error
-	if errors.As(err, &outer) {
-		err = outer.Err
 	}
 	var certificate *tls.CertificateVerificationError
 	if errors.As(err, &certificate) {
@@ -115,68 +109,53 @@ func (c *complaint) status() int {
 	if n, err := strconv.Atoi(strings.Trim(string(c.Code), `"`)); err == nil && n >= 400 && n < 600 {
 		return n
 	}
-	switch c.Type {
-	case "overloaded_error":
-		return 529
-	case "rate_limit_error":
-		return http.StatusTooManyRequests
-	case "invalid_request_error", "not_found_error", "request_too_large":
-		return http.StatusBadRequest
-	case "authentication_error", "permission_error", "billing_error":
-		return http.StatusForbidden
-	}
-	return http.StatusBadGateway
+	return cmp.Or(statuses[c.Type], http.StatusBadGateway)
+}
+
+// statuses are the HTTP statuses that belong to types of errors.
+var statuses = map[string]int{
+	"overloaded_error": 529, "rate_limit_error": http.StatusTooManyRequests,
+	"invalid_request_error": http.StatusBadRequest, "not_found_error": http.StatusNotFound,
+	"authentication_error": http.StatusUnauthorized, "permission_error": http.StatusForbidden,
+	"billing_error": http.StatusPaymentRequired, "request_too_large": http.StatusRequestEntityTooLarge,
 }
 
 // refused is the fault of an answer that is not 200.
 func refused(response *http.Response, body io.Reader) *fault {
 	data, _ := io.ReadAll(io.LimitReader(body, maxFault))
 	var wrapped struct {
-		Error   *complaint `json:"error"`
-		Message string     `json:"message"` // of vLLM and others
-		Detail  string     `json:"detail"`
-		complaintFields
+		Error           *complaint
+		Message, Detail string // of vLLM, of FastAPI
 	}
-	c := complaint{}
-	switch json.Unmarshal(data, &wrapped); {
-	case wrapped.Error != nil:
-		c = *wrapped.Error
-	case wrapped.Message+wrapped.Detail != "":
-		c = complaint{Type: wrapped.Type, Message: wrapped.Message + wrapped.Detail}
-	case !bytes.HasPrefix(bytes.TrimSpace(data), []byte("<")): // a page of a proxy says nothing
-		c.Message = string(data)
+	c := &complaint{}
+	if json.Unmarshal(data, &wrapped) != nil {
+		if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("<")) { // a page of a proxy says nothing
+			c.Message = string(data)
+		}
+	} else if c.Message = wrapped.Message + wrapped.Detail; wrapped.Error != nil {
+		c = wrapped.Error
 	}
 	f := c.fault(response.StatusCode)
 	f.text = fmt.Sprintf("HTTP %d: %s", response.StatusCode, f.text)
-	switch response.Header.Get("X-Should-Retry") {
-	case "true":
-		f.again = true
-	case "false":
-		f.again = false
+	if wish, err := strconv.ParseBool(response.Header.Get("X-Should-Retry")); err == nil {
+		f.again = wish
 	}
 	f.after = retryAfter(response.Header)
 	return f
 }
 
-// complaintFields are those of a complaint that is not wrapped.
-type complaintFields struct {
-	Type string `json:"type"`
-}
-
 // fault says what a complaint with this status means.
 func (c *complaint) fault(status int) *fault {
 	all := strings.ToLower(c.Type + " " + string(c.Code) + " " + c.Message)
-	f := &fault{text: clip(c.Message, 500)}
-	if f.text == "" {
-		f.text = clip(strings.TrimSpace(c.Type+" "+http.StatusText(status)), 500)
-	}
+	f := &fault{text: cmp.Or(c.Message, strings.TrimSpace(c.Type+" "+http.StatusText(status)))}
 	switch {
 	case status == http.StatusUnauthorized, status == http.StatusPaymentRequired, status == http.StatusForbidden,
 		strings.Contains(all, "insufficient_quota"), strings.Contains(all, "credit balance is too low"):
 		f.kind = loop.Denied
 	case status == http.StatusTooManyRequests, status == 529, status == http.StatusServiceUnavailable:
 		f.kind, f.again = loop.Busy, true
-	case status == http.StatusRequestEntityTooLarge, full(all):
+	case status == http.StatusRequestEntityTooLarge,
+		slices.ContainsFunc(fullTexts, func(t string) bool { return strings.Contains(all, t) }):
 		f.kind = loop.Full
 	case status >= 500, status == http.StatusRequestTimeout, status == http.StatusConflict:
 		f.kind, f.again = loop.Broken, true
@@ -201,15 +180,6 @@ var fullTexts = []string{
 	"input is too long", "context window exceeded",
 }
 
-func full(text string) bool {
-	for _, t := range fullTexts {
-		if strings.Contains(text, t) {
-			return true
-		}
-	}
-	return false
-}
-
 // retryAfter is how long a server wants us to wait; 0: it does not say.
 func retryAfter(h http.Header) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 {
@@ -221,11 +191,8 @@ func retryAfter(h http.Header) time.Duration {
 	}
 	// A date is held against the server's own clock, because ours may be wrong.
 	until, err := http.ParseTime(text)
-	if err != nil {
-		return 0
-	}
-	now, err := http.ParseTime(h.Get("Date"))
-	if err != nil {
+	now, wrong := http.ParseTime(h.Get("Date"))
+	if err != nil || wrong != nil {
 		return 0
 	}
 	return max(0, until.Sub(now))
@@ -237,20 +204,4 @@ func clip(text string, limit int) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:limit], "") + "..."
-}
-
-// arguments returns the arguments of a call as an object. broken: they are none, and why.
-func arguments(text string) (object json.RawMessage, broken string) {
-	text = strings.TrimSpace(strings.ToValidUTF8(text, "\ufffd"))
-	if text == "" || text == "null" {
-		return json.RawMessage("{}"), ""
-	}
-	var any json.RawMessage
-	if err := json.Unmarshal([]byte(text), &any); err != nil {
-		return json.RawMessage("{}"), fmt.Sprintf("the arguments are no JSON (%v): %s", err, strconv.Quote(clip(text, 200)))
-	}
-	if text[0] != '{' {
-		return json.RawMessage("{}"), "the arguments are JSON, but no object: " + strconv.Quote(clip(text, 200))
-	}
-	return any, ""
 }

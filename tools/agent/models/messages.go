@@ -1,9 +1,9 @@
 package models
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -16,57 +16,20 @@ type messages struct {
 }
 
 type messagesRequest struct {
-	Model     string       `json:"model"`
-	MaxTokens int          `json:"max_tokens"`
-	Stream    bool         `json:"stream"`
-	Output    *effort      `json:"output_config,omitempty"`
-	Tools     []namedTool  `json:"tools,omitempty"`
-	System    []*block     `json:"system,omitempty"`
-	Messages  []blocksFrom `json:"messages"`
+	Model     string   `json:"model"`
+	MaxTokens int      `json:"max_tokens"`
+	Stream    bool     `json:"stream"`
+	Output    object   `json:"output_config,omitempty"`
+	Tools     []object `json:"tools,omitempty"`
+	System    []object `json:"system,omitempty"`
+	Messages  []object `json:"messages"`
 }
 
-type effort struct {
-	Effort string `json:"effort"`
-}
-
-type namedTool struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description,omitempty"`
-	Schema      json.RawMessage `json:"input_schema"`
-	Cache       *kind           `json:"cache_control,omitempty"`
-}
-
-type blocksFrom struct {
-	Role    string `json:"role"`
-	Content []any  `json:"content"` // *block, or a block as it came
-}
-
-// A block is a piece of a message, in requests and in events.
-type block struct {
-	Type      string          `json:"type"`
-	Text      string          `json:"text,omitempty"`
-	ID        string          `json:"id,omitempty"`
-	Name      string          `json:"name,omitempty"`
-	Input     json.RawMessage `json:"input,omitempty"`
-	ToolUseID string          `json:"tool_use_id,omitempty"`
-	Content   []*block        `json:"content,omitempty"`
-	IsError   bool            `json:"is_error,omitempty"`
-	Source    *source         `json:"source,omitempty"`
-	Cache     *kind           `json:"cache_control,omitempty"`
-}
-
-type source struct {
-	Type      string `json:"type"`
-	MediaType string `json:"media_type"`
-	Data      []byte `json:"data"` // base64 in JSON
-}
-
-type kind struct {
-	Type string `json:"type"`
-}
+// An object is a piece of a request.
+type object map[string]any
 
 // cached marks what stands before it as worth keeping at the provider's.
-var cached = &kind{"ephemeral"}
+var cached = object{"type": "ephemeral"}
 
 func (m *messages) authorize(h http.Header, key string) {
 	h.Set("Anthropic-Version", "2023-06-01")
@@ -76,67 +39,69 @@ func (m *messages) authorize(h http.Header, key string) {
 }
 
 func (m *messages) adapt(text string) bool {
-	text = strings.ToLower(text)
-	return (strings.Contains(text, "effort") || strings.Contains(text, "output_config")) && m.noEffort.CompareAndSwap(false, true)
+	return strings.Contains(text, "effort") && m.noEffort.CompareAndSwap(false, true)
 }
 
 // body puts what changes least first and marks four places to cache up to, as many as there may be: the tools, the
 // system prompt, and the last two messages of the user, of which the one before was the last when it was sent.
 func (m *messages) body(t loop.Turn, o Options) any {
-	r := messagesRequest{Model: o.Model, MaxTokens: limit(t, o), Stream: true, Messages: []blocksFrom{}}
+	r := messagesRequest{Model: o.Model, MaxTokens: limit(t, o), Stream: true, Messages: []object{}}
 	if t.Effort != "" && !m.noEffort.Load() {
-		r.Output = &effort{t.Effort}
+		r.Output = object{"effort": t.Effort}
 	}
-	for i, tool := range t.Tools {
-		r.Tools = append(r.Tools, namedTool{Name: tool.Name, Description: tool.Description, Schema: schema(tool)})
-		if i == len(t.Tools)-1 {
-			r.Tools[i].Cache = cached
-		}
+	for _, tool := range t.Tools {
+		r.Tools = append(r.Tools, object{"name": tool.Name, "description": tool.Description, "input_schema": schema(tool)})
+	}
+	if n := len(r.Tools); n > 0 {
+		r.Tools[n-1]["cache_control"] = cached
 	}
 	if t.System != "" {
-		r.System = []*block{{Type: "text", Text: t.System, Cache: cached}}
+		r.System = []object{{"type": "text", "text": t.System, "cache_control": cached}}
 	}
+	var last []object // blocks at the end of messages of the user
 	for _, message := range t.Messages {
-		from := blocksFrom{Role: message.Role}
+		var content []any
 		for _, p := range message.Parts {
 			if b := toBlock(p); b != nil {
-				from.Content = append(from.Content, b)
+				content = append(content, b)
 			}
 		}
-		if len(from.Content) > 0 {
-			r.Messages = append(r.Messages, from)
+		if len(content) == 0 {
+			continue
+		}
+		r.Messages = append(r.Messages, object{"role": message.Role, "content": content})
+		if b, ok := content[len(content)-1].(object); ok && message.Role == loop.RoleUser {
+			last = append(last, b)
 		}
 	}
-	marks := 2
-	for i := len(r.Messages) - 1; i >= 0 && marks > 0; i-- {
-		if content := r.Messages[i].Content; r.Messages[i].Role == loop.RoleUser {
-			if b, ok := content[len(content)-1].(*block); ok {
-				b.Cache = cached
-				marks--
-			}
-		}
+	for _, b := range last[max(0, len(last)-2):] {
+		b["cache_control"] = cached
 	}
 	return r
 }
 
-// toBlock returns a part as a block; nil: there is nothing to send. The provider refuses texts of blanks.
+// toBlock returns a part as an object or as it came; nil: there is nothing to send. The provider refuses blank texts.
 func toBlock(p loop.Part) any {
 	switch {
 	case p.Opaque != nil:
 		return p.Opaque
 	case p.Call != nil:
-		return &block{Type: "tool_use", ID: p.Call.ID, Name: p.Call.Name, Input: p.Call.Arguments}
+		return object{"type": "tool_use", "id": p.Call.ID, "name": p.Call.Name, "input": p.Call.Arguments}
 	case p.Result != nil:
-		b := &block{Type: "tool_result", ToolUseID: p.Result.CallID, IsError: p.Result.IsError}
+		var content []object
 		if strings.TrimSpace(p.Result.Text) != "" || len(p.Result.Images) == 0 {
-			b.Content = []*block{{Type: "text", Text: shown(p.Result.Text)}}
+			content = append(content, object{"type": "text", "text": shown(p.Result.Text)})
 		}
-		for _, i := range p.Result.Images {
-			b.Content = append(b.Content, &block{Type: "image", Source: &source{"base64", i.MIME, i.Data}})
+		for _, i := range p.Result.Images { // bytes are base64 in JSON
+			content = append(content, object{"type": "image", "source": object{"type": "base64", "media_type": i.MIME, "data": i.Data}})
+		}
+		b := object{"type": "tool_result", "tool_use_id": p.Result.CallID, "content": content}
+		if p.Result.IsError {
+			b["is_error"] = true
 		}
 		return b
 	case strings.TrimSpace(p.Text) != "":
-		return &block{Type: "text", Text: p.Text}
+		return object{"type": "text", "text": p.Text}
 	}
 	return nil
 }
@@ -150,12 +115,7 @@ func shown(text string) string {
 }
 
 // limit is how many tokens an answer may have.
-func limit(t loop.Turn, o Options) int {
-	if t.MaxOutput > 0 {
-		return t.MaxOutput
-	}
-	return o.MaxOutput
-}
+func limit(t loop.Turn, o Options) int { return cmp.Or(max(0, t.MaxOutput), o.MaxOutput) }
 
 // schema is what a tool takes; a tool without a schema takes nothing.
 func schema(t loop.Tool) json.RawMessage {
@@ -168,7 +128,7 @@ func schema(t loop.Tool) json.RawMessage {
 // messagesAnswer is an answer while it arrives.
 type messagesAnswer struct {
 	say    func(string)
-	first  string // begins the ids that the server leaves out
+	calls  loop.Calls
 	blocks []*growing
 	tokens loop.Tokens
 	stop   string
@@ -177,18 +137,14 @@ type messagesAnswer struct {
 
 // growing is a block while it arrives.
 type growing struct {
-	index                     int
-	kind, id, name, signature string
-	input, data               json.RawMessage
-	text, partial, thinking   strings.Builder
+	start                   block
+	index                   int
+	text, thinking, partial strings.Builder
 }
 
 func (m *messages) assemble(t loop.Turn, say func(string)) assembler {
-	return &messagesAnswer{say: say, first: firstID(t)}
+	return &messagesAnswer{say: say, calls: loop.CallsOf(t)}
 }
-
-// firstID begins ids of the calls of one turn. It is the same if the turn is tried again.
-func firstID(t loop.Turn) string { return "call_" + strconv.Itoa(len(t.Messages)) + "_" }
 
 type messagesEvent struct {
 	Type    string `json:"type"`
@@ -196,22 +152,18 @@ type messagesEvent struct {
 	Message struct {
 		Usage messagesUsage `json:"usage"`
 	} `json:"message"`
-	Block struct {
-		block
-		Thinking  string          `json:"thinking"`
-		Signature string          `json:"signature"`
-		Data      json.RawMessage `json:"data"`
-	} `json:"content_block"`
-	Delta struct {
-		Type        string `json:"type"`
-		Text        string `json:"text"`
-		PartialJSON string `json:"partial_json"`
-		Thinking    string `json:"thinking"`
-		Signature   string `json:"signature"`
-		StopReason  string `json:"stop_reason"`
-	} `json:"delta"`
+	Block block         `json:"content_block"`
+	Delta block         `json:"delta"`
 	Usage messagesUsage `json:"usage"`
 	Error *complaint    `json:"error"`
+}
+
+// A block is the start of a piece of an answer, or an addition to one.
+type block struct {
+	Type, ID, Name, Text, Thinking, Signature, Data string
+	Input                                           json.RawMessage
+	PartialJSON                                     string `json:"partial_json"`
+	StopReason                                      string `json:"stop_reason"`
 }
 
 type messagesUsage struct {
@@ -230,17 +182,14 @@ func (a *messagesAnswer) event(data []byte) (bool, error) {
 	case "message_start":
 		a.count(e.Message.Usage)
 	case "content_block_start":
-		g := &growing{
-			index: e.Index, kind: e.Block.Type, id: e.Block.ID, name: e.Block.Name, signature: e.Block.Signature,
-			input: e.Block.Input, data: e.Block.Data,
-		}
+		g := &growing{start: e.Block, index: e.Index}
 		a.blocks = append(a.blocks, g)
-		a.grow(g, e.Block.Text, e.Block.Thinking, "")
+		a.grow(g, e.Block)
 	case "content_block_delta":
 		for i := len(a.blocks) - 1; i >= 0; i-- {
 			if g := a.blocks[i]; g.index == e.Index {
-				g.signature += e.Delta.Signature
-				a.grow(g, e.Delta.Text, e.Delta.Thinking, e.Delta.PartialJSON)
+				g.start.Signature += e.Delta.Signature
+				a.grow(g, e.Delta)
 				return false, nil
 			}
 		}
@@ -259,12 +208,12 @@ func (a *messagesAnswer) event(data []byte) (bool, error) {
 	return false, nil
 }
 
-func (a *messagesAnswer) grow(g *growing, text, thinking, partial string) {
-	g.text.WriteString(text)
-	g.thinking.WriteString(thinking)
-	g.partial.WriteString(partial)
-	if text != "" {
-		a.say(text)
+func (a *messagesAnswer) grow(g *growing, b block) {
+	g.text.WriteString(b.Text)
+	g.thinking.WriteString(b.Thinking)
+	g.partial.WriteString(b.PartialJSON)
+	if b.Text != "" {
+		a.say(b.Text)
 	}
 }
 
@@ -280,28 +229,17 @@ func (a *messagesAnswer) answer() (loop.Answer, error) {
 	if !a.whole {
 		return loop.Answer{}, ended("it has no message_stop")
 	}
-	answer := loop.Answer{Stop: loop.StopEnd, Tokens: a.tokens}
-	switch a.stop {
-	case "max_tokens":
-		answer.Stop = loop.StopLength
-	case "model_context_window_exceeded":
-		answer.Stop = loop.StopFull
-	case "refusal":
-		answer.Stop = loop.StopRefuse
-	case "pause_turn":
-		answer.Stop = loop.StopPause
-	}
-	ids := &callIDs{first: a.first}
+	answer := loop.Answer{Stop: cmp.Or(stops[a.stop], loop.StopEnd), Tokens: a.tokens}
 	for _, g := range a.blocks {
 		switch {
-		case g.kind == "tool_use":
-			text := g.partial.String()
-			if text == "" { // some servers send all at the start
-				text = string(g.input)
-			}
-			answer.Parts = append(answer.Parts, loop.Part{Call: ids.call(g.id, g.name, text)})
-		case g.kind == "thinking", g.kind == "redacted_thinking":
-			answer.Parts = append(answer.Parts, loop.Part{Opaque: g.opaque()})
+		case g.start.Type == "tool_use": // some servers send all at the start
+			call := a.calls.Make(g.start.ID, g.start.Name, cmp.Or(g.partial.String(), string(g.start.Input)))
+			answer.Parts = append(answer.Parts, loop.Part{Call: call})
+		case g.start.Type == "thinking":
+			thought := object{"type": "thinking", "thinking": g.thinking.String(), "signature": g.start.Signature}
+			answer.Parts = append(answer.Parts, opaque(thought))
+		case g.start.Type == "redacted_thinking":
+			answer.Parts = append(answer.Parts, opaque(object{"type": "redacted_thinking", "data": g.start.Data}))
 		case g.text.Len() > 0:
 			answer.Parts = append(answer.Parts, loop.Part{Text: g.text.String()})
 		}
@@ -309,41 +247,15 @@ func (a *messagesAnswer) answer() (loop.Answer, error) {
 	return answer, nil
 }
 
-// opaque is a thought as the provider wants it back.
-func (g *growing) opaque() json.RawMessage {
-	var back any = struct {
-		Type      string `json:"type"`
-		Thinking  string `json:"thinking"`
-		Signature string `json:"signature"`
-	}{g.kind, g.thinking.String(), g.signature}
-	if g.kind == "redacted_thinking" {
-		back = struct {
-			Type string          `json:"type"`
-			Data json.RawMessage `json:"data"`
-		}{g.kind, g.data}
-	}
-	data, err := json.Marshal(back)
-	if err != nil { // no type here makes one
-		return nil
-	}
-	return data
+// stops are what ends an answer, in both formats. What is not here is StopEnd.
+var stops = map[string]string{
+	"max_tokens": loop.StopLength, "model_context_window_exceeded": loop.StopFull, "refusal": loop.StopRefuse,
+	"pause_turn": loop.StopPause,
+	"length":     loop.StopLength, "content_filter": loop.StopRefuse,
 }
 
-// callIDs gives each call of an answer an id of its own, because servers leave ids out or repeat them.
-type callIDs struct {
-	first string
-	seen  map[string]bool
-}
-
-func (c *callIDs) call(id, name, text string) *loop.Call {
-	if c.seen == nil {
-		c.seen = map[string]bool{}
-	}
-	for n := len(c.seen); id == "" || c.seen[id]; n++ {
-		id = c.first + strconv.Itoa(n)
-	}
-	c.seen[id] = true
-	call := &loop.Call{ID: id, Name: name}
-	call.Arguments, call.Broken = arguments(text)
-	return call
+// opaque is a part that goes back to the provider. Of objects JSON can always be made.
+func opaque(back object) loop.Part {
+	data, _ := json.Marshal(back)
+	return loop.Part{Opaque: data}
 }

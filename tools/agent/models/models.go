@@ -78,7 +78,7 @@ type format interface {
 	body(t loop.Turn, o Options) any // what is sent, as JSON
 	authorize(h http.Header, key string)
 	assemble(t loop.Turn, say func(string)) assembler
-	adapt(text string) bool // after a refusal: whether requests now leave out a field that the text complains about
+	adapt(text string) bool // after a refusal, in lower case: whether requests now leave out what it complains about
 }
 
 // An assembler puts one answer together from events.
@@ -203,18 +203,17 @@ func (c *Client) attempt(ctx context.Context, t loop.Turn, say func(string)) (a 
 			f.hide(key)
 		}
 	}()
-	var body bytes.Buffer
-	encoder := json.NewEncoder(&body)
+	var sent bytes.Buffer
+	encoder := json.NewEncoder(&sent)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(c.format.body(t, c.options)); err != nil {
 		return a, &fault{kind: loop.Wrong, text: "the request cannot be written as JSON: " + err.Error()}
 	}
-	sent := body.Len()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	quiet := time.AfterFunc(c.options.Silence, func() { cancel(errSilence) })
 	defer quiet.Stop()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, &body)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(sent.Bytes()))
 	if err != nil {
 		return a, &fault{kind: loop.Wrong, text: "the base URL cannot be used"}
 	}
@@ -227,58 +226,54 @@ func (c *Client) attempt(ctx context.Context, t loop.Turn, say func(string)) (a 
 		return a, unreachable(ctx, err)
 	}
 	defer response.Body.Close()
-	read := func(p []byte) (int, error) {
-		n, err := response.Body.Read(p)
-		quiet.Reset(c.options.Silence)
-		return n, err
-	}
+	body := http.MaxBytesReader(nil, &watched{response.Body, quiet, c.options.Silence}, maxAnswer)
 	if response.StatusCode != http.StatusOK {
-		f = refused(response, reader(read))
-		f.adapted = f.kind == loop.Wrong && c.format.adapt(f.text)
+		f = refused(response, body)
+		f.adapted = f.kind == loop.Wrong && c.format.adapt(strings.ToLower(f.text))
 		return a, f
 	}
-	if a, err = c.receive(response, reader(read), c.format.assemble(t, say)); err != nil {
+	if a, err = receive(response, body, c.format.assemble(t, say)); err != nil {
 		if !errors.As(err, &f) {
 			f = unreachable(ctx, err)
 		}
 		return loop.Answer{}, f
 	}
 	if a.Tokens == (loop.Tokens{}) {
-		a.Tokens = loop.Tokens{Input: sent / 4, Output: (size(a) + 3) / 4, Estimated: true}
+		written, _ := json.Marshal(a.Parts) // only its size counts
+		a.Tokens = loop.Tokens{Input: sent.Len() / 4, Output: len(written) / 4, Estimated: true}
 	}
 	return a, nil
 }
 
 // receive reads the events of an answer, or the one JSON object of a server that does not stream.
-func (c *Client) receive(response *http.Response, body io.Reader, into assembler) (loop.Answer, error) {
+func receive(response *http.Response, body io.Reader, into assembler) (loop.Answer, error) {
+	events, done := newEvents(body), false
+	next := events.next
 	if kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); kind == "application/json" {
-		data, err := io.ReadAll(io.LimitReader(body, maxEvent+1))
-		if err == nil && len(data) > maxEvent {
-			err = tooLong("an answer", maxEvent)
+		next = func() ([]byte, error) {
+			done = true
+			return io.ReadAll(http.MaxBytesReader(nil, io.NopCloser(body), maxEvent))
 		}
-		if err == nil {
-			_, err = into.event(data)
-		}
-		if err != nil {
-			return loop.Answer{}, err
-		}
-		return into.answer()
 	}
-	events := newEvents(body)
-	for {
-		data, err := events.next()
+	for !done {
+		data, err := next()
 		if errors.Is(err, io.EOF) {
-			return into.answer()
+			break
+		}
+		var size *http.MaxBytesError
+		if errors.As(err, &size) {
+			err = tooLong("an answer", int(size.Limit))
 		}
 		if err != nil {
 			return loop.Answer{}, err
 		}
-		if done, err := into.event(data); err != nil {
+		ended, err := into.event(data)
+		if err != nil {
 			return loop.Answer{}, err
-		} else if done {
-			return into.answer()
 		}
+		done = done || ended
 	}
+	return into.answer()
 }
 
 // key returns the key as it can stand in a header.
@@ -294,10 +289,18 @@ func (c *Client) key() (string, error) {
 	return key, err
 }
 
-// A reader is a Read.
-type reader func(p []byte) (int, error)
+// watched is a body that resets a timer with each piece.
+type watched struct {
+	io.ReadCloser
+	quiet *time.Timer
+	limit time.Duration
+}
 
-func (r reader) Read(p []byte) (int, error) { return r(p) }
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.ReadCloser.Read(p)
+	w.quiet.Reset(w.limit)
+	return n, err
+}
 
 // sleep waits for d or the end of ctx.
 func sleep(ctx context.Context, d time.Duration) error {
@@ -309,15 +312,4 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// size is how many bytes a model has written.
-func size(a loop.Answer) (n int) {
-	for _, p := range a.Parts {
-		n += len(p.Text) + len(p.Opaque)
-		if p.Call != nil {
-			n += len(p.Call.Name) + len(p.Call.Arguments)
-		}
-	}
-	return n
 }

@@ -351,7 +351,7 @@ func TestAdapts(t *testing.T) {
 			t.Fatalf("%d requests, waits %v", len(requests), clock.waits)
 		}
 		for i, r := range requests {
-			if rest := `"messages":[{"role":"user","content":"hello"}]}` + "\n"; string(r.Body) != want[i]+rest {
+			if rest := `"messages":[{"content":"hello","role":"user"}]}` + "\n"; string(r.Body) != want[i]+rest {
 				t.Errorf("request %d: %s", i, r.Body)
 			}
 		}
