@@ -241,15 +241,11 @@ func (t *turn) progress() (note tool.Progress, stop func()) {
 	if token == nil {
 		return nil, func() {}
 	}
-	name := ""
-	if !t.req.Client.Modern {
-		name = t.req.Client.Name
-	}
 	hold := time.Duration(0)
 	if t.req.Caller.From.Transport == "http" {
 		hold = streamHold
 	}
-	ticker := startTicker(t.s.profiles.of(name).Beat, hold, func(n progressNote) {
+	ticker := startTicker(hold, func(n progressNote) {
 		_ = t.req.Peer.Notify(noteProgress, n.params(token)) // a client that does not read loses notes
 	})
 	return ticker.set, sync.OnceFunc(ticker.stop)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"crypto"
 	"crypto/rand"
 	"crypto/rsa"
@@ -19,6 +20,7 @@ import (
 	"time"
 
 	"codehand/server/config"
+	"codehand/server/replaytest"
 )
 
 // A provider is an identity provider on loopback.
@@ -81,17 +83,12 @@ func (p *provider) file(more string) string {
 	return name
 }
 
-// ready waits until the issuer was reached: serve does it in the background.
-func (x *guardSite) ready(t *testing.T, name string) {
+// reached waits until the issuer was reached so many times: serve does it in the background.
+func (x *guardSite) reached(t *testing.T, name string, times int) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); ; {
-		if err := x.server.team.signing.issuers.Status()[name]; err == nil {
-			return
-		} else if time.Now().After(end) {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Millisecond)
-	}
+	ctx, stop := context.WithTimeout(t.Context(), replaytest.HangAfter)
+	defer stop()
+	must(t, x.log.Await(ctx, `msg="reached the issuer" issuer=`+name+"\n", times))
 }
 
 // Tokens of an issuer and static ones are good side by side, and only challenges where people can sign in name OAuth.
@@ -100,7 +97,7 @@ func TestIssuerBesideTokens(t *testing.T) {
 	p := newProvider(t)
 	x := guarded(t, map[string]string{"auth.mode": "token+oidc", "http.public_url": "https://tools.example.com", "config": p.file(
 		"[principals.'corp/mallory']\nenabled = false\n[principals.groups.readers]\nscopes = ['mcp:web']\n")}, token("bob"))
-	x.ready(t, "corp")
+	x.reached(t, "corp", 1)
 	const bare = `WWW-Authenticate: Bearer realm="codehand"`
 	const meta = `, resource_metadata="https://tools.example.com/.well-known/oauth-protected-resource/mcp"`
 	const offer = bare + meta + `, scope="mcp:read mcp:write"`
@@ -189,7 +186,7 @@ func TestIssuersReload(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
 	x := guarded(t, map[string]string{"auth.mode": "token+oidc", "http.public_url": "https://tools.example.com", "config": p.file("")}, token("bob"))
-	x.ready(t, "corp")
+	x.reached(t, "corp", 1)
 	jwt := "Authorization: Bearer " + p.token(nil)
 	x.run([]try{{name: "before", head: jwt, want: "200 ok"}})
 	must(t, x.server.ReloadIssuers(nil))
@@ -198,6 +195,6 @@ func TestIssuersReload(t *testing.T) {
 		t.Error("took an issuer without audience")
 	}
 	must(t, x.server.ReloadIssuers(x.server.cfg.Auth.Issuers))
-	x.ready(t, "corp")
+	x.reached(t, "corp", 2)
 	x.run([]try{{name: "back", head: jwt, want: "200 ok"}})
 }

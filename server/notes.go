@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"codehand/server/clients"
 	"codehand/tools/results"
 )
 
@@ -29,12 +30,11 @@ type progressNote struct {
 }
 
 // A ticker sends the progress of one call: the first note at once, or after hold, then the newest of each window, and
-// what is pending when it is stopped. When the call is silent for beat it says that it still runs. Set never blocks.
-// Clients show the numbers to people, so they are whole.
+// what is pending when it is stopped. When the call is silent for clients.Beat it says that it still runs. Set never
+// blocks. Clients show the numbers to people, so they are whole.
 type ticker struct {
 	send func(progressNote) // writes one notification; its error is not ours
-	beat time.Duration
-	hold time.Duration // before the first note
+	hold time.Duration      // before the first note
 
 	mu      sync.Mutex
 	any     bool           // set was called
@@ -47,8 +47,8 @@ type ticker struct {
 }
 
 // startTicker starts the sender's goroutine; stop ends it and waits for it.
-func startTicker(beat, hold time.Duration, send func(progressNote)) *ticker {
-	t := &ticker{send: send, beat: beat, hold: hold, wake: make(chan struct{}, 1), quit: make(chan struct{}),
+func startTicker(hold time.Duration, send func(progressNote)) *ticker {
+	t := &ticker{send: send, hold: hold, wake: make(chan struct{}, 1), quit: make(chan struct{}),
 		ended: make(chan struct{})}
 	go t.run(time.Now())
 	return t
@@ -113,7 +113,7 @@ func (t *ticker) run(start time.Time) {
 			emit(n)
 		}
 	}
-	beat := time.NewTimer(t.beat)
+	beat := time.NewTimer(clients.Beat)
 	defer beat.Stop()
 	if t.hold > 0 {
 		held := time.NewTimer(t.hold)
@@ -135,12 +135,12 @@ func (t *ticker) run(start time.Time) {
 			text := t.newest.text
 			t.mu.Unlock()
 			emit(progressNote{text: stillRunning(time.Since(start), text)})
-			beat.Reset(t.beat)
+			beat.Reset(clients.Beat)
 			continue
 		case <-t.wake:
 		}
 		flush()
-		beat.Reset(t.beat)
+		beat.Reset(clients.Beat)
 		window := time.NewTimer(progressEvery)
 		select {
 		case <-t.quit:

@@ -16,7 +16,7 @@ func TestTicker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex // the sender goes on while the test reads
 		var all []progressNote
-		tick := startTicker(10*time.Second, 0, func(n progressNote) {
+		tick := startTicker(0, func(n progressNote) {
 			mu.Lock()
 			defer mu.Unlock()
 			all = append(all, n)
@@ -88,7 +88,7 @@ func TestTickerHeld(t *testing.T) {
 			all = nil
 			return was
 		}
-		tick := startTicker(10*time.Second, streamHold, note)
+		tick := startTicker(streamHold, note)
 		tick.set(0, 0, "first")
 		tick.set(1, 0, "second")
 		tick.set(2, 0, "third")
@@ -104,7 +104,7 @@ func TestTickerHeld(t *testing.T) {
 		}
 		tick.stop()
 		began := time.Now()
-		tick = startTicker(10*time.Second, streamHold, note)
+		tick = startTicker(streamHold, note)
 		tick.set(0, 0, "first")
 		tick.set(1, 0, "last")
 		tick.stop()
@@ -120,7 +120,7 @@ func TestTickerWhole(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var all []progressNote
-		tick := startTicker(10*time.Second, 0, func(n progressNote) { all = append(all, n) })
+		tick := startTicker(0, func(n progressNote) { all = append(all, n) })
 		for _, n := range []progressNote{{0, 0, "Searching x"}, {0, 0, "Searching x"}, {3.001933414, 0, "3 s"}, {3.9, 4.5, "the same second"}, {1, 4, "back"}, {1, 4, "back"}} {
 			tick.set(n.done, n.total, n.text)
 			time.Sleep(progressEvery)

@@ -291,7 +291,7 @@ func TestResourceTemplates(t *testing.T) {
 		ResourceTemplates []struct{ URITemplate, MimeType string }
 	}
 	must(t, json.Unmarshal(r.Result, &got))
-	if fmt.Sprint(got.ResourceTemplates) != "[{codehand://changes/{id}{?offset,limit} text/plain} {codehand://jobs/{id}/output{?offset,limit} text/plain} {codehand://results/{id}{?offset,limit} text/plain} {skill://{name}/{+path} }]" {
+	if fmt.Sprint(got.ResourceTemplates) != "[{codehand://changes/{id}{?offset,limit} text/plain} {codehand://jobs/{id}/output{?offset,limit} text/plain} {codehand://plan{?offset,limit} text/markdown} {codehand://results/{id}{?offset,limit} text/plain} {skill://{name}/{+path} }]" {
 		t.Errorf("%s", r.Result)
 	}
 }
@@ -424,6 +424,9 @@ func TestPlanResource(t *testing.T) {
 				t.Errorf("listed are %+v", list)
 			}
 			if text, mime := a.read("codehand://plan"); text != "# Plan\n1. look\n" || mime != "text/markdown" {
+				t.Errorf("%s %q", mime, text)
+			}
+			if text, mime := a.read("codehand://plan?offset=2"); text != "1. look\n" || mime != "text/markdown" {
 				t.Errorf("%s %q", mime, text)
 			}
 			must(t, os.Remove(path))

@@ -130,3 +130,106 @@ func TestSignedIn(t *testing.T) {
 	}
 	http.DefaultClient.CloseIdleConnections()
 }
+
+// What a revoked access token opened ends at once: its stream, and the session in which it was used last. Another token
+// of the same grant goes on.
+func TestRevokedToken(t *testing.T) {
+	t.Parallel()
+	x := guarded(t, map[string]string{"auth.mode": "owner"})
+	s := &signer{t: t, x: x}
+	first, refresh := s.in(auth.Read)
+	got := s.post("/token", url.Values{"grant_type": {"refresh_token"}, "client_id": {s.client}, "refresh_token": {refresh}}) // as claude.ai does
+	second, _ := got["body"].(map[string]any)["access_token"].(string)
+	hello := func(access string) string {
+		t.Helper()
+		r, body := x.send(t, "POST", x.request(try{}, []string{"Authorization: Bearer " + access}), false)
+		id := r.Header.Get("Mcp-Session-Id")
+		if id == "" {
+			t.Fatalf("initialize: %s %s", r.Status, body)
+		}
+		return id
+	}
+	mine, other := hello(first), hello(second)
+	ended := func(path, access, session string) <-chan struct{} {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+x.at+path, nil)
+		must(t, err)
+		r.Header = http.Header{"Authorization": {"Bearer " + access}, "Accept": {"text/event-stream"}}
+		if session != "" {
+			r.Header.Set("Mcp-Session-Id", session)
+		}
+		open, err := http.DefaultClient.Do(r)
+		must(t, err)
+		if open.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %s", path, open.Status)
+		}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			defer open.Body.Close()
+			_, _ = io.Copy(io.Discard, open.Body)
+		}()
+		return done
+	}
+	over := map[string]<-chan struct{}{"SSE": ended("/sse", first, ""), "the stream of a session": ended("/mcp", first, mine)}
+	stays := ended("/mcp", second, other)
+	if got := s.post("/oauth/revoke", url.Values{"client_id": {s.client}, "token": {first}}); got["status"] != 200 {
+		t.Fatal(got)
+	}
+	for what, done := range over {
+		select {
+		case <-done:
+		case <-time.After(30 * time.Second):
+			t.Errorf("%s outlives its token", what)
+		}
+	}
+	ping := `{"jsonrpc":"2.0","id":2,"method":"ping"}`
+	head := func(session string) string {
+		return "Authorization: Bearer " + second + "\nMcp-Session-Id: " + session
+	}
+	for end := time.Now().Add(30 * time.Second); ; {
+		r, body := x.send(t, "POST", x.request(try{head: head(mine), body: ping}, nil), false)
+		if r.StatusCode == http.StatusNotFound {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the session outlives its token: %s %s", r.Status, body)
+		}
+	}
+	select {
+	case <-stays:
+		t.Error("the stream of another token has ended")
+	default:
+	}
+	x.run([]try{{name: "the other session", head: head(other), body: ping, want: "200 ok"}})
+	http.DefaultClient.CloseIdleConnections()
+}
+
+// A call that needs a scope which the person did not approve is answered as clients understand it, under each name of
+// the tool and in each era; what lists do not show can be called all the same. Where no header reaches the client, in a
+// call through another tool, the model learns what to tell the user.
+func TestStepUp(t *testing.T) {
+	t.Parallel()
+	x := guarded(t, map[string]string{"auth.mode": "owner"}, token("robot"))
+	s := &signer{t: t, x: x}
+	reading, _ := s.in(auth.Read)
+	meta := `resource_metadata="http://` + x.at + `/.well-known/oauth-protected-resource/mcp"`
+	challenge := `WWW-Authenticate: Bearer realm="codehand", error="insufficient_scope", scope="mcp:read mcp:write mcp:shell mcp:web", ` + meta
+	call := func(name string) string {
+		return `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"` + name + `","arguments":{"text":"x"}}}`
+	}
+	bearer := "Authorization: Bearer " + reading
+	r, body := x.send(t, "POST", x.request(try{}, []string{bearer}), false)
+	id := r.Header.Get("Mcp-Session-Id")
+	if id == "" {
+		t.Fatalf("initialize: %s %s", r.Status, body)
+	}
+	session := bearer + "\nMcp-Session-Id: " + id
+	x.run([]try{
+		{name: "without a session", head: bearer, body: call("echo"), want: "403 insufficient_scope", has: challenge},
+		{name: "in a session", head: session, body: call("echo"), want: "403 insufficient_scope", has: challenge},
+		{name: "2026-07-28", head: bearer + "\nMcp-Protocol-Version: 2026-07-28\nMcp-Method: tools/call\nMcp-Name: echo", body: call("echo"), want: "403 insufficient_scope", has: challenge},
+		{name: "nobody", head: "-Authorization", body: call("echo"), want: "401 unauthenticated",
+			has: `WWW-Authenticate: Bearer realm="codehand", ` + meta + `, scope="mcp:read mcp:write mcp:shell mcp:web"`}, // without an error: nothing was shown
+	})
+}

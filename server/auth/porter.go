@@ -269,6 +269,11 @@ func (p *Porter) authenticate(r *http.Request) (Principal, error) {
 	}
 	now, from := p.o.Now(), p.ClientIP(r)
 	if wait := p.failures.refused(from, now); wait > 0 {
+		// Behind a tunnel everybody has one address. A client that a person signed in must not be locked out by the
+		// failures of others; its token cannot be guessed.
+		if who, ok := p.signedIn(r, shows, now); ok {
+			return who, nil
+		}
 		return Principal{}, &Error{Status: http.StatusTooManyRequests, Code: "too_many_failures", RetryAfter: wait,
 			Message: "Too many attempts to authenticate failed. Try again later with a valid token."}
 	}
@@ -310,6 +315,23 @@ func (p *Porter) authenticate(r *http.Request) (Principal, error) {
 	}
 	p.uses.note(h.token.ID, now)
 	return h.principal.clone(), nil
+}
+
+// signedIn returns who came with a good token of a Source; !ok: nobody did, for whatever reason.
+func (p *Porter) signedIn(r *http.Request, shows []string, now time.Time) (who Principal, ok bool) {
+	token, shown := bearer(shows)
+	if shown != oneToken || tokenInQuery(r.URL.RawQuery) {
+		return Principal{}, false
+	}
+	for _, source := range p.o.sources(r) {
+		if f, mine, err := source.Find(token, now); mine {
+			if err == nil {
+				who, err = p.foreign(&f)
+			}
+			return who, err == nil
+		}
+	}
+	return Principal{}, false
 }
 
 func disabled(reason string) *Error {
@@ -362,6 +384,17 @@ func (p *Porter) Valid(who Principal) bool {
 	h := p.held[id]
 	p.mu.RUnlock()
 	return ok && h != nil && h.enabled && h.token.State(p.o.Now()) == "active" && h.principal.sameRights(who)
+}
+
+// Ended says whether who came with a token of a Source that ended or was revoked. It is false if only the rights of who
+// changed, and for static tokens: the next one of the same principal goes on with what they began.
+func (p *Porter) Ended(who Principal) bool {
+	for _, source := range p.o.Sources {
+		if valid, mine := source.Valid(who); mine {
+			return !valid
+		}
+	}
+	return false
 }
 
 // lastUse returns when each token was last used, by id. TokenFile.LastUse has it for other processes.

@@ -54,6 +54,18 @@ func Disjoint(a, b []string) bool {
 	return true
 }
 
+// Real is a path with its links resolved, as far as it exists.
+func Real(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	up := filepath.Dir(path)
+	if up == path {
+		return path
+	}
+	return filepath.Join(Real(up), filepath.Base(path))
+}
+
 // within says whether path is dir or inside it.
 func within(path, dir string) bool {
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" { // file systems that mostly do not tell case apart

@@ -29,6 +29,7 @@ type Found struct {
 	Values Values   // Roots, Mode, MaxMode, Profile, Scopes and Deny narrow those of the principal; the rest is ignored
 	Groups []string // of the principal; what the operator says of them comes before what he says of all; may be nil
 	Via    string   // becomes Principal.Via: "oauth:<grant>", "oidc:<name>"
+	Token  string   // tells tokens of one Via apart, for Source.Valid; no secret; may be ""
 }
 
 // brought is the token of a Source that a principal came with. It is never changed.
@@ -88,12 +89,7 @@ func (p *rights) narrowed(f *Found) (who Principal, enabled bool) {
 	v := f.Values
 	if len(v.Roots) > 0 {
 		who.Whole = who.Roots
-		who.Roots = nil
-		for _, r := range v.Roots {
-			if slices.ContainsFunc(who.Whole, func(mine string) bool { return within(r, mine) }) {
-				who.Roots = append(who.Roots, r)
-			}
-		}
+		who.Roots = remaining(who.Whole, v.Roots)
 	}
 	if v.MaxMode != nil && modes[*v.MaxMode] < modes[who.MaxMode] {
 		who.MaxMode = *v.MaxMode
@@ -121,6 +117,46 @@ func (p *rights) narrowed(f *Found) (who Principal, enabled bool) {
 		who.Admin = who.Scopes.Has(AdminConsole)
 	}
 	return who, enabled
+}
+
+// remaining are those of a token's roots that are in the roots of its principal, in the order of the latter: the first
+// one is where a session begins. The token has directories that were no links when it was made: what leads elsewhere
+// now was exchanged since, and is left out.
+func remaining(whole, roots []string) []string {
+	var all []string
+	for _, mine := range whole {
+		for _, r := range roots {
+			if !slices.Contains(all, r) && Real(r) == r && (within(r, mine) || within(r, Real(mine))) {
+				all = append(all, r)
+			}
+		}
+	}
+	return all
+}
+
+// Reaches says whether p may work in the directories that its roots led to when they were opened. They have no links. It
+// is false if one was exchanged for a link out of the principal's roots, after its token was looked at.
+func (p Principal) Reaches(opened []string) bool {
+	if p.brought == nil || len(p.brought.found.Values.Roots) == 0 {
+		return true
+	}
+	for _, dir := range opened {
+		if !slices.ContainsFunc(p.Whole, func(mine string) bool { return within(dir, Real(mine)) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// SignedIn says whether p came with a token of a Source: a person, or an issuer, gave it its scopes.
+func (p Principal) SignedIn() bool { return p.brought != nil }
+
+// Token is what Found.Token said of the token that p came with; "": nothing.
+func (p Principal) Token() string {
+	if p.brought == nil {
+		return ""
+	}
+	return p.brought.found.Token
 }
 
 // Rights is what the operator gives a principal, whatever it comes with; ok is false if it may not sign in at all.

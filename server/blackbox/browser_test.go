@@ -2,6 +2,7 @@ package blackbox
 
 import (
 	"cmp"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,9 +10,19 @@ import (
 	"testing"
 
 	"codehand/filestate/leaktest"
+	"codehand/server/replaytest"
 )
 
-// chromiumBy makes a command that drives Chromium by a script of .ci/conformance/browser.
+// long skips a test that starts programs of others, unless CODEHAND_LONG is set.
+func long(t *testing.T) {
+	t.Helper()
+	if os.Getenv("CODEHAND_LONG") == "" {
+		t.Skip("it starts programs from npm or Debian, for many seconds; set CODEHAND_LONG=1")
+	}
+}
+
+// chromiumBy makes a command that drives Chromium by a script of .ci/conformance/browser. Pictures go to
+// $CODEHAND_PICTURES.
 func chromiumBy(t *testing.T, script string, args ...string) *exec.Cmd {
 	t.Helper()
 	node, _ := inspector(t)
@@ -21,22 +32,52 @@ func chromiumBy(t *testing.T, script string, args ...string) *exec.Cmd {
 	}
 	path, err := filepath.Abs(filepath.Join("../../.ci/conformance/browser", script))
 	must(t, err)
+	if dir := os.Getenv("CODEHAND_PICTURES"); dir != "" {
+		args = append(args, "--out", dir)
+	}
 	cmd := exec.Command(node, append([]string{path}, args...)...)
 	cmd.Env = append(os.Environ(), "CHROMIUM="+program, "TMPDIR="+leaktest.Dir(t))
 	return cmd
 }
 
 // TestPagesInChromium: the pages of sign-in, on a phone and a desk, light and dark, by keyboard alone, without script,
-// with a passkey, in a frame; axe finds nothing to mend. Pictures go to $CODEHAND_PICTURES.
+// with a passkey, in a frame; axe finds nothing to mend.
 func TestPagesInChromium(t *testing.T) {
 	t.Parallel()
+	long(t)
 	d := opened(t, nil)
 	local := strings.Replace(d.s.url, "127.0.0.1", "localhost", 1) // an address has no passkeys
 	a := d.register("http://127.0.0.1:33419/callback")
 	a.resource = local + "/mcp"
 	args := []string{"--authorize", strings.Replace(a.authorizeURL(a.wish()), d.s.url, local, 1), "--password", d.password, "--verifier", a.verifier}
-	if dir := os.Getenv("CODEHAND_PICTURES"); dir != "" {
-		args = append(args, "--out", dir)
-	}
 	conversed(t, chromiumBy(t, "pages.mjs", args...), func(string) (string, bool) { return "", false })
+}
+
+// TestTeamInChromium: alice and bob are invited, set a password and a passkey in a browser, and let a client in. It sees the
+// workspace of its person and no other. A link works once.
+func TestTeamInChromium(t *testing.T) {
+	t.Parallel()
+	long(t)
+	d := &door{deployment: &deployment{t: t, program: replaytest.Program(t), home: t.TempDir(), address: replaytest.Reserved(t),
+		set: []string{"CODEHAND_SANDBOX_POLICY=off"}}}
+	d.work = leaktest.Dir(t)
+	replaytest.Lay(t, d.work, map[string]string{"alice/of-alice.txt": "a", "bob/of-bob.txt": "b"})
+	replaytest.Lay(t, d.home, map[string]string{".config/codehand/config.toml": "[auth]\nmode = \"team\"\n" +
+		"[principals.default]\nroots = ['" + d.work + "/{principal}']\n[http]\nlisten = ['" + d.address + "']\n"})
+	d.s = startDaemon(t, d.codehand("serve"))
+	local := strings.Replace(d.s.url, "127.0.0.1", "localhost", 1) // an address has no passkeys
+	link := func(name string) string { return strings.Replace(d.output("invite", name), d.s.url, local, 1) }
+	cmd := chromiumBy(t, "team.mjs", "--url", local+"/mcp", "--alice", link("alice"), "--bob", link("bob"))
+	conversed(t, cmd, func(string) (string, bool) { return "", false })
+	for _, who := range []string{"alice", "bob"} {
+		text, err := os.ReadFile(filepath.Join(d.work, who, "made.txt"))
+		if err != nil || string(text) != "by "+who {
+			t.Errorf("%s wrote %q, %v", who, text, err)
+		}
+	}
+	var grants []struct{ ID, Principal string }
+	must(t, json.Unmarshal([]byte(d.output("grants", "list", "--json")), &grants))
+	if len(grants) != 2 || grants[0].Principal == grants[1].Principal {
+		t.Errorf("the grants are %+v", grants)
+	}
 }

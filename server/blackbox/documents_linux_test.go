@@ -96,6 +96,7 @@ func documents(redirects ...string) http.Handler {
 // TestOAuthDocuments: each SDK does what TestOAuthClients wants of it, known by its metadata document and not registered.
 func TestOAuthDocuments(t *testing.T) {
 	t.Parallel()
+	long(t)
 	if !inNetwork(t) {
 		return
 	}

@@ -69,6 +69,22 @@ func (k *desk) age() {
 	}
 }
 
+// late makes the access tokens that the client keeps in files look expired by their dates. It fails if there is no date.
+func (k *desk) late() {
+	k.t.Helper()
+	dated := false
+	k.tokens(func(path string, text []byte) error {
+		dated = dated || expiryDate.Match(text)
+		return os.WriteFile(path, expiryDate.ReplaceAll(text, []byte("${1}1")), 0o600)
+	})
+	if !dated {
+		k.t.Fatal("the client keeps no date with its access token")
+	}
+}
+
+// expiryDate finds until when the client means its access token to be good.
+var expiryDate = regexp.MustCompile(`("expiresAt":\s*)\d+`)
+
 // keeps says whether the client keeps an access token in a file.
 func (k *desk) keeps() bool { return k.tokens(func(string, []byte) error { return nil }) }
 
@@ -93,6 +109,7 @@ func (k *desk) tokens(f func(path string, text []byte) error) (found bool) {
 // anybody, and asks again once the grant is revoked.
 func TestMcpRemote(t *testing.T) {
 	t.Parallel()
+	long(t)
 	node, _ := inspector(t)
 	program, err := filepath.Abs("../../.ci/conformance/node_modules/mcp-remote/dist/proxy.js")
 	must(t, err)

@@ -45,6 +45,9 @@ func TestOAuthClients(t *testing.T) {
 	for _, f := range signers {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
+			if f.script != "" {
+				long(t)
+			}
 			d := opened(t, nil)
 			d.accompany(f.signer(t, "--url", d.s.url+"/mcp", "--redirect", "http://127.0.0.1:33419/callback"))
 		})

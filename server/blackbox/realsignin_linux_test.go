@@ -112,6 +112,9 @@ func signInClient(t *testing.T, script, trust string) {
 	_ = login.Wait() // what it can do then says it
 	works("after the sign-in")
 	k.age()
+	if said["expiry"] == "clock" {
+		k.late()
+	}
 	works("with an expired access token")
 	d.again()
 	works("after a kill of the server")

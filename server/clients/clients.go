@@ -46,8 +46,6 @@ type Profile struct {
 	// Loads are the instructions of a project, by their names in tools/guidance and parted by blanks, that this client
 	// reads by itself from the root in which it was started.
 	Loads string
-	// Beat is how long a call stays silent before a heartbeat is sent.
-	Beat time.Duration
 	// Background is after what time a call with a progress token moves to the background; 0: the general setting.
 	Background time.Duration
 }
@@ -64,8 +62,9 @@ const (
 	ByNameInOrder       // as ByName where answers come in order; over HTTP one may overtake the list
 )
 
-// usualBeat is the heartbeat of every profile so far: the shortest limit that we measured on a silent call is 60 s.
-const usualBeat = 10 * time.Second
+// Beat is how long a call stays silent before a heartbeat is sent: the shortest limit of a client that we measured on a
+// silent call is 60 s.
+const Beat = 10 * time.Second
 
 // short is for clients that give up on a call after 60 s, whatever we send.
 const short = 45 * time.Second
@@ -95,57 +94,56 @@ type row struct {
 // lines, and ten for what stands around them. It never changes.
 var table = []row{
 	{Profile{Name: "claude-code", Runes: 50_000, Images: AllImages, DeferAll: true, Found: ByName,
-		Loads: claudeMD, Beat: usualBeat},
+		Loads: claudeMD},
 		[]string{"claude-code"}},
 	{Profile{Name: "codex", Runes: codexUnknown, Bytes: codexUnknown, Images: AllImages, DeferAll: true, Hints: true,
-		Found: ByDispatcher, NoTextFields: true, DeclinesAlone: true, Loads: agentsMD, Beat: usualBeat},
+		Found: ByDispatcher, NoTextFields: true, DeclinesAlone: true, Loads: agentsMD},
 		[]string{"codex-mcp-client", "Codex"}},
 	{Profile{Name: "copilot-cli", Runes: 18_000, Bytes: 19_000, Images: AllImages, Found: ByDispatcher,
-		DeclinesAlone: true, Loads: agentsMD + " " + copilotMD, Beat: usualBeat},
+		DeclinesAlone: true, Loads: agentsMD + " " + copilotMD},
 		[]string{"copilot-cli", "github-copilot-developer"}},
 	{Profile{Name: "gemini", Runes: 38_000, Images: AllImages, Found: ByName,
-		Loads: geminiMD, Beat: usualBeat},
+		Loads: geminiMD},
 		[]string{"gemini-cli-mcp-client"}},
 	{Profile{Name: "opencode", Runes: 45_000, Bytes: 48_000, Lines: 1_900, Images: AllImages,
-		Found: ByNameInOrder, Loads: agentsMD, Beat: usualBeat},
+		Found: ByNameInOrder, Loads: agentsMD},
 		[]string{"opencode"}},
 	// It hands the model the JSON of the whole result, cut to 8,000 characters.
 	{Profile{Name: "cline", Runes: 7_900, JSON: 7_900, Images: ImagesAsText, NoMeta: true, Found: ByDispatcher,
-		Beat: usualBeat, Background: short},
+		Background: short},
 		[]string{"@cline/core", "Cline", "Roo-Code", "Kilo-Code"}},
-	{Profile{Name: "continue", Runes: 20_000, Images: ImagesAsText, Found: ByDispatcher, Beat: usualBeat,
+	{Profile{Name: "continue", Runes: 20_000, Images: ImagesAsText, Found: ByDispatcher,
 		Background: short},
 		[]string{"continue-cli-client", "continue-client"}},
 	// Over HTTP it is Claude on the web, too, which gives itself either name.
-	{Profile{Name: "claude-desktop", Runes: 20_000, Images: AllImages, Reopens: true, Beat: usualBeat,
+	{Profile{Name: "claude-desktop", Runes: 20_000, Images: AllImages, Reopens: true,
 		Background: short},
 		[]string{"claude-ai"}},
-	{Profile{Name: "vscode", Runes: 20_000, Images: AllImages, Loads: agentsMD + " " + copilotMD,
-		Beat: usualBeat},
+	{Profile{Name: "vscode", Runes: 20_000, Images: AllImages, Loads: agentsMD + " " + copilotMD},
 		[]string{"Visual Studio Code*", "Visual-Studio-Code*"}},
 	{Profile{Name: "cursor", Runes: 20_000, Images: AllImages, Loads: agentsMD + " " + cursorRules,
-		Beat: usualBeat, Background: short},
+		Background: short},
 		[]string{"cursor-vscode"}},
-	{Profile{Name: "windsurf", Runes: 20_000, Images: AllImages, Beat: usualBeat, Background: short},
+	{Profile{Name: "windsurf", Runes: 20_000, Images: AllImages, Background: short},
 		[]string{"windsurf*"}},
-	{Profile{Name: "zed", Runes: 20_000, Images: AllImages, Beat: usualBeat, Background: short}, []string{"Zed"}},
-	{Profile{Name: "jetbrains", Runes: 20_000, Images: FirstImage, Beat: usualBeat, Background: short},
+	{Profile{Name: "zed", Runes: 20_000, Images: AllImages, Background: short}, []string{"Zed"}},
+	{Profile{Name: "jetbrains", Runes: 20_000, Images: FirstImage, Background: short},
 		[]string{"JetBrains*"}},
-	{Profile{Name: "goose", Runes: 20_000, Images: AllImages, Beat: usualBeat, Background: 240 * time.Second},
+	{Profile{Name: "goose", Runes: 20_000, Images: AllImages, Background: 240 * time.Second},
 		[]string{"goose"}},
-	{Profile{Name: "crush", Runes: 20_000, Images: FirstImage, Beat: usualBeat, Background: short}, []string{"crush"}},
-	{Profile{Name: "lm-studio", Runes: 8_000, Images: AllImages, Beat: usualBeat, Background: short},
+	{Profile{Name: "crush", Runes: 20_000, Images: FirstImage, Background: short}, []string{"crush"}},
+	{Profile{Name: "lm-studio", Runes: 8_000, Images: AllImages, Background: short},
 		[]string{"lmstudio*"}},
 	// The clients on the web keep no transport session: anthropics/claude-ai-mcp#583 and #975, and
 	// openai/openai-apps-sdk-examples#165 and #201.
-	{Profile{Name: "claude-web", Runes: 50_000, Images: AllImages, Reopens: true, Beat: usualBeat, Background: short},
+	{Profile{Name: "claude-web", Runes: 50_000, Images: AllImages, Reopens: true, Background: short},
 		[]string{"Anthropic*"}},
-	{Profile{Name: "chatgpt", Runes: 20_000, Images: AllImages, Reopens: true, Found: ByDispatcher, Beat: usualBeat,
+	{Profile{Name: "chatgpt", Runes: 20_000, Images: AllImages, Reopens: true, Found: ByDispatcher,
 		Background: short},
 		[]string{"openai-mcp*", "ChatGPT"}},
-	{Profile{Name: "builder", Runes: 50_000, Images: AllImages, Beat: usualBeat},
+	{Profile{Name: "builder", Runes: 50_000, Images: AllImages},
 		[]string{"inspector*", "mcp-inspector*", "codehand-call"}},
-	{Profile{Name: "default", Runes: 50_000, Lines: 2_010, Images: FirstImage, Beat: usualBeat,
+	{Profile{Name: "default", Runes: 50_000, Lines: 2_010, Images: FirstImage,
 		Background: short}, nil},
 }
 

@@ -202,7 +202,7 @@ func limitsOf(p clients.Profile) string {
 		row("project instructions", "on stdio the client reads `"+strings.Join(strings.Fields(p.Loads), "` and `")+
 			"` of its project itself; codehand names the others")
 	}
-	row("sign of life during a call", fmt.Sprintf("every %d s, if the client sends a progress token", p.Beat/time.Second))
+	row("sign of life during a call", fmt.Sprintf("every %d s, if the client sends a progress token", clients.Beat/time.Second))
 	background := "110 s (`shell.auto_background_ms`)"
 	if p.Background > 0 {
 		background = fmt.Sprintf("%d s", p.Background/time.Second)

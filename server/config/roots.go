@@ -47,7 +47,7 @@ func (l *loader) rootsOfServe() {
 		c.Roots = nil
 	case len(templates) > 0:
 		c.Roots, c.origins["roots"] = slices.Clone(templates), c.origins[key] // checked with the templates
-	case !personalRoots(c.Auth.Mode):
+	case !personalRoots(c.Auth.Mode), c.Auth.Mode == "auto" && len(c.Auth.Issuers) > 0: // auto will be oidc
 		c.Roots = nil
 	case len(c.Roots) > 0:
 		l.checkRoots()
@@ -212,12 +212,5 @@ func contains(dir, path string) bool {
 
 // Canonical resolves the links in the part of path that exists.
 func Canonical(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	up := filepath.Dir(path)
-	if up == path {
-		return path
-	}
-	return filepath.Join(Canonical(up), filepath.Base(path))
+	return auth.Real(path)
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"codehand/server/auth"
@@ -200,9 +201,17 @@ func protocols(tls bool) *http.Protocols {
 	return p
 }
 
-// Revoke ends the streams and cancels the calls of principals that lost the token they came with.
+// Revoke ends the streams and cancels the calls of principals that lost the token they came with. The sessions of those
+// who had signed in end soon after.
 func (e *Endpoint) Revoke() {
-	e.work.cancelIf(func(x *active) bool { return !e.o.Porter.Valid(x.who) }, errRevoked)
+	e.work.cancelIf(func(x *active) bool {
+		by := x.by.Load()
+		return !e.o.Porter.Valid(x.who) || by != nil && !e.o.Porter.Valid(*by)
+	}, errRevoked)
+	select {
+	case e.sessions.revoked <- struct{}{}:
+	default: // they will be looked at anyway
+	}
 }
 
 // errRevoked is the cause of a cancel when a token is revoked.
@@ -219,6 +228,7 @@ type activity struct {
 // An active is one open request or stream.
 type active struct {
 	who     auth.Principal
+	by      atomic.Pointer[auth.Principal] // of an SSE stream: who posted to it last; nil: nobody
 	kind    string // get, sse, listen: a stream, which ends first; "": a request
 	session string // id of the legacy session of a stream; "": none
 	cancel  func(cause error)

@@ -27,7 +27,8 @@ type httpSession struct {
 	prompts sessions.PromptMark
 	roots   tenants.ClientRoots
 
-	users int // requests and streams; covered by httpSessions.mu
+	users int            // requests and streams; covered by httpSessions.mu, as are the next two
+	who   auth.Principal // who used it last
 	last  time.Time
 	began time.Time
 }
@@ -37,13 +38,16 @@ type httpSessions struct {
 	e   *Endpoint
 	now func() time.Time
 
+	revoked chan struct{} // somebody may have lost the token that a session was used with
+
 	mu   sync.Mutex
 	live map[string]*httpSession // by id
 	per  map[string]int          // live ones by principal
 }
 
 func newHTTPSessions(e *Endpoint) *httpSessions {
-	return &httpSessions{e: e, now: time.Now, live: map[string]*httpSession{}, per: map[string]int{}}
+	return &httpSessions{e: e, now: time.Now, revoked: make(chan struct{}, 1), live: map[string]*httpSession{},
+		per: map[string]int{}}
 }
 
 // errNoSession is returned by acquire, errTooManySessions by start.
@@ -100,7 +104,7 @@ func (h *httpSessions) reopens(x *httpSession) bool {
 
 // newSession makes an entry for an id. It is not in the table yet.
 func (h *httpSessions) newSession(who auth.Principal, id string) *httpSession {
-	x := &httpSession{id: id, key: session.Key{Principal: who.ID, Session: sessions.ByHTTP + id}, began: h.now()}
+	x := &httpSession{id: id, key: session.Key{Principal: who.ID, Session: sessions.ByHTTP + id}, began: h.now(), who: who}
 	x.roots.Keep = func(ctx context.Context, said []string) { // for its requests after a restart
 		c := *x.client.Load()
 		c.Roots = said
@@ -145,6 +149,7 @@ func (h *httpSessions) acquire(ctx context.Context, who auth.Principal, id strin
 	h.mu.Lock()
 	if x := h.live[id]; x != nil && x.key.Principal == who.ID { // the MAC was checked when it was added
 		x.users++
+		x.who = who
 		h.mu.Unlock()
 		return x, nil
 	}
@@ -169,6 +174,7 @@ func (h *httpSessions) acquire(ctx context.Context, who auth.Principal, id strin
 	h.mu.Lock()
 	if other := h.live[id]; other != nil {
 		other.users++
+		other.who = who
 		h.mu.Unlock()
 		return other, nil
 	}
@@ -236,7 +242,7 @@ func (h *httpSessions) unask() {
 	}
 }
 
-// sweepLoop drops idle sessions once a minute.
+// sweepLoop drops idle sessions once a minute, and ends those whose user lost its token.
 func (h *httpSessions) sweepLoop(ctx context.Context) {
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
@@ -244,9 +250,30 @@ func (h *httpSessions) sweepLoop(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-h.revoked:
+			h.endRevoked(ctx)
 		case <-tick.C:
 			h.sweep()
 			h.e.o.Sweep()
+		}
+	}
+}
+
+// endRevoked ends the sessions that were last used with a token which has been revoked, or whose grant has ended, with
+// the jobs that run in them. A client that signed in anew and went on has another token.
+func (h *httpSessions) endRevoked(ctx context.Context) {
+	h.mu.Lock()
+	users := make(map[*httpSession]auth.Principal, len(h.live))
+	for _, x := range h.live {
+		users[x] = x.who
+	}
+	h.mu.Unlock()
+	for x, who := range users {
+		if !h.e.o.Porter.Ended(who) {
+			continue
+		}
+		if err := h.forget(ctx, x); err != nil {
+			h.e.o.Log.Error("a session whose token was revoked cannot be ended", "err", err)
 		}
 	}
 }

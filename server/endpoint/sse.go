@@ -34,6 +34,7 @@ type sseStream struct {
 	via   string          // what its client authenticated with
 	calls context.Context // of its calls, which may run on for http.orphan_grace after the stream ends
 	leave func()          // tells its calls that nobody reads their answers
+	entry *active         // of the stream
 
 	turn sync.Mutex // posts are taken one after the other, in the order in which they came
 }
@@ -142,6 +143,7 @@ func (e *Endpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller) {
 	x := &sseStream{conn: conn, via: c.who.Via, calls: calls, leave: leave}
 	out.lost = x.left
 	entry := &active{who: c.who, kind: "sse"}
+	x.entry = entry
 	entry.cancel = func(cause error) {
 		go func() { // its answers have no other way than this stream
 			switch {
@@ -238,6 +240,7 @@ func (e *Endpoint) message(w http.ResponseWriter, r *http.Request, c caller) {
 		ex.malformed(fault)
 		return
 	}
+	x.entry.by.Store(&c.who) // before the look: if its token is revoked from now on, Revoke finds it
 	if err := e.valid(c.who); err != nil { // it was revoked while the body came
 		deny(w, r, err)
 		return

@@ -78,8 +78,8 @@ func callOutcome(r pipeline.Record) string {
 	return "tool_error"
 }
 
-// children finds the child of a vector without a lock and without an allocation (BenchmarkMetrics): client_golang's own
-// way hashes every label and takes a lock for each. Its keys come from closed lists, so it stays small. It is safe for
+// children finds the child of a vector without a lock and without an allocation (BenchmarkMetrics), where the
+// vector writes every label and takes a lock. Its keys come from closed lists, so it stays small. It is safe for
 // concurrent use.
 type children[K comparable, V any] struct {
 	born func(K) V

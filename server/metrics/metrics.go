@@ -1,11 +1,9 @@
 package metrics
 
 import (
+	"runtime"
 	"slices"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"codehand/server/pipeline"
 	"codehand/tools/tool"
@@ -17,21 +15,21 @@ import (
 // No label ever holds a principal, a session, a path, a host or free text: every value is one of a closed list, or the
 // word that stands for the rest of them.
 type Counts struct {
-	registry          *prometheus.Registry
+	families          []interface{ onto(*page) }
 	tools             map[string]string // by name and alias: the label
 	methods, versions []string          // that are labels
 
-	operations *children[operation, prometheus.Observer]
-	lives      *children[[2]string, prometheus.Observer] // of sessions: version, network transport
-	calls      *children[[2]string, prometheus.Counter]  // tool, outcome
-	decisions  *children[[2]string, prometheus.Counter]  // decision, by
-	refusals   *children[string, prometheus.Counter]     // code
-	shown      *children[string, prometheus.Counter]     // tool
-	auth       *children[[2]string, prometheus.Counter]  // method, outcome
-	limits     *children[string, prometheus.Counter]     // quota
-	stores     *prometheus.HistogramVec
+	operations *children[operation, *histogram]
+	lives      *children[[2]string, *histogram] // of sessions: version, network transport
+	calls      *children[[2]string, *counter]   // tool, outcome
+	decisions  *children[[2]string, *counter]   // decision, by
+	refusals   *children[string, *counter]      // code
+	shown      *children[string, *counter]      // tool
+	auth       *children[[2]string, *counter]   // method, outcome
+	limits     *children[string, *counter]      // quota
+	stores     *vector[*histogram]
 
-	auditLines, auditErrors prometheus.Counter
+	auditLines, auditErrors *counter
 }
 
 // operationSeconds are the buckets of OpenTelemetry's conventions for MCP; sessions live longer, and the Store answers
@@ -52,23 +50,18 @@ type Options struct {
 
 // New makes the numbers of a process.
 func New(o Options) *Counts {
-	m := &Counts{registry: prometheus.NewRegistry(), tools: toolLabels(o.Tools), methods: o.Methods,
-		versions: o.Versions}
-	m.registry.MustRegister(
-		collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		newScrape(o.Version, o.Gauges),
-	)
+	m := &Counts{tools: toolLabels(o.Tools), methods: o.Methods, versions: o.Versions}
+	m.families = append(m.families, &scrape{o.Gauges, []string{o.Version, revision(), runtime.Version()}})
 
 	operations := m.histogram("mcp_server_operation_duration_seconds",
 		"How long requests of MCP took.", operationSeconds, "mcp_method_name", "gen_ai_tool_name", "error_type",
 		"mcp_protocol_version", "network_transport")
-	m.operations = newChildren(func(o operation) prometheus.Observer {
-		return operations.WithLabelValues(o.method, o.tool, o.failure, o.version, o.network)
+	m.operations = newChildren(func(o operation) *histogram {
+		return operations.with(o.method, o.tool, o.failure, o.version, o.network)
 	})
 	lives := m.histogram("mcp_server_session_duration_seconds", "How long sessions lived.", sessionSeconds,
 		"mcp_protocol_version", "network_transport", "error_type")
-	m.lives = newChildren(func(l [2]string) prometheus.Observer { return lives.WithLabelValues(l[0], l[1], "") })
+	m.lives = newChildren(func(l [2]string) *histogram { return lives.with(l[0], l[1], "") })
 	m.stores = m.histogram("codehand_store_operation_duration_seconds", "How long the Store took.", storeSeconds,
 		"op", "backend", "outcome")
 
@@ -78,35 +71,37 @@ func New(o Options) *Counts {
 	m.refusals = m.singles("codehand_refusals_total", "Refused tool calls, by code.", "code")
 	m.limits = m.singles("codehand_limited_total", "Refusals for a quota.", "quota")
 	runes := m.counter("codehand_result_runes_total", "Characters of results.", "tool", "kind")
-	m.shown = newChildren(func(t string) prometheus.Counter { return runes.WithLabelValues(t, "shown") })
+	m.shown = newChildren(func(t string) *counter { return runes.with(t, "shown") })
 
 	m.auditLines = m.counter("codehand_audit_lines_total",
-		"Lines of the audit log that were written.").WithLabelValues()
+		"Lines of the audit log that were written.").with()
 	m.auditErrors = m.counter("codehand_audit_errors_total",
-		"Lines of the audit log that could not be written.").WithLabelValues()
+		"Lines of the audit log that could not be written.").with()
 	return m
 }
 
-func (m *Counts) counter(name, help string, labels ...string) *prometheus.CounterVec {
-	v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
-	m.registry.MustRegister(v)
+func (m *Counts) counter(name, help string, labels ...string) *vector[*counter] {
+	v := &vector[*counter]{name: name, help: help, kind: counterKind, labels: labels, all: map[string]*counter{},
+		born: func() *counter { return &counter{} }}
+	m.families = append(m.families, v)
 	return v
 }
 
-func (m *Counts) histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
-	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
-	m.registry.MustRegister(v)
+func (m *Counts) histogram(name, help string, buckets []float64, labels ...string) *vector[*histogram] {
+	v := &vector[*histogram]{name: name, help: help, kind: histogramKind, labels: labels,
+		all: map[string]*histogram{}, born: func() *histogram { return newHistogram(buckets) }}
+	m.families = append(m.families, v)
 	return v
 }
 
-func (m *Counts) pairs(name, help, first, second string) *children[[2]string, prometheus.Counter] {
+func (m *Counts) pairs(name, help, first, second string) *children[[2]string, *counter] {
 	v := m.counter(name, help, first, second)
-	return newChildren(func(l [2]string) prometheus.Counter { return v.WithLabelValues(l[0], l[1]) })
+	return newChildren(func(l [2]string) *counter { return v.with(l[0], l[1]) })
 }
 
-func (m *Counts) singles(name, help, label string) *children[string, prometheus.Counter] {
+func (m *Counts) singles(name, help, label string) *children[string, *counter] {
 	v := m.counter(name, help, label)
-	return newChildren(func(l string) prometheus.Counter { return v.WithLabelValues(l) })
+	return newChildren(func(l string) *counter { return v.with(l) })
 }
 
 // An operation is the labels of one request.
@@ -123,7 +118,7 @@ func (m *Counts) Request(method, tool, failure, version, transport string, took 
 	if tool != "" {
 		o.tool = m.tool(tool)
 	}
-	m.operations.at(o).Observe(took.Seconds())
+	m.operations.at(o).observe(took.Seconds())
 }
 
 // Call counts a finished call. One that begins, or that waits for a person, is not finished.
@@ -132,34 +127,34 @@ func (m *Counts) Call(r pipeline.Record) {
 		return
 	}
 	name := m.tool(r.Tool)
-	m.calls.at([2]string{name, callOutcome(r)}).Inc()
+	m.calls.at([2]string{name, callOutcome(r)}).add(1)
 	if r.Decision != "" {
-		m.decisions.at([2]string{r.Decision, r.By}).Inc() // words of the pipeline
+		m.decisions.at([2]string{r.Decision, r.By}).add(1) // words of the pipeline
 	}
 	if r.Code != fine {
-		m.refusals.at(r.Code).Inc() // a constant of tools/tool
+		m.refusals.at(r.Code).add(1) // a constant of tools/tool
 	}
-	m.shown.at(name).Add(float64(r.Runes))
+	m.shown.at(name).add(r.Runes)
 }
 
 // Authenticated counts an attempt: method none, token; outcome ok, or the code of the refusal.
 func (m *Counts) Authenticated(method, outcome string) {
 	if m != nil {
-		m.auth.at([2]string{method, outcome}).Inc()
+		m.auth.at([2]string{method, outcome}).add(1)
 	}
 }
 
 // Limited counts a refusal for a quota.
 func (m *Counts) Limited(quota string) {
 	if m != nil {
-		m.limits.at(quota).Inc()
+		m.limits.at(quota).add(1)
 	}
 }
 
 // Ended counts a session's end after it lived for d.
 func (m *Counts) Ended(version, transport string, d time.Duration) {
 	if m != nil {
-		m.lives.at([2]string{known(m.versions, version, ""), network(transport)}).Observe(d.Seconds())
+		m.lives.at([2]string{known(m.versions, version, ""), network(transport)}).observe(d.Seconds())
 	}
 }
 
@@ -168,8 +163,8 @@ func (m *Counts) Audited(err error) {
 	switch {
 	case m == nil:
 	case err != nil:
-		m.auditErrors.Inc()
+		m.auditErrors.add(1)
 	default:
-		m.auditLines.Inc()
+		m.auditLines.add(1)
 	}
 }

@@ -156,12 +156,8 @@ func everything(t *testing.T) *Counts {
 // table is the type and the labels of each family.
 func table(t *testing.T, m *Counts) map[string]string {
 	t.Helper()
-	families, err := m.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
 	got := map[string]string{}
-	for _, f := range families {
+	for _, f := range parsed(t, scraped(t, m)) {
 		var labels []string
 		for _, l := range f.GetMetric()[0].GetLabel() {
 			labels = append(labels, l.GetName())

@@ -3,13 +3,10 @@ package metrics
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"maps"
 	"net/http"
-	"runtime"
 	"runtime/debug"
 	"slices"
-
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"codehand/tools/shell"
 )
@@ -19,12 +16,17 @@ func (m *Counts) Handler() http.Handler {
 	if m == nil {
 		return http.NotFoundHandler()
 	}
-	inner := promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !looks(w, r) {
 			return
 		}
-		inner.ServeHTTP(w, r)
+		p := &page{}
+		goOnto(p)
+		processOnto(p)
+		for _, f := range m.families {
+			f.onto(p)
+		}
+		p.answer(w, r)
 	})
 }
 
@@ -55,32 +57,8 @@ type Gauges struct {
 
 // A scrape asks the gauges, each time that somebody reads the metrics. It is safe for concurrent use if they are.
 type scrape struct {
-	g      Gauges
-	labels []string // of codehand_build_info
-
-	sessions, streams, jobs, inFlight, waiting, storeUp, storeBytes *prometheus.Desc
-	sandbox, draining, replicas, tokens, build                      *prometheus.Desc
-}
-
-func newScrape(version string, g Gauges) *scrape {
-	desc := func(name, help string, labels ...string) *prometheus.Desc {
-		return prometheus.NewDesc("codehand_"+name, help, labels, nil)
-	}
-	return &scrape{
-		g: g, labels: []string{version, revision(), runtime.Version()},
-		sessions:   desc("sessions", "Sessions that have their handles open.", "transport"),
-		streams:    desc("streams", "Open streams.", "kind"),
-		jobs:       desc("jobs", "Background commands of the sessions that have their handles open.", "state"),
-		inFlight:   desc("calls_in_flight", "Tool calls that are not answered yet."),
-		waiting:    desc("gate_waiting", "Tool calls that wait for others of their session."),
-		storeUp:    desc("store_up", "1 if the Store answers.", "backend"),
-		storeBytes: desc("store_bytes", "Size of all values in the Store.", "backend"),
-		sandbox:    desc("sandbox_level", "Level of the sandbox for commands, 0 to 3."),
-		draining:   desc("draining", "1 while the server ends."),
-		replicas:   desc("replicas", "Live replicas."),
-		tokens:     desc("tokens_readable", "1 if the tokens in force are those of the tokens file."),
-		build:      desc("build_info", "The program.", "version", "revision", "goversion"),
-	}
+	g     Gauges
+	build []string // version, revision and goversion of codehand_build_info
 }
 
 // revision is the commit that the program was built from; "" if the build does not say.
@@ -97,63 +75,66 @@ func revision() string {
 	return ""
 }
 
-// Describe implements prometheus.Collector.
-func (s *scrape) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{
-		s.sessions, s.streams, s.jobs, s.inFlight, s.waiting, s.storeUp, s.storeBytes, s.sandbox, s.draining,
-		s.replicas, s.tokens, s.build,
-	} {
-		out <- d
+func (s *scrape) onto(p *page) {
+	// A series that comes only when its value is not 0 cannot be alerted on, so the usual keys are always there.
+	each := func(name, help, label string, f func() map[string]int, usual ...string) {
+		if f == nil {
+			return
+		}
+		values := maps.Clone(f())
+		if values == nil {
+			values = map[string]int{}
+		}
+		for _, k := range usual {
+			values[k] += 0
+		}
+		p.family(name, help, gaugeKind, func() {
+			for _, k := range slices.Sorted(maps.Keys(values)) {
+				p.sample(name, pairsOf([]string{label}, []string{k}), float64(values[k]))
+			}
+		})
 	}
+	each("codehand_sessions", "Sessions that have their handles open.", "transport", s.g.Sessions,
+		"http", "sse", "stdio")
+	each("codehand_streams", "Open streams.", "kind", s.g.Streams, "get", "sse", "listen")
+	each("codehand_jobs", "Background commands of the sessions that have their handles open.", "state", s.g.Jobs,
+		string(shell.Running), string(shell.Lost))
+	if f := s.g.InFlight; f != nil {
+		p.single("codehand_calls_in_flight", "Tool calls that are not answered yet.", gaugeKind, float64(f()))
+	}
+	if f := s.g.Waiting; f != nil {
+		p.single("codehand_gate_waiting", "Tool calls that wait for others of their session.", gaugeKind, float64(f()))
+	}
+	backend := pairsOf([]string{"backend"}, []string{s.g.Backend})
+	if f := s.g.StoreUp; f != nil {
+		p.family("codehand_store_up", "1 if the Store answers.", gaugeKind, func() {
+			p.sample("codehand_store_up", backend, oneIf(f()))
+		})
+	}
+	if f := s.g.StoreBytes; f != nil {
+		p.family("codehand_store_bytes", "Size of all values in the Store.", gaugeKind, func() {
+			p.sample("codehand_store_bytes", backend, float64(f()))
+		})
+	}
+	if f := s.g.SandboxLevel; f != nil {
+		p.single("codehand_sandbox_level", "Level of the sandbox for commands, 0 to 3.", gaugeKind, float64(f()))
+	}
+	if f := s.g.Draining; f != nil {
+		p.single("codehand_draining", "1 while the server ends.", gaugeKind, oneIf(f()))
+	}
+	p.single("codehand_replicas", "Live replicas.", gaugeKind, 1)
+	if f := s.g.TokensReadable; f != nil {
+		p.single("codehand_tokens_readable", "1 if the tokens in force are those of the tokens file.", gaugeKind,
+			oneIf(f()))
+	}
+	p.family("codehand_build_info", "The program.", gaugeKind, func() {
+		p.sample("codehand_build_info", pairsOf([]string{"version", "revision", "goversion"}, s.build), 1)
+	})
 }
 
-// Collect implements prometheus.Collector.
-func (s *scrape) Collect(out chan<- prometheus.Metric) {
-	send := func(d *prometheus.Desc, v float64, labels ...string) {
-		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+func oneIf(is bool) float64 {
+	if is {
+		return 1
 	}
-	// A series that comes only when its value is not 0 cannot be alerted on, so the usual keys are always there.
-	each := func(d *prometheus.Desc, f func() map[string]int, usual ...string) {
-		if f == nil {
-			return
-		}
-		values := f()
-		for _, k := range usual {
-			send(d, float64(values[k]), k)
-		}
-		for k, v := range values {
-			if !slices.Contains(usual, k) {
-				send(d, float64(v), k)
-			}
-		}
-	}
-	number := func(d *prometheus.Desc, f func() int) {
-		if f != nil {
-			send(d, float64(f()))
-		}
-	}
-	truth := func(d *prometheus.Desc, f func() bool, labels ...string) {
-		if f == nil {
-			return
-		}
-		v := 0.0
-		if f() {
-			v = 1
-		}
-		send(d, v, labels...)
-	}
-	each(s.sessions, s.g.Sessions, "http", "sse", "stdio")
-	each(s.streams, s.g.Streams, "get", "sse", "listen")
-	each(s.jobs, s.g.Jobs, string(shell.Running), string(shell.Lost))
-	number(s.inFlight, s.g.InFlight)
-	number(s.waiting, s.g.Waiting)
-	truth(s.storeUp, s.g.StoreUp, s.g.Backend)
-	if s.g.StoreBytes != nil {
-		send(s.storeBytes, float64(s.g.StoreBytes()), s.g.Backend)
-	}
-	number(s.sandbox, s.g.SandboxLevel)
-	truth(s.draining, s.g.Draining)
-	send(s.replicas, 1)
-	truth(s.tokens, s.g.TokensReadable)
-	send(s.build, 1, s.labels...)
+	return 0
 }

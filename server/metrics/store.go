@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"codehand/server/state"
 )
 
@@ -16,32 +14,31 @@ func (m *Counts) Measure(s state.Store, backend string) state.Store {
 		return s
 	}
 	in := func(op string) timer {
-		v := m.stores.MustCurryWith(prometheus.Labels{"op": op, "backend": backend})
-		return timer{v.WithLabelValues("ok"), v.WithLabelValues("error")}
+		return timer{m.stores.with(op, backend, "ok"), m.stores.with(op, backend, "error")}
 	}
 	return &measuredStore{
 		Store: s, get: in("get"), set: in("set"), swap: in("swap"), remove: in("delete"), keys: in("keys"),
 		push: in("append"),
 		tail: in("tail"), ping: in("ping"),
-		lost: m.stores.WithLabelValues("swap", backend, "lost"),
+		lost: m.stores.with("swap", backend, "lost"),
 	}
 }
 
 // A timer is the children of one operation.
-type timer struct{ ok, failed prometheus.Observer }
+type timer struct{ ok, failed *histogram }
 
 func (t timer) stop(start time.Time, err error) {
 	o := t.ok
 	if err != nil {
 		o = t.failed
 	}
-	o.Observe(time.Since(start).Seconds())
+	o.observe(time.Since(start).Seconds())
 }
 
 type measuredStore struct {
 	state.Store
 	get, set, swap, remove, keys, push, tail, ping timer
-	lost                                           prometheus.Observer
+	lost                                           *histogram
 }
 
 func (s *measuredStore) Get(ctx context.Context, key string) ([]byte, uint64, error) {
@@ -62,7 +59,7 @@ func (s *measuredStore) Swap(ctx context.Context, key string, value []byte, rev 
 	start := time.Now()
 	ok, err := s.Store.Swap(ctx, key, value, rev)
 	if err == nil && !ok {
-		s.lost.Observe(time.Since(start).Seconds())
+		s.lost.observe(time.Since(start).Seconds())
 		return ok, err
 	}
 	s.swap.stop(start, err)

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"net/netip"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -53,6 +55,7 @@ type askTable struct {
 type waiting struct {
 	from netip.Prefix
 	ends time.Time
+	held bool // somebody who has signed in looks at it
 }
 
 func askKey(id string) string { return state.Key(state.SignIn, state.Hash(id)) }
@@ -79,29 +82,88 @@ func (s *askTable) sweepAsks() { // the Store drops them itself
 	}
 }
 
-// begin counts a sign-in; false: too many wait.
-func (s *askTable) begin(key string, at netip.Addr) bool {
+// begin counts a sign-in. Where a network has too many, or all together, its oldest one makes room, else the oldest of
+// all: behind a tunnel everybody is one network, and who begins sign-ins without end must not lock others out. One that
+// somebody who has signed in looks at stays. gone is the key of the one that made room; "": none had to. ok is false if
+// none can.
+func (s *askTable) begin(key string, at netip.Addr) (gone string, ok bool) {
 	s.sweepAsks()
 	from, _ := at.Prefix(min(at.BitLen(), 64))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	same := 0
-	for _, a := range s.waits {
-		if a.from == from {
-			same++
+	same, first, firstSame := 0, "", ""
+	for k, a := range s.waits {
+		older := func(than string) bool { return !a.held && (than == "" || a.ends.Before(s.waits[than].ends)) }
+		if older(first) {
+			first = k
+		}
+		if a.from != from {
+			continue
+		}
+		if same++; older(firstSame) {
+			firstSame = k
 		}
 	}
-	if same >= maxAsksOfOne || len(s.waits) >= maxAsks {
-		return false
+	switch {
+	case same >= maxAsksOfOne:
+		gone, ok = firstSame, firstSame != ""
+	case len(s.waits) >= maxAsks:
+		gone = cmp.Or(firstSame, first)
+		ok = gone != ""
+	default:
+		ok = true
 	}
-	s.waits[key] = waiting{from, s.o.Now().Add(AskLife)}
-	return true
+	if ok {
+		delete(s.waits, gone)
+		s.waits[key] = waiting{from: from, ends: s.o.Now().Add(AskLife)}
+	}
+	return gone, ok
+}
+
+// hasAsk says whether a sign-in is counted: it did not have to make room.
+func (s *askTable) hasAsk(key string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.waits[key]
+	return ok
+}
+
+// HoldAsk keeps a sign-in from making room for newer ones: somebody who has signed in looks at it.
+func (s *askTable) HoldAsk(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a, ok := s.waits[askKey(id)]; ok {
+		a.held = true
+		s.waits[askKey(id)] = a
+	}
 }
 
 func (s *askTable) decided(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.waits, key)
+}
+
+// keepAsk puts a sign-in into the Store; false: too many wait.
+func (s *askTable) keepAsk(ctx context.Context, id string, a askRecord, from netip.Addr) (bool, error) {
+	key := askKey(id)
+	gone, ok := s.begin(key, from)
+	if !ok {
+		return false, nil
+	}
+	if gone != "" {
+		if err := s.o.Store.Delete(ctx, gone); err != nil { // it goes by itself, later
+			s.o.Log.Warn("cannot delete a sign-in that made room", "err", err)
+		}
+	}
+	if ok, err := s.o.Store.Swap(ctx, key, encode(a), 0); err != nil || !ok {
+		s.decided(key)
+		return false, errors.Join(err, errors.New("a sign-in was not kept"))
+	}
+	if !s.hasAsk(key) { // it made room before it was there
+		return false, s.o.Store.Delete(ctx, key)
+	}
+	return true, nil
 }
 
 // A returning is a problem that the client is told at its redirect URI.
@@ -120,7 +182,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f, twice, err := parseForm(r.URL.RawQuery)
-	if err != nil || twice == "client_id" || twice == "redirect_uri" {
+	if err != nil || slices.Contains(twice, "client_id") || slices.Contains(twice, "redirect_uri") {
 		page(w, http.StatusBadRequest, "the address of this page cannot be read, or names two clients")
 		return
 	}
@@ -138,19 +200,19 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	a := askRecord{V: formatOfValues, Client: c.info(redirect), Redirect: redirect, Issuer: base,
 		Created: s.o.Now().UTC().Truncate(time.Second)}
 	a.Expires = a.Created.Add(AskLife)
-	bad := a.read(f, twice)
-	id := newID(26)
-	if bad == nil && !s.begin(askKey(id), s.clientIP(r)) {
-		bad = &returning{"temporarily_unavailable", "too many sign-ins wait for a person; try again in some minutes"}
-	}
-	if bad != nil {
+	if bad := a.read(f, twice); bad != nil {
 		s.turnBack(w, a, *bad)
 		return
 	}
 	a.Browser = digestOf(s.browser(w, r, base))
-	if ok, err := s.o.Store.Swap(r.Context(), askKey(id), encode(a), 0); err != nil || !ok {
-		s.decided(askKey(id))
+	id := newID(26)
+	switch ok, err := s.keepAsk(r.Context(), id, a, s.clientIP(r)); {
+	case err != nil:
 		page(w, http.StatusServiceUnavailable, s.failed("keep a sign-in", err).text)
+		return
+	case !ok:
+		s.turnBack(w, a, returning{"temporarily_unavailable",
+			"too many sign-ins wait for a person; try again in some minutes"})
 		return
 	}
 	w.Header().Set("Location", s.prefix+pathAsk+id)
@@ -158,15 +220,15 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 }
 
 // read takes the parameters of a request whose redirect URI is proven.
-func (a *askRecord) read(f form, twice string) *returning {
-	if a.State = f.get("state"); len(a.State) > maxState {
+func (a *askRecord) read(f form, twice []string) *returning {
+	if a.State = f.get("state"); len(a.State) > maxState || slices.Contains(twice, "state") {
 		a.State = ""
-		return &returning{"invalid_request", "state is too long"}
+		return &returning{"invalid_request", "state is too long, or stands there twice"}
 	}
 	switch {
-	case twice == "resource":
+	case slices.Equal(twice, []string{"resource"}):
 		return &returning{"invalid_target", "name one resource"}
-	case twice != "":
+	case len(twice) > 0:
 		return &returning{"invalid_request", "a parameter stands there twice"}
 	case f.get("request") != "":
 		return &returning{"request_not_supported", "request objects are not supported"}
@@ -214,15 +276,23 @@ func scopesOf(text string) (auth.Scopes, bool) {
 	return all, all != 0
 }
 
-// turnBack tells the client what is wrong, by a redirect only where that cannot be misused: anybody can register a
-// client whose answers go to a page of his, and a link to us would then lead there without anybody having said yes.
+// turnBack says what is wrong with a request about which no person has decided. Only a program on the person's own
+// machine is told by a redirect. Anybody can register a client, or publish a document about one, whose answers go to a
+// page of his: a link to us would then lead there at once, under our name. RFC 9700, section 4.11.2, wants that closed:
+// no redirect before somebody has signed in. RFC 6749, section 4.1.2.1, has the redirect for the client's sake; a client
+// elsewhere learns nothing then, and the person reads here what the client has to be told.
 func (s *askTable) turnBack(w http.ResponseWriter, a askRecord, bad returning) {
-	if a.Client.Loopback || a.Client.Kind == Document && a.Client.RedirectHost == a.Client.Host {
+	if a.Client.Loopback {
 		w.Header().Set("Location", a.answer(url.Values{"error": {bad.code}, "error_description": {bad.text}}))
 		w.WriteHeader(http.StatusSeeOther)
 		return
 	}
-	page(w, http.StatusBadRequest, "the client asked for something that is not done here: "+bad.code+": "+bad.text)
+	status := http.StatusBadRequest
+	if bad.code == "temporarily_unavailable" {
+		status = http.StatusServiceUnavailable
+	}
+	page(w, status, "the client, whose answers go to "+line(a.Client.RedirectHost, 100)+", asked for what cannot be done: "+
+		bad.text+" ("+bad.code+"). It was not told: close this page and try again there, or tell whoever made it")
 }
 
 // answer is where the browser goes with an answer.
@@ -328,8 +398,8 @@ func (d Decision) check(a askRecord) error {
 	if d.Scopes == 0 || d.Scopes&^a.Scopes != 0 {
 		return errors.New("approve some of the scopes that the client asked for, and no others")
 	}
-	if d.Life < 0 || d.Life > MaxLife {
-		return fmt.Errorf("a grant holds for at most %d days", MaxLife/(24*time.Hour))
+	if d.Life != 0 && d.Life < CodeLife || d.Life > MaxLife {
+		return fmt.Errorf("a grant holds for at least %s and at most %d days", CodeLife, MaxLife/(24*time.Hour))
 	}
 	if d.Roots != nil && len(d.Roots) == 0 {
 		return errors.New("approve at least one root")
@@ -349,6 +419,17 @@ func (d Decision) check(a askRecord) error {
 	return v.Check()
 }
 
+// realRoots are directories as they are now, without links: a link that is put in the place of one later leads nowhere.
+func realRoots(roots []string) []string {
+	var real []string
+	for _, r := range roots {
+		if r = auth.Real(r); !slices.Contains(real, r) {
+			real = append(real, r)
+		}
+	}
+	return real
+}
+
 // Approve carries out what a person decided and returns where the browser goes next. An Ask is decided once: of several
 // calls all but one get ErrNoAsk. Another error says what of d is wrong, and the Ask goes on waiting.
 func (s *Server) Approve(ctx context.Context, id string, d Decision) (redirect string, err error) {
@@ -363,9 +444,9 @@ func (s *Server) Approve(ctx context.Context, id string, d Decision) (redirect s
 		return "", err
 	}
 	now := s.o.Now().UTC()
-	g := record{V: formatOfValues, Who: d.Principal, Scopes: d.Scopes, Roots: d.Roots, Mode: d.Mode,
+	g := record{V: formatOfValues, Who: d.Principal, Scopes: d.Scopes, Roots: realRoots(d.Roots), Mode: d.Mode,
 		MaxMode: d.MaxMode, Client: a.Client, Resource: a.Resource, Created: now,
-		Expires: now.Add(max(d.Life, AccessLife))}
+		Expires: now.Add(cmp.Or(d.Life, AccessLife))}
 	g.Code = code{Redirect: a.Redirect, Challenge: a.Challenge, Expires: now.Add(CodeLife)}
 	if d.Life > AccessLife {
 		g.Refresh.Expires = now.Add(IdleLife) // a mark that there will be some

@@ -151,8 +151,8 @@ func (s *registry) loadClients(ctx context.Context) error {
 
 // register serves POST /oauth/register: RFC 7591. Whatever a client asks for, it gets no secret.
 func (s *registry) register(w http.ResponseWriter, r *http.Request) {
-	if wait := s.rates.take(paceRegister, s.clientIP(r)); wait > 0 {
-		tooMany(w, wait)
+	if wait := s.rates.take(paceRegister, s.clientIP(r)); wait > 0 { // of its own: tokens do not wait for it
+		tooMany(wait).write(w)
 		return
 	}
 	body, p := readBody(w, r, "application/json")
@@ -161,8 +161,8 @@ func (s *registry) register(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var m metadata
-	if err := json.Unmarshal(body, &m); err != nil {
-		wrong("invalid_client_metadata", "the body is not the JSON of a registration").write(w)
+	if err := ReadObject(body, &m); err != nil {
+		wrong("invalid_client_metadata", "the body is not the JSON of a registration: "+err.Error()).write(w)
 		return
 	}
 	if p := m.check(); p != nil {
@@ -176,11 +176,15 @@ func (s *registry) register(w http.ResponseWriter, r *http.Request) {
 		temporary("the server cannot take more registrations now").write(w)
 		return
 	}
-	writeJSON(w, http.StatusCreated, map[string]any{
-		"client_id": c.ID, "client_id_issued_at": now.Unix(), "client_name": c.Name, "redirect_uris": c.Redirects,
+	answer := map[string]any{ // no field is null: there are clients that take the whole answer for broken
+		"client_id": c.ID, "client_id_issued_at": now.Unix(), "redirect_uris": c.Redirects,
 		"token_endpoint_auth_method": "none", "grant_types": []string{"authorization_code", "refresh_token"},
 		"response_types": []string{"code"},
-	})
+	}
+	if c.Name != "" {
+		answer["client_name"] = c.Name
+	}
+	writeJSON(w, http.StatusCreated, answer)
 }
 
 var errManyClients = errors.New("too many clients registered")

@@ -3,7 +3,6 @@ package oauth
 import (
 	"container/list"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -180,7 +179,7 @@ func (d *documents) fetch(ctx context.Context, id string) (*client, time.Duratio
 		return nil, 0, errors.New("the document at the client's id cannot be read or is too large")
 	}
 	var m metadata
-	if json.Unmarshal(body, &m) != nil {
+	if ReadObject(body, &m) != nil {
 		return nil, 0, errors.New("the document at the client's id is not the JSON of a client")
 	}
 	if m.ClientID != id {

@@ -50,7 +50,8 @@ type record struct {
 
 	Code    code     `json:"code"`
 	Refresh rotation `json:"refresh"`
-	Access  []access `json:"access,omitempty"` // the newest last
+	Access  []access `json:"access,omitempty"`  // the newest last
+	Revoked []string `json:"revoked,omitempty"` // marks of access tokens that were revoked, the newest last
 }
 
 // A code is the authorization code of a grant.
@@ -120,7 +121,7 @@ func (s *grants) hold(g record, before *held) *held {
 		return &t
 	}
 	for _, a := range g.Access {
-		h.found = append(h.found, auth.Found{ID: g.Who, Via: via + g.ID, Values: auth.Values{
+		h.found = append(h.found, auth.Found{ID: g.Who, Via: via + g.ID, Token: a.Hash.mark(), Values: auth.Values{
 			Roots: g.Roots, Mode: text(g.Mode), MaxMode: text(g.MaxMode),
 			Scopes: append([]string{}, strings.Fields(a.Scopes.String())...),
 		}})
@@ -362,13 +363,13 @@ func (s *grants) Find(text string, now time.Time) (auth.Found, bool, error) {
 	return h.found[at], true, nil
 }
 
-// Valid implements auth.Source. What was opened with an access token goes on when that token ends, for as long as the
-// grant holds.
+// Valid implements auth.Source. What was opened with an access token goes on when the time of that token is up, for as
+// long as the grant holds; it ends when the token is revoked.
 func (s *grants) Valid(who auth.Principal) (valid, mine bool) {
 	id, mine := strings.CutPrefix(who.Via, via)
 	if !mine {
 		return false, false
 	}
 	h, err := s.quickly(id)
-	return err == nil && h != nil && h.audience && h.Who == who.ID, true
+	return err == nil && h != nil && h.audience && h.Who == who.ID && !slices.Contains(h.Revoked, who.Token()), true
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -58,23 +59,30 @@ func (s *Server) route(path string) (route, bool) {
 		return route{http.MethodGet, true, s.serverMetadata}, true
 	}
 	rest, ok := strings.CutPrefix(path, s.prefix)
+	if to := guessed[path]; to != "" {
+		rest, ok = to, true
+	}
 	if !ok {
 		return route{}, false
 	}
 	switch rest {
 	case pathServer:
 		return route{http.MethodGet, true, s.serverMetadata}, true
-	case pathAuthorize:
+	case pathAuthorize, "/authorize":
 		return route{http.MethodGet, false, s.authorize}, true
-	case pathToken:
+	case pathToken, "/token":
 		return route{http.MethodPost, true, s.tokens.token}, true
 	case pathRevoke:
 		return route{http.MethodPost, true, s.tokens.revoke}, true
-	case pathRegister:
+	case pathRegister, "/register":
 		return route{http.MethodPost, true, s.clients.register}, true
 	}
 	return route{}, false
 }
+
+// guessed are the paths that some clients take without looking at the metadata, at the root of the host: claude.ai on
+// the web (anthropics/claude-ai-mcp#846 and #962, open in August 2026). No metadata names them.
+var guessed = map[string]string{"/authorize": pathAuthorize, "/token": pathToken, "/register": pathRegister}
 
 // resourceRoute is the metadata of one resource. Without a resource there is none.
 func (s *Server) resourceRoute(rest string) (route, bool) {
@@ -155,9 +163,9 @@ func (s *Server) resourceMetadata(w http.ResponseWriter, r *http.Request, path s
 }
 
 func (s *Server) issuers(base string) []string {
-	var all []string
+	all := []string{} // never null
 	if !s.o.Alone {
-		all = []string{base}
+		all = append(all, base)
 	}
 	if s.o.Issuers != nil {
 		all = append(all, s.o.Issuers()...)
@@ -221,9 +229,9 @@ func (p *problem) write(w http.ResponseWriter) {
 	writeJSON(w, p.status, map[string]string{"error": p.code, "error_description": p.text})
 }
 
-func tooMany(w http.ResponseWriter, wait time.Duration) {
-	(&problem{status: http.StatusTooManyRequests, code: "temporarily_unavailable", wait: wait,
-		text: "too many requests from this address; try again later"}).write(w)
+func tooMany(wait time.Duration) *problem {
+	return &problem{status: http.StatusTooManyRequests, code: "temporarily_unavailable", wait: wait,
+		text: "too many requests from this address; try again later"}
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {
@@ -252,20 +260,21 @@ func readBody(w http.ResponseWriter, r *http.Request, want string) ([]byte, *pro
 	return body, nil
 }
 
-// A form is parameters of which each stands at most once, apart from resource.
+// A form is parameters. Who reads one refuses it if a parameter stands there twice.
 type form url.Values
 
-// parseForm reads parameters. twice names one that stands there twice; "": none does.
-func parseForm(text string) (f form, twice string, err error) {
+// parseForm reads parameters. twice names all that stand there more than once, in order.
+func parseForm(text string) (f form, twice []string, err error) {
 	values, err := url.ParseQuery(text)
 	if err != nil {
-		return nil, "", errors.New("the parameters cannot be read")
+		return nil, nil, errors.New("the parameters cannot be read")
 	}
 	for key, all := range values {
 		if len(all) > 1 {
-			twice = key
+			twice = append(twice, key)
 		}
 	}
+	slices.Sort(twice)
 	return form(values), twice, nil
 }
 

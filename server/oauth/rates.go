@@ -46,12 +46,7 @@ func newRates(now func() time.Time) rates {
 }
 
 // take counts one, if there is room for it; else it says how long to wait.
-func (r rates) take(p pace, at netip.Addr) (wait time.Duration) { return r.add(p, at, 1) }
-
-// full says how long a network must wait; 0: it need not.
-func (r rates) full(p pace, at netip.Addr) (wait time.Duration) { return r.add(p, at, 0) }
-
-func (r rates) add(p pace, at netip.Addr, n float64) time.Duration {
+func (r rates) take(p pace, at netip.Addr) (wait time.Duration) {
 	from, _ := at.Prefix(min(at.BitLen(), 64)) // of a unix socket: invalid, and one for all
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -71,6 +66,6 @@ func (r rates) add(p pace, at netip.Addr, n float64) time.Duration {
 	if over := l.used + 1 - p.most; over > 0 {
 		return time.Duration(over * float64(p.each))
 	}
-	l.used += n
+	l.used++
 	return 0
 }

@@ -15,12 +15,23 @@ const (
 	maxRedirects = 16   // of a client
 )
 
-// dangerous are schemes that run a script, show content, open a file, or are spoken by programs that would send the
-// answer elsewhere.
-var dangerous = []string{
-	"about", "blob", "cid", "chrome", "chrome-extension", "content", "data", "file", "filesystem", "ftp", "ftps",
-	"intent", "jar", "javascript", "ldap", "mailto", "mid", "ms-appx", "ms-settings", "res", "resource", "search-ms",
-	"sftp", "smb", "sms", "ssh", "tel", "vbscript", "view-source", "ws", "wss",
+// apps are the schemes without a dot that clients of MCP have for themselves. Any other is refused: a system opens its
+// own programs by such names (search-ms, callto, shell, help), and no list of the dangerous ones would be whole. What has
+// a dot is a domain name that its owner reversed, as RFC 8252, section 7.1, wants it.
+var apps = []string{
+	"claude", "code-oss", "cursor", "cursor-nightly", "goose", "jetbrains", "kiro", "raycast", "trae", "vscode",
+	"vscode-insiders", "vscodium", "warp", "windsurf", "windsurf-next", "zed",
+}
+
+// isAppScheme says whether a scheme, in lower case, is one that an app has for itself.
+func isAppScheme(scheme string) bool {
+	first, rest, dotted := strings.Cut(scheme, ".")
+	if !dotted {
+		return slices.Contains(apps, scheme)
+	}
+	// Registered schemes with a dot (z39.50r, iris.beep, soap.beep, ms-settings.x) are no domain names.
+	return strings.Trim(first, "abcdefghijklmnopqrstuvwxyz") == "" && first != "" && !strings.HasPrefix(rest, "beep") &&
+		!strings.HasPrefix(rest, "xpc") && !slices.Contains(strings.Split(rest, "."), "")
 }
 
 // answerKeys are the parameters of an answer, which a redirect URI must not have already.
@@ -69,8 +80,9 @@ func checkRedirect(text string) error {
 			return errors.New("a redirect URI with http must lead to localhost, 127.0.0.1 or [::1]")
 		}
 	default:
-		if slices.Contains(dangerous, u.Scheme) || len(u.Scheme) < 3 {
-			return errors.New("the scheme of a redirect URI must be https, http to this machine, or an app's own")
+		if !isAppScheme(u.Scheme) {
+			return errors.New("the scheme of a redirect URI must be https, http to this machine, or that of an app: a " +
+				"reversed domain name such as com.example.app, or one that is known here, such as cursor or vscode")
 		}
 	}
 	return nil

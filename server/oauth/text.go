@@ -1,11 +1,13 @@
 package oauth
 
 import (
+	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"strings"
 )
@@ -32,6 +34,9 @@ func digestOf(secret string) digest { return sha256.Sum256([]byte(secret)) }
 func (d digest) is(o digest) bool {
 	return subtle.ConstantTimeCompare(d[:], o[:]) == 1 && d != digest{}
 }
+
+// mark tells tokens of one grant apart. It is no secret.
+func (d digest) mark() string { return hex.EncodeToString(d[:8]) }
 
 // MarshalText is for the Store.
 func (d digest) MarshalText() ([]byte, error) { return []byte(hex.EncodeToString(d[:])), nil }
@@ -87,6 +92,35 @@ func parseRefresh(text string) (t refreshToken, ok bool) {
 }
 
 func (t refreshToken) String() string { return refreshPrefix + t.grant + "_" + t.family + t.rest }
+
+// ReadObject decodes one JSON object and nothing behind it. It refuses a name that stands there twice, also in another
+// case: of such names readers take the first or the last, and the one who checks may see another than the one who uses.
+func ReadObject(text []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return errors.New("it is not one object")
+	}
+	seen := map[string]bool{}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return errors.New("it cannot be read")
+		}
+		same := strings.ToLower(strings.ToUpper(name.(string))) // as encoding/json matches them, and a little wider
+		if seen[same] {
+			return errors.New("a name stands there twice")
+		}
+		seen[same] = true
+		var value json.RawMessage
+		if d.Decode(&value) != nil {
+			return errors.New("it cannot be read")
+		}
+	}
+	if json.Unmarshal(text, into) != nil {
+		return errors.New("it cannot be read")
+	}
+	return nil
+}
 
 // line makes what a stranger says fit for a page, a log and the audit: one line of at most most runes.
 func line(text string, most int) string {

@@ -34,22 +34,25 @@ type issuing struct {
 
 // token serves POST /oauth/token.
 func (s *issuing) token(w http.ResponseWriter, r *http.Request) {
-	from := s.clientIP(r)
-	if wait := s.rates.full(paceFailed, from); wait > 0 {
-		tooMany(w, wait)
-		return
-	}
 	answer, err := s.issue(w, r)
 	if err != nil {
-		p := s.failed("issue a token", err)
-		if p.status < http.StatusInternalServerError {
-			s.rates.take(paceFailed, from)
-		}
-		p.write(w)
+		s.failed("issue a token", s.guessedWrong(r, err)).write(w)
 		return
 	}
 	w.Header().Set("Pragma", "no-cache")
 	writeJSON(w, http.StatusOK, answer)
+}
+
+// guessedWrong is what is answered instead of err. Only what failed is counted, and slowed down: others behind the same
+// address, as all are behind a tunnel, must not keep a client from its tokens.
+func (s *issuing) guessedWrong(r *http.Request, err error) error {
+	if p, ok := errors.AsType[*problem](err); !ok || p.status >= http.StatusInternalServerError {
+		return err // the fault is ours
+	}
+	if wait := s.rates.take(paceFailed, s.clientIP(r)); wait > 0 {
+		return tooMany(wait)
+	}
+	return err
 }
 
 // An answer is what a client gets.
@@ -77,9 +80,9 @@ func clientForm(w http.ResponseWriter, r *http.Request) (form, error) {
 	switch {
 	case err != nil:
 		return nil, wrong("invalid_request", err.Error())
-	case twice == "resource":
+	case slices.Equal(twice, []string{"resource"}):
 		return nil, wrong("invalid_target", "name one resource")
-	case twice != "":
+	case len(twice) > 0:
 		return nil, wrong("invalid_request", "a parameter stands there twice")
 	case f.get("client_secret") != "":
 		return nil, &problem{status: http.StatusUnauthorized, code: "invalid_client",
@@ -266,14 +269,9 @@ func (s *issuing) refresh(r *http.Request, f form) (*answer, error) {
 	return out, nil
 }
 
-// revoke serves POST /oauth/revoke: RFC 7009. A refresh token ends its grant, an access token only itself. Whatever is
-// unknown is answered like what is known.
+// revoke serves POST /oauth/revoke: RFC 7009. A refresh token ends its grant, an access token only itself, each with
+// what it opened. Whatever is unknown is answered like what is known.
 func (s *issuing) revoke(w http.ResponseWriter, r *http.Request) {
-	from := s.clientIP(r)
-	if wait := s.rates.full(paceFailed, from); wait > 0 {
-		tooMany(w, wait)
-		return
-	}
 	f, err := clientForm(w, r)
 	if err == nil && f.get("token") == "" {
 		err = wrong("invalid_request", "token is missing")
@@ -282,8 +280,10 @@ func (s *issuing) revoke(w http.ResponseWriter, r *http.Request) {
 		err = s.revokeToken(r, f)
 	}
 	if errors.Is(err, errUnknown) {
-		s.rates.take(paceFailed, from)
 		err = nil
+		if wait := s.rates.take(paceFailed, s.clientIP(r)); wait > 0 {
+			err = tooMany(wait)
+		}
 	}
 	if err != nil {
 		s.failed("revoke a token", err).write(w)
@@ -308,13 +308,19 @@ func (s *issuing) revokeToken(r *http.Request, f form) error {
 	if !ok {
 		return errUnknown
 	}
-	return s.change(r.Context(), id, func(g *record) error {
+	err := s.change(r.Context(), id, func(g *record) error {
 		sum := digestOf(text)
 		at := slices.IndexFunc(g.Access, func(a access) bool { return a.Hash.is(sum) })
 		if at < 0 || f.get("client_id") != g.Client.ID {
 			return errUnknown
 		}
 		g.Access = slices.Delete(slices.Clone(g.Access), at, at+1)
+		g.Revoked = append(slices.Clone(g.Revoked), sum.mark())
+		g.Revoked = g.Revoked[max(0, len(g.Revoked)-maxAccess):]
 		return nil
 	})
+	if err == nil {
+		s.o.Revoked()
+	}
+	return err
 }

@@ -2,6 +2,7 @@ package replaytest
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -75,14 +76,40 @@ func AsJSON(t *testing.T, pairs ...any) string {
 
 // A LockedBuffer is a buffer that one goroutine fills while others look. Its zero value is empty.
 type LockedBuffer struct {
-	Mu sync.Mutex
-	b  bytes.Buffer
+	Mu    sync.Mutex
+	b     bytes.Buffer
+	wrote chan struct{} // closed by the next Write; nil: nobody waits
 }
 
 func (l *LockedBuffer) Write(p []byte) (int, error) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
+	if l.wrote != nil {
+		close(l.wrote)
+		l.wrote = nil
+	}
 	return l.b.Write(p)
+}
+
+// Await waits until the buffer has text so many times. The error is that of ctx.
+func (l *LockedBuffer) Await(ctx context.Context, text string, times int) error {
+	for {
+		l.Mu.Lock()
+		have := bytes.Count(l.b.Bytes(), []byte(text))
+		if l.wrote == nil {
+			l.wrote = make(chan struct{})
+		}
+		wrote := l.wrote
+		l.Mu.Unlock()
+		if have >= times {
+			return nil
+		}
+		select {
+		case <-wrote:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 func (l *LockedBuffer) String() string {

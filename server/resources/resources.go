@@ -79,6 +79,7 @@ func Templates() []mcp.ResourceTemplate {
 		{jobPrefix + "{id}" + jobSuffix + windowOf, "job output",
 			"What a background job has printed, by lines.", textPlain},
 		{changePrefix + "{id}" + windowOf, "change", "What a change did to files, by lines of its diff.", textPlain},
+		{planURI + windowOf, "plan by lines", "The plan file of this session, by lines.", textMarkdown},
 		{skillTemplate, "skill files", "A file of a skill: its " + skillFile + ", or what that names.", ""},
 	} {
 		all = append(all, mcp.NewResourceTemplate(t.uri, t.name, mcp.WithTemplateDescription(t.about),

@@ -18,6 +18,7 @@ type approval struct {
 	Cannot   []string // what is asked for and the operator does not give
 	CanRead  bool     // reading alone is a narrower choice
 	Roots    []string
+	Offered  string // signs Roots
 	Modes    []choice
 	Lives    []choice
 	Commands string // how far they are confined; "": none can be run
@@ -32,10 +33,11 @@ type choice struct {
 }
 
 func (v *visit) showAsk(ask oauth.Ask, wrong string) {
+	v.p.o.Asks.HoldAsk(ask.ID)
 	can := ask.Scopes & v.rights.Scopes
 	page := approval{Ask: ask, Client: clientName(ask.Client), Can: scopeWords(can),
 		Cannot: scopeWords(ask.Scopes &^ v.rights.Scopes), CanRead: can != auth.Read && can.Has(auth.Read),
-		Roots: v.rights.Roots, Modes: modeChoices(v.rights), Lives: lifeChoices(),
+		Roots: v.rights.Roots, Offered: offered(v), Modes: modeChoices(v.rights), Lives: lifeChoices(),
 		Minutes: max(1, int(ask.Expires.Sub(v.p.o.Now())/time.Minute)), Wrong: wrong}
 	if can.Has(auth.Shell) {
 		page.Commands = v.p.o.Commands()
@@ -58,17 +60,8 @@ func decisionOf(v *visit, ask oauth.Ask) (d oauth.Decision, wrong string) {
 	if d.Scopes == 0 {
 		return d, "Nothing of what it asks for can be allowed. Ask the operator, or refuse."
 	}
-	for _, root := range form["root"] {
-		if !slices.Contains(v.rights.Roots, root) {
-			return d, "One of the directories is not yours any more. Choose again."
-		}
-		d.Roots = append(d.Roots, root)
-	}
-	if len(v.rights.Roots) > 1 && len(d.Roots) == 0 {
-		return d, "Choose at least one directory."
-	}
-	if len(d.Roots) == len(v.rights.Roots) {
-		d.Roots = nil // all of them, also those to come
+	if d.Roots, wrong = rootsOf(v); wrong != "" {
+		return d, wrong
 	}
 	most, ok := chosen(modeChoices(v.rights), form.Get("mode"))
 	if !ok {
@@ -80,10 +73,39 @@ func decisionOf(v *visit, ask oauth.Ask) (d oauth.Decision, wrong string) {
 	if !ok || err != nil {
 		return d, "Choose for how long."
 	}
-	if d.Life = time.Duration(hours) * time.Hour; d.Life <= oauth.AccessLife {
-		d.Life = 0
-	}
+	d.Life = time.Duration(hours) * time.Hour
 	return d, ""
+}
+
+// offered signs the directories that a page shows.
+func offered(v *visit) string { return v.p.sign("roots", v.rights.Roots...) }
+
+// rootsOf are the directories that were chosen. nil stands for all of the person's, also those to come: only for who was
+// shown all of them as they are now, and chose them all.
+func rootsOf(v *visit) (roots []string, wrong string) {
+	mine, shown := v.rights.Roots, v.r.PostForm.Get("offered")
+	if shown != "" && shown != offered(v) {
+		return nil, "Your directories have changed. Look at them, and choose again."
+	}
+	roots = slices.Clone(v.r.PostForm["root"])
+	if len(mine) == 1 && len(roots) == 0 {
+		roots = slices.Clone(mine) // there was nothing to choose
+	}
+	slices.Sort(roots)
+	roots = slices.Compact(roots)
+	for _, root := range roots {
+		if !slices.Contains(mine, root) {
+			return nil, "One of the directories is not yours any more. Choose again."
+		}
+	}
+	if len(mine) > 0 && len(roots) == 0 {
+		return nil, "Choose at least one directory."
+	}
+	whole := slices.Compact(slices.Sorted(slices.Values(mine)))
+	if shown != "" && slices.Equal(roots, whole) {
+		return nil, ""
+	}
+	return roots, ""
 }
 
 func chosen(all []choice, value string) (string, bool) {
@@ -107,12 +129,12 @@ func lifeChoices() []choice {
 
 // modeWords are the permission modes, from the strictest to the widest.
 var modeWords = []struct{ name, text string }{
-	{"plan", "Plan only, change nothing"},
-	{"dontAsk", "Refuse what needs a question"},
-	{"default", "Ask before each change"},
-	{"acceptEdits", "Ask before commands"},
-	{"auto", "Ask before what is risky"},
-	{"bypassPermissions", "Never ask"},
+	{"plan", "Nothing: it only plans"},
+	{"dontAsk", "Read; the rest is refused"},
+	{"default", "Read"},
+	{"acceptEdits", "Read and change files"},
+	{"auto", "All but what is risky"},
+	{"bypassPermissions", "Everything"},
 }
 
 // modeChoices are the modes up to the operator's highest; the principal's usual one is chosen.

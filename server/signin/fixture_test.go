@@ -45,6 +45,8 @@ func (f *fakeAsks) Pending(_ context.Context, id string) (oauth.Ask, error) {
 	return a, nil
 }
 
+func (f *fakeAsks) HoldAsk(string) {}
+
 func (f *fakeAsks) SameBrowser(*http.Request, string) bool { return !f.elsewhere }
 
 func (f *fakeAsks) take(id string) (oauth.Ask, error) {
@@ -264,6 +266,13 @@ func (b *browser) send(method, path, kind, body string) page {
 func (b *browser) get(path string) page { return b.send(http.MethodGet, path, "", "") }
 
 var tokenField = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
+
+// field is the value of a hidden field.
+func (p page) field(name string) string {
+	_, rest, _ := strings.Cut(p.body, `name="`+name+`" value="`)
+	value, _, _ := strings.Cut(rest, `"`)
+	return value
+}
 
 func (p page) token() string {
 	if m := tokenField.FindStringSubmatch(p.body); m != nil {

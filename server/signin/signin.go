@@ -25,6 +25,7 @@ import (
 type Asks interface {
 	Pending(ctx context.Context, id string) (oauth.Ask, error)
 	SameBrowser(r *http.Request, id string) bool
+	HoldAsk(id string)
 	Approve(ctx context.Context, id string, d oauth.Decision) (redirect string, err error)
 	Refuse(ctx context.Context, id string) (redirect string, err error)
 	Grants(ctx context.Context) ([]oauth.Grant, error)

@@ -28,18 +28,23 @@ func TestDecisions(t *testing.T) {
 		want   oauth.Decision
 		wrong  string
 	}{
-		"everything": {[]string{"access", "all", "root", "/srv/ws/one", "root", "/srv/ws/two", "mode", "acceptEdits", "life", "720"},
+		"everything": {[]string{"access", "all", "root", "/srv/ws/one", "root", "/srv/ws/two", "mode", "acceptEdits", "life", "720", "offered", "as shown"},
 			oauth.Decision{Scopes: all, Mode: "default", MaxMode: "acceptEdits", Life: 30 * 24 * time.Hour}, ""},
-		"read only, one root, an hour": {[]string{"access", "read", "root", "/srv/ws/two", "mode", "plan", "life", "1"},
-			oauth.Decision{Scopes: auth.Read, Roots: []string{"/srv/ws/two"}, Mode: "plan", MaxMode: "plan"}, ""},
-		"a mode above":   {[]string{"access", "all", "root", "/srv/ws/one", "mode", "bypassPermissions", "life", "1"}, oauth.Decision{}, "permission mode"},
-		"no mode":        {[]string{"access", "all", "root", "/srv/ws/one", "life", "1"}, oauth.Decision{}, "permission mode"},
-		"a foreign root": {[]string{"access", "all", "root", "/etc", "mode", "default", "life", "1"}, oauth.Decision{}, "directories"},
-		"a root above":   {[]string{"access", "all", "root", "/srv/ws", "mode", "default", "life", "1"}, oauth.Decision{}, "directories"},
-		"no root":        {[]string{"access", "all", "mode", "default", "life", "1"}, oauth.Decision{}, "at least one"},
-		"a longer life":  {[]string{"access", "all", "root", "/srv/ws/one", "mode", "default", "life", "99999"}, oauth.Decision{}, "how long"},
-		"a negative one": {[]string{"access", "all", "root", "/srv/ws/one", "mode", "default", "life", "-1"}, oauth.Decision{}, "how long"},
-		"other access":   {[]string{"access", "admin", "root", "/srv/ws/one", "mode", "default", "life", "1"}, oauth.Decision{}, "what it may do"},
+		"everything, of a page that nobody showed": {[]string{"access", "all", "root", "/srv/ws/two", "root", "/srv/ws/one", "mode", "acceptEdits", "life", "720"},
+			oauth.Decision{Scopes: all, Roots: []string{"/srv/ws/one", "/srv/ws/two"}, Mode: "default", MaxMode: "acceptEdits", Life: 30 * 24 * time.Hour}, ""},
+		"one root twice": {[]string{"access", "all", "root", "/srv/ws/one", "root", "/srv/ws/one", "mode", "acceptEdits", "life", "720", "offered", "as shown"},
+			oauth.Decision{Scopes: all, Roots: []string{"/srv/ws/one"}, Mode: "default", MaxMode: "acceptEdits", Life: 30 * 24 * time.Hour}, ""},
+		"read only, one root, an hour": {[]string{"access", "read", "root", "/srv/ws/two", "mode", "plan", "life", "1", "offered", "as shown"},
+			oauth.Decision{Scopes: auth.Read, Roots: []string{"/srv/ws/two"}, Mode: "plan", MaxMode: "plan", Life: time.Hour}, ""},
+		"of another page": {[]string{"access", "all", "root", "/srv/ws/one", "mode", "default", "life", "1", "offered", "x"}, oauth.Decision{}, "have changed"},
+		"a mode above":    {[]string{"access", "all", "root", "/srv/ws/one", "mode", "bypassPermissions", "life", "1"}, oauth.Decision{}, "permission mode"},
+		"no mode":         {[]string{"access", "all", "root", "/srv/ws/one", "life", "1"}, oauth.Decision{}, "permission mode"},
+		"a foreign root":  {[]string{"access", "all", "root", "/etc", "mode", "default", "life", "1"}, oauth.Decision{}, "directories"},
+		"a root above":    {[]string{"access", "all", "root", "/srv/ws", "mode", "default", "life", "1"}, oauth.Decision{}, "directories"},
+		"no root":         {[]string{"access", "all", "mode", "default", "life", "1"}, oauth.Decision{}, "at least one"},
+		"a longer life":   {[]string{"access", "all", "root", "/srv/ws/one", "mode", "default", "life", "99999"}, oauth.Decision{}, "how long"},
+		"a negative one":  {[]string{"access", "all", "root", "/srv/ws/one", "mode", "default", "life", "-1"}, oauth.Decision{}, "how long"},
+		"other access":    {[]string{"access", "admin", "root", "/srv/ws/one", "mode", "default", "life", "1"}, oauth.Decision{}, "what it may do"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -48,6 +53,9 @@ func TestDecisions(t *testing.T) {
 			form := b.get("/signin/ask/"+askID).want(t, 200, "Example App")
 			b.post("/signin/login", form.token(), "ask", askID, "name", "alice", "password", planted).location(t, "./ask/"+askID)
 			form = b.get("/signin/ask/"+askID).want(t, 200, "Allow access?")
+			if at := slices.Index(c.fields, "as shown"); at > 0 {
+				c.fields[at] = form.field("offered")
+			}
 			answer := b.post("/signin/ask/"+askID, form.token(), append(c.fields, "decision", "approve")...)
 			if c.wrong != "" {
 				answer.want(t, http.StatusUnprocessableEntity, c.wrong)
@@ -607,6 +615,9 @@ func TestPages(t *testing.T) {
 func golden(t *testing.T, name string, p page) {
 	t.Helper()
 	got := tokenField.ReplaceAllString(p.body, `name="csrf" value="TOKEN"`)
+	if offered := p.field("offered"); offered != "" {
+		got = strings.ReplaceAll(got, offered, "SIGNED")
+	}
 	path := filepath.Join("testdata", name+".html")
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {

@@ -68,7 +68,7 @@ func (a approval) show(v view) node {
 	if c.Loopback {
 		answer = "a program on the computer in front of you"
 	}
-	host := all(styled("warn", "not verified"), text(" Anybody can use this name."))
+	host := all(styled("warn", "not verified."), text(" Anybody can use this name."))
 	if c.Host != "" {
 		host = all(text(c.Host+" "), styled("good", "verified"))
 	}
@@ -80,11 +80,11 @@ func (a approval) show(v view) node {
 		el("p", attrs{"class", "lead"}, strong(a.Client), text(" wants to work on this machine on your behalf.")),
 		el("dl", nil, row("Calls itself", text(name)), row("Its host", host), row("Answer goes to", text(answer))),
 		wrong(a.Wrong),
-		v.form("",
+		v.form("", hiddenField("offered", a.Offered),
 			el("fieldset", nil, el("legend", nil, text("What it may do")), a.rights()),
 			el("fieldset", nil, el("legend", nil, text("Where")), a.where()),
 			el("fieldset", nil, el("legend", nil, text("How")),
-				selection("mode", "When it must ask you", a.Modes), selection("life", "For how long", a.Lives)),
+				selection("mode", "What it may do unasked", a.Modes), selection("life", "For how long", a.Lives)),
 			note("Did you not start this yourself, just now? Then refuse. You can end what you allow at any time."),
 			el("div", attrs{"class", "buttons"},
 				el("button", attrs{"name", "decision", "value", "approve"}, text("Allow")),
@@ -153,13 +153,14 @@ func (g grantRow) show(v view) node {
 	if len(g.Roots) == 0 {
 		where = text("all your directories")
 	}
-	return el("section", attrs{"class", "card", "aria-labelledby", "g-" + g.ID},
+	// One client may have several grants: the date tells them apart.
+	return el("article", attrs{"class", "card", "aria-labelledby", "g-" + g.ID + " d-" + g.ID},
 		el("h2", attrs{"id", "g-" + g.ID}, text(g.Client)),
 		el("dl", nil, row("Host", host), row("May", text(strings.Join(g.Can, "; "))), row("Mode", text(mode)),
-			row("Where", where), row("Allowed", text(minute(g.Created))), row("Last use", text(minute(g.LastUse))),
+			row("Where", where), row("Allowed", el("span", attrs{"id", "d-" + g.ID}, text(minute(g.Created)))), row("Last use", text(minute(g.LastUse))),
 			row("Ends", text(minute(g.Expires)))),
 		v.form("revoke", hiddenField("grant", g.ID),
-			el("button", attrs{"class", "danger", "aria-label", "End access of " + g.Client}, text("End access"))))
+			el("button", attrs{"class", "danger", "aria-label", "End access of " + g.Client + ", allowed " + minute(g.Created)}, text("End access"))))
 }
 
 func (a accountPage) keys(v view) node {

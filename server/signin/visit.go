@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"codehand/server/auth"
+	"codehand/server/oauth"
 	"codehand/server/people"
 	"codehand/server/state"
 )
@@ -91,10 +92,13 @@ func (v *visit) readForm() bool {
 	}
 	token, err := "", error(nil)
 	if api {
-		err = json.NewDecoder(v.r.Body).Decode(&v.posted)
+		var body []byte
+		if body, err = io.ReadAll(v.r.Body); err == nil {
+			err = oauth.ReadObject(body, &v.posted)
+		}
 		token = v.posted.CSRF
 	} else if err = v.r.ParseForm(); err == nil {
-		token = v.r.PostForm.Get("csrf")
+		token, err = v.r.PostForm.Get("csrf"), unrepeated(v.r.PostForm)
 	}
 	if err != nil || v.r.URL.RawQuery != "" {
 		v.fail(http.StatusBadRequest, "Not understood", "This form cannot be read.")
@@ -106,6 +110,17 @@ func (v *visit) readForm() bool {
 		return false
 	}
 	return true
+}
+
+// unrepeated refuses a form in which a field stands twice, apart from the directories: the one that is checked and the
+// one that is used might differ.
+func unrepeated(form url.Values) error {
+	for name, all := range form {
+		if len(all) > 1 && name != "root" {
+			return errors.New("a field stands there twice")
+		}
+	}
+	return nil
 }
 
 func (a asked) isJSON() bool {

@@ -1,6 +1,7 @@
 package tenants
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -100,7 +101,7 @@ func (r *Registry) make(who auth.Principal) (*Tenant, error) {
 	}
 	for i, root := range who.Roots {
 		seed := ""
-		if i == 0 {
+		if i == 0 && isWhole(who, root) {
 			seed = who.Seed
 		}
 		if err := r.found(root, seed); err != nil {
@@ -132,6 +133,10 @@ func (r *Registry) make(who auth.Principal) (*Tenant, error) {
 			Deny: slices.Concat(p.Deny, deny), Ask: p.Ask, Allow: slices.Concat(p.Allow, allow),
 		},
 	})
+	if err == nil && !who.Reaches(t.ownRoots()) {
+		return nil, errors.Join(errors.New("a directory that its token is for was exchanged for a link that leads out "+
+			"of its roots"), t.Space.Close())
+	}
 	if err == nil && len(who.Whole) > 0 { // a token that has less of a principal's roots lifts no rule about the rest
 		var whole []string
 		for _, root := range who.Whole {
@@ -144,6 +149,14 @@ func (r *Registry) make(who auth.Principal) (*Tenant, error) {
 		r.maker.warnIdle(t, append([]permission.Rule{}, slices.Concat(deny, allow)...))
 	}
 	return t, err
+}
+
+// isWhole says whether a root is one of the principal itself, and not a part of one that a token narrows it to: a part
+// is no workspace that begins with a seed.
+func isWhole(who auth.Principal, root string) bool {
+	return len(who.Whole) == 0 || slices.ContainsFunc(who.Whole, func(mine string) bool {
+		return config.Canonical(mine) == config.Canonical(root)
+	})
 }
 
 // rulesOf are rules of one list that hold for one principal.

@@ -39,6 +39,7 @@ type Tenant struct {
 	Broken    bool            // its roots cannot be served: every call is refused
 
 	confiner *confine.Confiner
+	added    []string // roots that the operator gives everybody
 
 	asked   Offer  // to clients that can be asked
 	unasked Offer  // to those that cannot
@@ -93,6 +94,9 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 		workspace.Options{Home: home}); err != nil {
 		return nil, err
 	}
+	for _, dir := range said.AdditionalDirs {
+		t.added = append(t.added, config.Canonical(dir))
+	}
 	// Several clients start servers in `/` or in their own directory: then relative paths begin at the first root.
 	if t.Space.Inside(o.workDir) || len(o.roots) == 0 {
 		t.Space = t.Space.At(o.workDir)
@@ -146,6 +150,11 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 	return t, nil
 }
 
+// ownRoots are the roots as they were opened, without those that the operator gives everybody.
+func (t *Tenant) ownRoots() []string {
+	return slices.DeleteFunc(slices.Clone(t.Space.Roots()), func(dir string) bool { return slices.Contains(t.added, dir) })
+}
+
 // Confinement is how the commands of one session are confined. temp is the session's temporary directory, and readable
 // what it may read besides its roots and the skills.
 func (t *Tenant) Confinement(temp string, readable ...string) *confine.Session {
@@ -187,9 +196,13 @@ func (t *Tenant) Forbids(x tool.Tool) *tool.Refusal {
 			Text: "The workspace cannot be served. Nothing was done. Tell the operator: the server's log says why."}
 	}
 	if want, text := Scope(x); !t.Who.Scopes.Has(want) {
+		remedy := "The operator can make a token that has it."
+		if t.Who.SignedIn() {
+			remedy = "The user did not allow it when signing in: the user can sign in again and allow it, if the " +
+				"operator does. Do not try other ways."
+		}
 		return &tool.Refusal{Code: tool.ScopeMissing, Text: fmt.Sprintf(
-			"%s needs the scope %s, which this token does not have. The operator can make a token that has it.", name,
-			text)}
+			"%s needs the scope %s, which this token does not have. %s", name, text, remedy)}
 	}
 	var reason string // made when it is needed: this is on the way of every call (BenchmarkServe)
 	switch {

@@ -54,6 +54,7 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[.* is gone\. Shell cwd was reset to `,
 		`\[sandbox level `, `\[made under a protected name`,
 		`No command runs here: the operator wants `, `\[files that it changes from now on are not listed`,
+		`\[a process or thread of this command could not be started: `,
 		`\[which files of the git work tree it changed is not known`,
 		`\[\S+(?: \S+)? may want .* which commands do not get; `,
 		`\[(?:job|monitor) \S+ `,

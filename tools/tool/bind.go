@@ -27,19 +27,31 @@ const maxActivity = 100
 
 // A binder is a definition with the shape of its input. It does not change, so calls share it.
 type binder[In any] struct {
-	def  *Def[In]
-	root *shape
+	form
+	def *Def[In]
+}
+
+// A form is what of a binder does not depend on the type of the input: the compiler makes the methods of a binder again
+// for each tool.
+type form struct {
+	spec   *Spec
+	accept map[string]string
+	root   *shape
 }
 
 // bind is Tool.Bind. The order is fixed: nothing later sees what an earlier step refuses.
 func (b *binder[In]) bind(ctx context.Context, s *session.State, raw json.RawMessage) (Call, error) {
 	in := new(In)
-	if err := b.decode(raw, in); err != nil {
+	v := reflect.ValueOf(in).Elem()
+	if err := b.decode(raw, v); err != nil {
 		return Call{}, err
 	}
-	targets, err := b.paths(s, in)
-	if err != nil {
-		return Call{}, err
+	var targets []permission.Target
+	if b.def.Paths != nil {
+		var err error
+		if targets, err = b.paths(s, v, b.def.Paths(in)); err != nil {
+			return Call{}, err
+		}
 	}
 	if b.def.Check != nil {
 		if err := b.def.Check(*in); err != nil {
@@ -63,12 +75,21 @@ func (b *binder[In]) command(s *session.State, in In) (*bash.Analysis, error) {
 	if b.def.Command == nil {
 		return nil, nil
 	}
-	a := bash.Analyze(b.def.Command(in), insideOf(s))
-	if b.def.Weigh == nil {
+	var weigh func(*bash.Analysis) error
+	if b.def.Weigh != nil {
+		weigh = func(a *bash.Analysis) error { return b.def.Weigh(s, in, a) }
+	}
+	return analyzed(s, b.def.Command(in), weigh)
+}
+
+// analyzed reads a command and has it weighed, if there is somebody to do it.
+func analyzed(s *session.State, command string, weigh func(*bash.Analysis) error) (*bash.Analysis, error) {
+	a := bash.Analyze(command, insideOf(s))
+	if weigh == nil {
 		return &a, nil
 	}
 	proved, ifBound := a.Class, a.IfBound
-	err := b.def.Weigh(s, in, &a)
+	err := weigh(&a)
 	if proved != bash.ReadOnly && a.Class == bash.ReadOnly && (!ifBound || a.Bound == "") {
 		a.Class = proved // whoever weighs proves nothing
 	}
@@ -92,7 +113,7 @@ func insideOf(s *session.State) func(string) bool {
 // forward is Tool.Forward.
 func (b *binder[In]) forward(raw json.RawMessage) (string, json.RawMessage, bool) {
 	in := new(In)
-	if b.decode(raw, in) != nil || b.def.Check != nil && b.def.Check(*in) != nil {
+	if b.decode(raw, reflect.ValueOf(in).Elem()) != nil || b.def.Check != nil && b.def.Check(*in) != nil {
 		return "", nil, false
 	}
 	name, input := b.def.Forward(*in)
@@ -100,15 +121,15 @@ func (b *binder[In]) forward(raw json.RawMessage) (string, json.RawMessage, bool
 }
 
 // decode fills in, or returns one refusal with everything that is wrong.
-func (b *binder[In]) decode(raw json.RawMessage, in *In) error {
+func (b *form) decode(raw json.RawMessage, in reflect.Value) error {
 	obj, wrong := arguments(raw)
 	if wrong != "" {
-		return Invalid(b.def.Spec.Name, wrong)
+		return Invalid(b.spec.Name, wrong)
 	}
-	f := filler{accept: b.def.Accept}
-	f.object(b.root, &place{}, obj, reflect.ValueOf(in).Elem())
+	f := filler{accept: b.accept}
+	f.object(b.root, &place{}, obj, in)
 	if f.problems != nil {
-		return Invalid(b.def.Spec.Name, f.problems...)
+		return Invalid(b.spec.Name, f.problems...)
 	}
 	return nil
 }
@@ -127,19 +148,16 @@ func arguments(raw json.RawMessage) (obj []byte, wrong string) {
 	return obj, ""
 }
 
-// paths makes every path of the input absolute and returns them as targets. A tool with ScopeWrite is given files: of
+// paths makes every path of the input, named by Def.Paths, absolute and returns them as targets. A tool with ScopeWrite is given files: of
 // `new/` a clean path would be that of a file named new, and it would be made.
-func (b *binder[In]) paths(s *session.State, in *In) ([]permission.Target, error) {
-	if b.def.Paths == nil {
-		return nil, nil
-	}
+func (b *form) paths(s *session.State, in reflect.Value, named []*string) ([]permission.Target, error) {
 	at := map[*string]leaf{}
-	b.root.leaves(&place{}, reflect.ValueOf(in).Elem(), at)
+	b.root.leaves(&place{}, in, at)
 	var targets []permission.Target
 	var wrong problems
 	var dir error
 	done := map[*string]bool{}
-	for _, p := range b.def.Paths(in) {
+	for _, p := range named {
 		if p == nil || done[p] {
 			continue
 		}
@@ -159,7 +177,7 @@ func (b *binder[In]) paths(s *session.State, in *In) ([]permission.Target, error
 			wrong.add("%q must not contain a NUL character", leaf.at)
 			continue
 		}
-		if dir == nil && b.def.Spec.Scope == ScopeWrite && s.Space.NamesDir(*p) {
+		if dir == nil && b.spec.Scope == ScopeWrite && s.Space.NamesDir(*p) {
 			dir = Refuse(IsDirectory,
 				"%.200s can only be a directory: the name of a file is missing at its end. Give the path of a file, "+
 					"without a slash at its end.", *p)
@@ -168,7 +186,7 @@ func (b *binder[In]) paths(s *session.State, in *In) ([]permission.Target, error
 		targets = append(targets, permission.Target{Kind: permission.Path, Value: *p})
 	}
 	if wrong != nil {
-		return nil, Invalid(b.def.Spec.Name, wrong...)
+		return nil, Invalid(b.spec.Name, wrong...)
 	}
 	return targets, dir
 }
@@ -203,28 +221,17 @@ func (s *shape) leaves(at *place, v reflect.Value, found map[*string]leaf) {
 func (b *binder[In]) call(s *session.State, in In, size int, targets []permission.Target,
 	command *bash.Analysis) Call {
 	d := b.def
-	input := make([]byte, 0, size+64) // the canonical form of a large string is as large as it was sent
-	input = b.root.appendValue(input, reflect.ValueOf(&in).Elem())
-	c := Call{
-		Spec:    d.Spec,
-		Input:   input,
-		Traits:  d.Spec.Traits,
-		Targets: targets,
-		Verdict: permission.Allow,
-		Run: func(ctx context.Context, env Env) (Result, error) {
-			if d.Run == nil {
-				return Result{}, errDispatcher
-			}
-			env.Analysis = command
-			return d.Run(ctx, env, in)
-		},
+	var c Call
+	b.fill(&c, reflect.ValueOf(&in).Elem(), size, targets)
+	c.Run = func(ctx context.Context, env Env) (Result, error) {
+		if d.Run == nil {
+			return Result{}, errDispatcher
+		}
+		env.Analysis = command
+		return d.Run(ctx, env, in)
 	}
 	if command != nil {
-		c.Targets = append(c.Targets, permission.Target{Kind: permission.Command, Value: d.Command(in),
-			Analysis: command})
-		if command.Class == bash.ReadOnly {
-			c.Traits = c.Traits.or(Traits{ReadOnly: true, Parallel: true})
-		}
+		c.runs(command, d.Command(in))
 	}
 	if d.Traits != nil {
 		c.Traits = c.Traits.or(d.Traits(s, in))
@@ -245,6 +252,21 @@ func (b *binder[In]) call(s *session.State, in In, size int, targets []permissio
 		c.Question = func(ctx context.Context, s *session.State) (*Question, error) { return d.Question(ctx, s, in) }
 	}
 	return c
+}
+
+// fill sets what needs no function of the definition.
+func (b *form) fill(c *Call, in reflect.Value, size int, targets []permission.Target) {
+	input := make([]byte, 0, size+64) // the canonical form of a large string is as large as it was sent
+	*c = Call{Spec: *b.spec, Input: b.root.appendValue(input, in), Traits: b.spec.Traits, Targets: targets,
+		Verdict: permission.Allow}
+}
+
+// runs adds the command of the input.
+func (c *Call) runs(command *bash.Analysis, text string) {
+	c.Targets = append(c.Targets, permission.Target{Kind: permission.Command, Value: text, Analysis: command})
+	if command.Class == bash.ReadOnly {
+		c.Traits = c.Traits.or(Traits{ReadOnly: true, Parallel: true})
+	}
 }
 
 // or returns all promises of both: what holds for every input holds for this one, too.

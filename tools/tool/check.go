@@ -42,23 +42,41 @@ func (f nameForm) String() string {
 
 // newBinder reads a definition and finds what is wrong with it.
 func newBinder[In any](d *Def[In]) (*binder[In], error) {
-	if err := d.Spec.check(); err != nil {
-		return nil, err
+	b := &binder[In]{form{&d.Spec, d.Accept, nil}, d}
+	var paths func(reflect.Value) []*string
+	if d.Paths != nil {
+		paths = func(v reflect.Value) []*string { return d.Paths(v.Addr().Interface().(*In)) }
 	}
-	if (d.Run == nil) == (d.Forward == nil) {
-		return nil, errors.New("want either Run or Forward")
+	does := (d.Run == nil) != (d.Forward == nil)
+	return b, b.read(reflect.TypeFor[In](), does, d.Hidden, paths)
+}
+
+// read reads the shape of the input and finds what is wrong with a definition. does says that it has one thing to do;
+// paths is nil or Def.Paths.
+func (b *form) read(in reflect.Type, does bool, hidden []string, paths func(reflect.Value) []*string) error {
+	if err := b.spec.check(); err != nil {
+		return err
 	}
-	root, err := newShape(reflect.TypeFor[In]())
+	if !does {
+		return errors.New("want either Run or Forward")
+	}
+	root, err := newShape(in)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	b := &binder[In]{def: d, root: root}
-	for _, check := range []func() error{b.checkHidden, b.checkAccept, b.checkPaths} {
-		if err := check(); err != nil {
-			return nil, err
+	b.root = root
+	if err := b.checkHidden(hidden); err != nil {
+		return err
+	}
+	if err := b.checkAccept(); err != nil {
+		return err
+	}
+	if paths != nil {
+		if err := b.checkPaths(reflect.New(in).Elem(), paths); err != nil {
+			return err
 		}
 	}
-	return b, root.checkPublished("")
+	return root.checkPublished("")
 }
 
 // trimmed drops the newline at the end of an embedded file.
@@ -119,8 +137,8 @@ func checkDescription(s string) string {
 	return ""
 }
 
-func (b *binder[In]) checkHidden() error {
-	for _, name := range b.def.Hidden {
+func (b *form) checkHidden(names []string) error {
+	for _, name := range names {
 		p := b.root.at(name)
 		if p == nil || !p.optional {
 			return fmt.Errorf("the hidden parameter %q is no optional parameter", name)
@@ -144,8 +162,8 @@ func (s *shape) at(name string) *shape {
 	return s
 }
 
-func (b *binder[In]) checkAccept() error {
-	for name, to := range b.def.Accept {
+func (b *form) checkAccept() error {
+	for name, to := range b.accept {
 		if b.root.byName[to] == nil || b.root.byName[name] != nil || name == "" {
 			return fmt.Errorf("cannot accept %q for %q: the one must be new, the other a parameter", name, to)
 		}
@@ -154,16 +172,11 @@ func (b *binder[In]) checkAccept() error {
 }
 
 // checkPaths calls Paths once on an input in which every list has one item.
-func (b *binder[In]) checkPaths() error {
-	if b.def.Paths == nil {
-		return nil
-	}
-	in := new(In)
-	v := reflect.ValueOf(in).Elem()
-	b.root.sample(v)
+func (b *form) checkPaths(in reflect.Value, paths func(reflect.Value) []*string) error {
+	b.root.sample(in)
 	found := map[*string]leaf{}
-	b.root.leaves(&place{}, v, found)
-	for _, p := range b.def.Paths(in) {
+	b.root.leaves(&place{}, in, found)
+	for _, p := range paths(in) {
 		if _, ok := found[p]; !ok {
 			return errors.New("the function Paths points at something that is no string of the input")
 		}

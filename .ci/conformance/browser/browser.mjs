@@ -120,3 +120,13 @@ export function at(authorize, port) {
 	url.searchParams.set('redirect_uri', redirect);
 	return url.href;
 }
+
+/** authenticator is a passkey of the browser, with a person who touches it. */
+export async function authenticator(page) {
+	const cdp = await page.context().newCDPSession(page);
+	await cdp.send('WebAuthn.enable');
+	const { authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', {
+		options: { protocol: 'ctap2', transport: 'internal', hasResidentKey: true, hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true },
+	});
+	return { cdp, authenticatorId, keys: async () => (await cdp.send('WebAuthn.getCredentials', { authenticatorId })).credentials };
+}

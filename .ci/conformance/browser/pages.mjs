@@ -1,16 +1,16 @@
 // The pages of sign-in in Chromium: phone and desk, light and dark, by keyboard, without script, with a passkey.
 //
-// usage: node pages.mjs --authorize URL --verifier V --password P [--invite URL] [--out DIR]
+// usage: node pages.mjs --authorize URL --verifier V --password P [--out DIR]
 //
 // The URL is one of a client whose redirect URI is on loopback; its host must be localhost, since an address has no
 // passkeys. Each check is a line, `ok NAME` or `FAIL NAME: why`. Pictures go to DIR.
 import assert from 'node:assert/strict';
 import { parseArgs } from 'node:util';
 
-import { accessible, at, callback, check, finish, launch, open, shoot, tab } from './browser.mjs';
+import { accessible, at, authenticator, callback, check, finish, launch, open, shoot, tab } from './browser.mjs';
 
 const { values: flags } = parseArgs({
-	options: { authorize: { type: 'string' }, password: { type: 'string' }, verifier: { type: 'string' }, invite: { type: 'string' }, out: { type: 'string' } },
+	options: { authorize: { type: 'string' }, password: { type: 'string' }, verifier: { type: 'string' }, out: { type: 'string' } },
 });
 const client = await callback(), browser = await launch();
 const authorize = at(flags.authorize, client.port), origin = new URL(authorize).origin;
@@ -112,16 +112,6 @@ await check('text at twice its size', async () => {
 	await page.context().close();
 });
 
-/** authenticator is a passkey of the browser, with a person who touches it. */
-async function authenticator(page) {
-	const cdp = await page.context().newCDPSession(page);
-	await cdp.send('WebAuthn.enable');
-	const { authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', {
-		options: { protocol: 'ctap2', transport: 'internal', hasResidentKey: true, hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true },
-	});
-	return { cdp, authenticatorId, keys: async () => (await cdp.send('WebAuthn.getCredentials', { authenticatorId })).credentials };
-}
-
 await check('a passkey: made, signed in with, removed', async () => {
 	const page = await open(browser, origin, { viewport: sizes.desk });
 	const { cdp, authenticatorId, keys } = await authenticator(page);
@@ -176,16 +166,4 @@ await check('another site shows no page of ours in a frame', async () => {
 	await page.context().close();
 });
 
-if (flags.invite) {
-	await check('an invitation', async () => {
-		for (const [size, viewport] of Object.entries(sizes)) {
-			const page = await open(browser, origin, { viewport });
-			await page.goto(flags.invite);
-			await page.waitForSelector('input[type=password]');
-			await accessible(page);
-			await shoot(page, flags.out, `invite-${size}`);
-			await page.context().close();
-		}
-	});
-}
 await finish(browser, client);

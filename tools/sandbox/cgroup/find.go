@@ -56,7 +56,8 @@ const (
 var controllers = []string{"memory", "pids"}
 
 // Find returns the tree in which this process may make groups, and removes what servers that were killed left there. If
-// only this process and its children are in a group that was delegated to it, Find first moves them into a child of it. The error is ErrNone with the reason; then nothing was changed.
+// only this process and its children are in a group that was delegated to it, Find first moves them into a child of it.
+// The error is ErrNone with the reason; then nothing was changed.
 func Find() (*Tree, error) { return find(thisHost()) }
 
 func find(h *host) (*Tree, error) {

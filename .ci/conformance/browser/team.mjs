@@ -1,0 +1,178 @@
+// Two people of a team in Chromium: each opens her invitation, sets a password or a passkey, and lets a client in, which is
+// the official TypeScript SDK. It works in her workspace and in no other.
+//
+// usage: node team.mjs --url URL --alice LINK --bob LINK [--out DIR]
+//
+// The host of all URLs must be localhost, since an address has no passkeys. Each check is a line, `ok NAME` or
+// `FAIL NAME: why`. Pictures go to DIR.
+import assert from 'node:assert/strict';
+import { parseArgs } from 'node:util';
+import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client';
+
+import { accessible, authenticator, callback, check, finish, launch, open, shoot, tab } from './browser.mjs';
+
+const { values: flags } = parseArgs({
+	options: { url: { type: 'string' }, alice: { type: 'string' }, bob: { type: 'string' }, out: { type: 'string' } },
+});
+const loopback = await callback(), browser = await launch();
+const endpoint = new URL(flags.url), origin = endpoint.origin;
+const password = 'four words are enough', approve = 'button[value=approve]';
+const sizes = { phone: { width: 360, height: 740 }, desk: { width: 1280, height: 900 } };
+const seen = (page, name) => accessible(page).then(() => shoot(page, flags.out, name));
+
+/** A program of one person, whose browser is at hand. */
+class Program {
+	constructor(name) { this.name = name; }
+	get redirectUrl() { return `http://127.0.0.1:${loopback.port}/callback`; }
+	get clientMetadata() {
+		return {
+			client_name: this.name, redirect_uris: [this.redirectUrl], token_endpoint_auth_method: 'none',
+			grant_types: ['authorization_code', 'refresh_token'], response_types: ['code'],
+		};
+	}
+	state() { return this.said ??= crypto.randomUUID(); }
+	clientInformation() { return this.client; }
+	saveClientInformation(c) { this.client = c; }
+	tokens() { return this.kept; }
+	saveTokens(t) { this.kept = t; }
+	redirectToAuthorization(url) { this.opened = url.href; }
+	saveCodeVerifier(v) { this.verifier = v; }
+	codeVerifier() { return this.verifier; }
+	saveDiscoveryState(d) { this.discovery = d; }
+	discoveryState() { return this.discovery; }
+
+	async connect() {
+		const client = new Client({ name: this.name, version: '1.0.0' }, { capabilities: {} });
+		await client.connect(new StreamableHTTPClientTransport(endpoint, { authProvider: this }));
+		return client;
+	}
+	/** signIn asks for a browser, which goes through our pages as walk says. */
+	async signIn(page, walk) {
+		await assert.rejects(this.connect(), (e) => e instanceof UnauthorizedError || assert.fail(e));
+		await page.goto(this.opened);
+		await walk();
+		const { url } = await loopback.next();
+		assert.equal(url.searchParams.get('error'), null);
+		assert.equal(url.searchParams.get('state'), this.said);
+		await new StreamableHTTPClientTransport(endpoint, { authProvider: this }).finishAuth(url.searchParams);
+		return this.connect();
+	}
+}
+
+/** hers: the client sees the files of one person, changes them, and does not get at those of another. */
+async function hers(client, who, other) {
+	const call = async (name, args) => {
+		const result = await client.callTool({ name, arguments: args });
+		return (result.isError ? '! ' : '') + result.content.map((c) => c.text ?? '').join('\n');
+	};
+	const list = await call('list_files', { pattern: '**' });
+	assert(list.includes(`of-${who}.txt`) && !list.includes(other), list);
+	assert.match(await call('read_file', { file_path: `../${other}/of-${other}.txt` }), /^! OUTSIDE_ROOTS/);
+	assert.match(await call('list_files', { pattern: '*', path: '..' }), /^! OUTSIDE_ROOTS/);
+	const wrote = await call('write_file', { file_path: 'made.txt', content: `by ${who}` });
+	assert(!wrote.startsWith('!'), wrote);
+}
+
+for (const [size, viewport] of Object.entries(sizes)) {
+	for (const colorScheme of ['light', 'dark']) {
+		await check(`${size}, ${colorScheme}: an invitation, looked at and not used`, async () => {
+			const page = await open(browser, origin, { viewport, colorScheme });
+			await page.goto(flags.alice);
+			await page.waitForSelector('#again');
+			assert(!page.url().includes(new URL(flags.alice).pathname.split('/').pop()), 'the code stays in the address bar');
+			await seen(page, `invite-${size}-${colorScheme}`);
+			await page.fill('#password', password);
+			await page.fill('#again', password + '!');
+			await page.keyboard.press('Enter');
+			await page.waitForSelector('[role=alert]');
+			await seen(page, `invite-wrong-${size}-${colorScheme}`);
+			assert.deepEqual(page.wrong, []);
+			await page.context().close();
+		});
+	}
+}
+
+const hisBrowser = await open(browser, origin, { viewport: sizes.desk });
+let hers1; // the browser of alice
+
+await check('alice sets a password, by keyboard and without script', async () => {
+	hers1 = await open(browser, origin, { viewport: sizes.phone, javaScriptEnabled: false });
+	await hers1.goto(flags.alice);
+	assert.equal(await hers1.locator('[data-passkey]:visible').count(), 0, 'what needs script is shown');
+	await hers1.keyboard.type(password);
+	await hers1.keyboard.press('Tab');
+	await hers1.keyboard.type(password);
+	await hers1.keyboard.press('Enter');
+	await hers1.getByRole('heading', { name: 'What you allowed' }).waitFor();
+	assert.deepEqual(hers1.wrong, []);
+});
+await check('the link is used up', async () => {
+	for (const [size, viewport] of Object.entries(sizes)) {
+		for (const colorScheme of ['light', 'dark']) {
+			const page = await open(browser, origin, { viewport, colorScheme });
+			const answer = await page.goto(flags.alice);
+			assert.equal(answer.status(), 410);
+			assert.equal(await page.locator('input[type=password]').count(), 0);
+			await seen(page, `invite-used-${size}-${colorScheme}`);
+			await page.context().close();
+		}
+	}
+});
+await check('alice signs in with name and password on another device, and works in her workspace', async () => {
+	const page = await open(browser, origin, { viewport: sizes.phone, colorScheme: 'dark' });
+	const client = await new Program("Alice's editor").signIn(page, async () => {
+		await page.waitForSelector('#name');
+		await seen(page, 'team-login-phone-dark');
+		await page.keyboard.type('alice');
+		await page.keyboard.press('Tab');
+		await page.keyboard.type('not the password');
+		await page.keyboard.press('Enter');
+		await page.waitForSelector('[role=alert]');
+		await seen(page, 'team-login-wrong-phone-dark');
+		assert.equal(await page.inputValue('#name'), 'alice', 'the name must be typed again');
+		await page.keyboard.type(password);
+		await page.keyboard.press('Enter');
+		await page.waitForSelector(approve);
+		await seen(page, 'team-ask-phone-dark');
+		const text = await page.locator('main').innerText();
+		assert(text.includes('alice') && !text.includes('/bob'), text);
+		await tab(page, approve);
+		await page.keyboard.press('Enter');
+	});
+	await hers(client, 'alice', 'bob');
+	await client.close();
+	await page.goto(`${origin}/signin/`);
+	assert.match(await page.locator('main').innerText(), /Alice's editor/);
+	await seen(page, 'team-account-phone-dark');
+	await page.context().close();
+});
+await check('bob takes a passkey, signs out and in with it, and works in his workspace', async () => {
+	const { keys } = await authenticator(hisBrowser);
+	await hisBrowser.goto(flags.bob);
+	await hisBrowser.click('[data-passkey=invite] button');
+	await hisBrowser.getByRole('heading', { name: 'What you allowed' }).waitFor();
+	assert.equal((await keys()).length, 1);
+	await hisBrowser.click('form[action$=logout] button');
+	await hisBrowser.waitForLoadState();
+	await hisBrowser.context().clearCookies();
+	const client = await new Program("Bob's editor").signIn(hisBrowser, async () => {
+		await hisBrowser.click('[data-passkey=login] button');
+		await hisBrowser.waitForSelector(approve);
+		await seen(hisBrowser, 'team-ask-desk-light');
+		await hisBrowser.click(approve);
+	});
+	await hers(client, 'bob', 'alice');
+	await client.close();
+	assert.deepEqual(hisBrowser.wrong, []);
+});
+await check('a link that was used with a passkey is used up', async () => {
+	const page = await open(browser, origin);
+	assert.equal((await page.goto(flags.bob)).status(), 410);
+	await page.context().close();
+});
+await check('alice sees nothing of what bob allowed', async () => {
+	await hers1.goto(`${origin}/signin/`);
+	const text = await hers1.locator('main').innerText();
+	assert(text.includes("Alice's editor") && !text.includes('Bob'), text);
+});
+await finish(browser, loopback);
