@@ -142,10 +142,8 @@ type agentHands struct{ call *toolCall }
 func (h agentHands) Open(ctx context.Context, o agent.Opening) (agent.Child, error) {
 	t, s, parent := h.call, h.call.s, *h.call.state
 	t.leavePlaces() // its sub-agents take places of their own, and would wait for it
-	key := session.Key{Principal: parent.Key.Principal, Session: parent.Key.Session + "." + o.ID}
-	if parent.Shared {
-		key.Session = "one of " + key.Session // which nobody shares
-	}
+	// Its own name: it is shared with nobody, and no later process goes on with it.
+	key := session.Key{Principal: parent.Key.Principal, Session: "agent:" + parent.Key.Session + "." + o.ID}
 	c := &child{
 		server: s, key: key, tools: o.Tools, peer: &childPeer{parent: t.req.Peer},
 		request: request.Request{
@@ -354,6 +352,3 @@ func (p *childPeer) Gone() <-chan struct{} {
 	}
 	return p.parent.Gone()
 }
-
-// Sampler is agent.Hands.Sampler.
-func (h agentHands) Sampler() loop.Model { return nil }

@@ -315,3 +315,65 @@ func TestAgentSays(t *testing.T) {
 		t.Errorf("%v %s", bad, text)
 	}
 }
+
+// With agent.sampling and a client that declares sampling.tools, the client's own model executes sub-agents.
+func TestAgentSamples(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		caps    string
+		setting string
+		want    string
+	}{
+		"declared":    {`{"sampling":{"tools":{}}}`, "true", "It is in a.txt."},
+		"no tools":    {`{"sampling":{}}`, "true", "NOT EXECUTED: "},
+		"not allowed": {`{"sampling":{"tools":{}}}`, "false", "NOT EXECUTED: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := start(t, setup{silent: true, settings: map[string]string{"agent.sampling": c.setting}})
+			replaytest.WriteFile(t, filepath.Join(f.work, "a.txt"), []byte("two\n"))
+			must(t, f.Send(`{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":`+c.caps+`,"clientInfo":{"name":"x","version":"1"}}}`))
+			must(t, f.Send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
+			must(t, f.Send(`{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"agent","arguments":{"prompt":"where is two?","subagent_type":"explore"}}}`))
+			asked := 0
+			for {
+				line, err := f.Receive()
+				must(t, err)
+				var m struct {
+					ID     json.RawMessage
+					Method string
+					Params struct {
+						Messages []struct {
+							Role    string
+							Content []map[string]any
+						}
+						Tools []struct{ Name string }
+					}
+					Result struct{ Content []struct{ Text string } }
+				}
+				must(t, json.Unmarshal(line, &m))
+				switch {
+				case m.Method == "sampling/createMessage":
+					last := m.Params.Messages[len(m.Params.Messages)-1]
+					answer := `{"role":"assistant","model":"m","stopReason":"toolUse","content":[{"type":"tool_use","id":"u1","name":"read_file","input":{"file_path":"a.txt"}}]}`
+					if asked++; asked == 2 {
+						if last.Role != "user" || last.Content[0]["type"] != "tool_result" || last.Content[0]["toolUseId"] != "u1" || !strings.Contains(fmt.Sprint(last.Content[0]["content"]), "1\ttwo") {
+							t.Errorf("the model is told %+v", last)
+						}
+						answer = `{"role":"assistant","model":"m","stopReason":"endTurn","content":{"type":"text","text":"It is in a.txt."}}`
+					} else if len(m.Params.Tools) == 0 || last.Content[0]["text"] != "where is two?" {
+						t.Errorf("the first question is %s", line)
+					}
+					must(t, f.Send(`{"jsonrpc":"2.0","id":`+string(m.ID)+`,"result":`+answer+`}`))
+					continue
+				case string(m.ID) != `"c"`:
+					continue
+				}
+				if text := m.Result.Content[0].Text; !strings.HasPrefix(text, c.want) || (asked == 2) != (c.want == "It is in a.txt.") {
+					t.Errorf("asked %d times: %s", asked, text)
+				}
+				return
+			}
+		})
+	}
+}

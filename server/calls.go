@@ -270,6 +270,7 @@ func (t *turn) clientOf() (session.Client, *jsonrpc.Error) {
 		c.Rereads = t.s.hub.rereads(t.req.Session)
 	} else {
 		c.Name, c.Version, c.Revision, c.CanAsk = r.Name, r.Version, r.Protocol, r.CanAsk
+		c.Samples = r.Samples && !r.Muted && t.s.cfg.Agent.Sampling
 	}
 	return t.s.profiles.add(c, modelOf(t.req.Turn), t.req.Caller.From.Transport), nil
 }

@@ -13,7 +13,7 @@ var (
 	systemTag = regexp.MustCompile(`(?i)\\?<(/?[ \t]*(?:system[-_ ]?(?:reminder|prompt|message)|system|untrusted[-_a-z]*|` +
 		`function_(?:calls|results)|antml:[a-z_]+)\b)`)
 	// beginnings of lines that stand for another speaker
-	speaker = regexp.MustCompile(`(?i)^([ \t>*_#]*)((?:human|assistant|system|user)[ \t*_]*:)`)
+	speaker = regexp.MustCompile(`(?i)^([ \t>*_#]*)((?:human|assistant|system|user|not executed)[ \t*_]*:)`)
 )
 
 // Scan returns what a sub-agent said so that it imitates nobody: what looks like words of a system, of another speaker

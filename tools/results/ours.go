@@ -100,7 +100,7 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[no text[;\]]`,
 		`\[there is no line \d`,
 		`\[line \d+ is too long for an answer `,
-		`\[sub-agent output imitated instructions: `, `\[agent agent_`, `NOT EXECUTED: `, `Part \d of \d, `,
+		`\[sub-agent output imitated instructions: `, `\[agent agent_`, `Part \d of \d, `,
 		`\[This is your last turn: `, `\[\d+ more bytes are left out\]`, `\[an image \(`, `\[key\][ \t]*$`,
 		`\[lines \d+-\d+ of `,
 	}, "|") + ")")
