@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,8 +35,8 @@ import (
 const agentQueue = 16
 
 // newAgents makes what runs the sub-agents of this process.
-func (s *Server) newAgents(o Options) (*agent.Runner, error) {
-	c := o.Config.Agent
+func newAgents(s *Server, o Options) (*agent.Runner, error) {
+	c := o.Config.Tools.Agent
 	r := agent.Options{
 		Auto: c.Backend == config.AgentAuto, Backend: agent.Backend(c.Backend), Sampling: c.Sampling, Depth: c.Depth,
 		Limits: agent.Limits{
@@ -53,20 +54,20 @@ func (s *Server) newAgents(o Options) (*agent.Runner, error) {
 			}})
 		}
 	}
-	if err := s.agentModels(&r, o); err != nil {
+	if err := agentModels(s.log, &r, o); err != nil {
 		return nil, err
 	}
 	if why := noAgentCommand(o); len(c.Command.Argv) > 0 && why != "" {
 		s.log.Warn("agent.command is not used", "reason", why)
 	} else if len(c.Command.Argv) > 0 {
-		r.Command = s.agentCommand(o)
+		r.Command = agentCommand(s, o)
 	}
 	return agent.New(r), nil
 }
 
 // agentModels opens the models behind an API. A key that cannot be had is no reason not to start: each task says so.
-func (s *Server) agentModels(r *agent.Options, o Options) error {
-	c := o.Config.Agent.API
+func agentModels(log *slog.Logger, r *agent.Options, o Options) error {
+	c := o.Config.Tools.Agent.API
 	switch {
 	case o.agentModel != nil:
 		r.Model, r.Models = o.agentModel, []string{"test"}
@@ -76,7 +77,7 @@ func (s *Server) agentModels(r *agent.Options, o Options) error {
 	}
 	r.Models = append([]string{c.Model}, c.Models...)
 	if _, err := c.Key(os.Getenv); err != nil {
-		s.log.Warn("sub-agents have no model", "error", err)
+		log.Warn("sub-agents have no model", "error", err)
 	}
 	others := map[string]loop.Model{}
 	for _, name := range r.Models {
@@ -102,21 +103,21 @@ func noAgentCommand(o Options) string {
 }
 
 // agentCommand is the command line of another agent, with this server for its tools.
-func (s *Server) agentCommand(o Options) agent.Command {
-	c := o.Config.Agent.Command
+func agentCommand(s *Server, o Options) agent.Command {
+	c := o.Config.Tools.Agent.Command
 	return agent.Command{
 		Argv: c.Argv, Resume: c.Resume, Dir: filepath.Join(o.Config.StateDir, "agents"),
 		Env: func() []string {
 			env := sandbox.Environ(sandbox.EnvOptions{
 				Roots: s.local.Space.Roots(), Allow: slices.Concat(o.Config.Shell.EnvAllow, c.EnvAllow),
 				AllowSecret: slices.DeleteFunc(slices.Clone(c.EnvAllow), func(name string) bool {
-					return sandbox.Matches([]string{name}, o.Config.Agent.API.KeyEnv)
+					return sandbox.Matches([]string{name}, o.Config.Tools.Agent.API.KeyEnv)
 				}),
 				Personal: true,
 			})
 			return slices.DeleteFunc(env, func(entry string) bool {
 				name, _, _ := strings.Cut(entry, "=")
-				return name == o.Config.Agent.API.KeyEnv
+				return name == o.Config.Tools.Agent.API.KeyEnv
 			})
 		},
 		Server: func(p agent.Parent) ([]string, map[string]string) {
@@ -126,7 +127,7 @@ func (s *Server) agentCommand(o Options) agent.Command {
 			}
 			argv := []string{own, "stdio", "--permissions-mode=" + p.Mode.String()}
 			return append(argv, p.Roots...), map[string]string{
-				agent.DepthVariable: strconv.Itoa(o.Config.Agent.Depth + p.Depth + 1),
+				agent.DepthVariable: strconv.Itoa(o.Config.Tools.Agent.Depth + p.Depth + 1),
 			}
 		},
 	}
@@ -233,7 +234,7 @@ func (t *toolCall) asChild(ctx context.Context) {
 	}
 	mode := of.Mode(ctx)
 	t.state.Start, t.state.Highest, t.state.Depth = mode, mode, of.Depth
-	t.state.Client.Forms, t.state.Client.Samples = of.Forms, false
+	t.state.Client.Forms, t.state.Samples = of.Forms, false
 }
 
 // A child is the session of a sub-agent.

@@ -270,7 +270,6 @@ func (t *turn) clientOf() (session.Client, *jsonrpc.Error) {
 		c.Rereads = t.s.hub.rereads(t.req.Session)
 	} else {
 		c.Name, c.Version, c.Revision, c.CanAsk = r.Name, r.Version, r.Protocol, r.CanAsk
-		c.Samples = r.Samples && !r.Muted && t.s.cfg.Agent.Sampling
 	}
 	return t.s.profiles.add(c, modelOf(t.req.Turn), t.req.Caller.From.Transport), nil
 }
@@ -311,6 +310,7 @@ func (t *toolCall) identify() {
 	// A call that comes back with an answer has moved and chosen before, and what it did may hold no more.
 	st.Space, st.Rules, st.Clean, st.Prefs = t.space, at.Rules, at.Clean, at.Prefs
 	t.narrow(st)
+	st.Samples = !c.Modern && t.req.Client.Samples && !t.req.Client.Muted && t.s.cfg.Tools.Agent.Sampling
 	if t.req.Caller.From.Page {
 		st.PlanFallback = planNobody
 	}

@@ -24,7 +24,7 @@ type sampler struct{ peer request.Peer }
 
 // Sampler is agent.Hands.Sampler.
 func (h agentHands) Sampler() loop.Model {
-	if !h.call.state.Client.Samples {
+	if !h.call.state.Samples {
 		return nil
 	}
 	return sampler{h.call.req.Peer}

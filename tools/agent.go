@@ -56,7 +56,7 @@ var agent = tool.Define(tool.Def[agentInput]{
 		"task": "prompt"},
 	Hidden: []string{"isolation", "effort"},
 	Traits: func(s *session.State, _ agentInput) tool.Traits {
-		switch s.Runner.InForce(s.Client.Samples) {
+		switch s.Runner.InForce(s.Samples) {
 		case subagent.None:
 			return tool.Traits{ReadOnly: true, Private: true, Ungated: true, Local: true}
 		case subagent.Program:

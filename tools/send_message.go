@@ -36,18 +36,19 @@ var sendMessage = tool.Define(tool.Def[sendMessageInput]{
 	Accept: map[string]string{"agent_id": "to", "name": "to", "recipient": "to", "content": "message",
 		"prompt": "message"},
 	Available: func(s *session.State) string {
-		switch s.Runner.InForce(s.Client.Samples) {
+		switch s.Runner.InForce(s.Samples) {
 		case subagent.None:
 			return "no model back-end is configured, so no sub-agent runs"
 		case subagent.Program:
 			if len(s.Runner.Command.Resume) == 0 {
-				return "the back-end (agent.command) keeps no transcripts; agent.command.argv_resume can say how to go on"
+				return "the back-end (agent.command) keeps no transcripts; agent.command.argv_resume can say how " +
+					"to go on"
 			}
 		}
 		return ""
 	},
 	Traits: func(s *session.State, _ sendMessageInput) tool.Traits {
-		if s.Runner.InForce(s.Client.Samples) == subagent.Program {
+		if s.Runner.InForce(s.Samples) == subagent.Program {
 			return tool.Traits{Ungated: true}
 		}
 		return tool.Traits{Private: true, Ungated: true}

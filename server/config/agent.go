@@ -58,7 +58,7 @@ const (
 
 // agentTable is about sub-agents.
 func agentTable(c *Config) []setting {
-	a := &c.Agent
+	a := &c.Tools.Agent
 	return []setting{
 		{"agent.backend",
 			"who executes sub-agents: auto (the first that is configured), api, command, sampling or brief (nobody: " +
@@ -147,8 +147,8 @@ func checkModel(s string) error {
 }
 
 // checkAgent finds what does not go together. It runs when all sources were read.
-func (l *loader) checkAgent() {
-	a := &l.config.Agent
+func checkAgent(l *loader) {
+	a := &l.config.Tools.Agent
 	for key, argv := range map[string][]string{
 		"agent.command.argv": a.Command.Argv, "agent.command.argv_resume": a.Command.Resume,
 	} {

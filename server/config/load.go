@@ -65,7 +65,7 @@ func Load(src Sources) (Config, []Warning, error) {
 	l.auto()
 	l.holdManaged()
 	l.together()
-	l.checkAgent()
+	checkAgent(&l)
 	l.stateDir()
 	mode := l.config.Permissions.Mode
 	if src.Rootless {

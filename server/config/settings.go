@@ -43,7 +43,7 @@ func defaults() Config {
 		Hooks:   Hooks{ToolNames: "claude"},
 		Plan:    Plan{ApprovalFallback: "client"},
 		Results: Results{KeepDays: 30, MaxBytes: gib},
-		Tools:   Tools{MaxParallel: 10, Profile: "default", Deferral: "auto"},
+		Tools:   Tools{MaxParallel: 10, Profile: "default", Deferral: "auto", Agent: defaultAgent()},
 		Read: Read{Dedup: "once", MaxTokens: 25000, MaxLine: 2000, LineFormat: "tab", Version: "auto",
 			ImageMaxEdge: 1568, PDF: true},
 		Edit:    Edit{Guard: "strict"},
@@ -55,7 +55,6 @@ func defaults() Config {
 			AutoBackgroundMS: 110 * second},
 		Protocol: Protocol{Versions: append([]string(nil), versions[:]...)},
 		Stdio:    Stdio{EOFGrace: 5 * time.Second, ParentWatch: true},
-		Agent:    defaultAgent(),
 		Search:   Search{OutsideIgnores: "auto"},
 		Log:      Log{Level: slog.LevelInfo},
 		HTTP: HTTP{

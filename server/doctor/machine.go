@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -249,9 +250,38 @@ func (m Machine) hooks(env []string) []Finding {
 	return out
 }
 
-// backends looks at what answers for codehand where it does not itself. Of those only the classifier is in this
-// version.
+// backends looks at what answers for codehand where it does not itself: the classifier, and who executes sub-agents.
 func (m Machine) backends(env []string) []Finding {
+	return append(m.classifier(env), m.agents(env))
+}
+
+// agents says who executes sub-agents, and what keeps it from that.
+func (m Machine) agents(env []string) Finding {
+	a := m.Config.Tools.Agent
+	only := func(backend string) bool { return a.Backend == config.AgentAuto || a.Backend == backend }
+	switch {
+	case a.API.Configured() && only("api"):
+		if _, err := a.API.Key(func(name string) string { return valueOf(m.Env, name) }); err != nil {
+			return Finding{"backends", Fail, "sub-agents: " + err.Error(),
+				"correct agent.api.key_env or agent.api.key_file"}
+		}
+		return Finding{"backends", OK, "sub-agents: the model " + a.API.Model + " behind the API " +
+			cmp.Or(a.API.BaseURL, "of "+a.API.Provider), ""}
+	case len(a.Command.Argv) > 0 && only("command"):
+		const key = "agent.command.argv"
+		f, ok := backend("backends", key, m.Config.Origin(key), a.Command.Argv, env)
+		if ok {
+			f = Finding{"backends", OK, "sub-agents: " + a.Command.Argv[0] + ", outside of the sandbox", ""}
+		}
+		return f
+	case a.Sampling && only("sampling"):
+		return Finding{"backends", OK, "sub-agents: the client's model, where the client offers it (sampling.tools)", ""}
+	}
+	return Finding{"backends", Note, "sub-agents: nobody executes them, so agent answers with a brief",
+		"set agent.api or agent.command if you want them"}
+}
+
+func (m Machine) classifier(env []string) []Finding {
 	const key = "permissions.classifier"
 	command := m.Config.Permissions.Classifier
 	if len(command) == 0 {

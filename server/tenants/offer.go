@@ -3,6 +3,7 @@ package tenants
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 
 	"codehand/server/clients"
 	"codehand/server/jsonrpc"
+	"codehand/tools/agent"
 	"codehand/tools/catalog"
 	"codehand/tools/permission"
 	"codehand/tools/session"
@@ -26,6 +28,8 @@ type Lists struct {
 	Always   []string // tools.always
 	// PowerShell is the name of the PowerShell in which commands run; "": they run in bash, or in sh
 	PowerShell string
+	// Agents says who executes sub-agents, in a sentence for the description of the tool; "": it stays as it is
+	Agents string
 }
 
 // The values of tools.deferral that change something; "auto" leaves it to the client's profile.
@@ -150,8 +154,14 @@ func (l Lists) spoken(t tool.Tool) tool.Tool {
 			"\nWrite for " + l.PowerShell + ": there is no bash here."
 		t.Schema = json.RawMessage(strings.ReplaceAll(string(t.Schema), "bash command", l.PowerShell+" command"))
 	}
+	if t.Spec.Name == agentTool && l.Agents != "" {
+		t.Spec.Description += " " + l.Agents
+	}
 	return t
 }
+
+// agentTool is the tool that starts sub-agents.
+const agentTool = "agent"
 
 // arrange makes the offers of a tenant, once.
 func (m *Maker) arrange(t *Tenant) {
@@ -171,7 +181,21 @@ func (m *Maker) arrange(t *Tenant) {
 	if t.Bare.Shell != nil {
 		lists.PowerShell = t.Bare.Shell.Dialect().PowerShell
 	}
+	lists.Agents = whoExecutes(t.Bare)
 	t.asked, t.unasked = lists.Offer(all, true), lists.Offer(unasked, false)
+}
+
+// whoExecutes says who executes the sub-agents of a session, where that is not nobody.
+func whoExecutes(s *session.State) string {
+	switch s.Runner.InForce(s.Samples) {
+	case agent.API:
+		return "Here a model executes it: " + s.Runner.Models[0] + "."
+	case agent.Program:
+		return "Here another agent executes it: " + filepath.Base(s.Runner.Command.Argv[0]) + "."
+	case agent.Sampling:
+		return "Here the model of your client executes it, if the client lets it."
+	}
+	return ""
 }
 
 // order is that of lists: what is always listed, then the deferred tools, each by name.

@@ -47,7 +47,7 @@ func noPDFReason(c config.Config) string {
 // typeDirs are the directories of types of sub-agents, as skillDirs those of skills.
 func (m *Maker) typeDirs(who auth.Principal) []skills.Dir {
 	var dirs []skills.Dir
-	for _, dir := range m.Config.Agent.Dirs {
+	for _, dir := range m.Config.Tools.Agent.Dirs {
 		dirs = append(dirs, skills.Dir{Path: dir, Trust: skills.Operator, Flat: true})
 	}
 	if who.Via != auth.ModeNone {

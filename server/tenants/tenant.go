@@ -35,7 +35,6 @@ type Tenant struct {
 	Highest   permission.Mode
 	Env       func() []string // of commands; made at first use, because it looks at every directory of PATH
 	SkillDirs []skills.Dir    // that are not in the workspace
-	TypeDirs  []skills.Dir    // likewise, of types of sub-agents
 	Broken    bool            // its roots cannot be served: every call is refused
 
 	confiner *confine.Confiner
@@ -117,7 +116,8 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 			t.Clean = t.Clean.Folding()
 		}
 	}
-	t.openSkills(m.skillDirs(o.who), m.typeDirs(o.who))
+	types := m.typeDirs(o.who)
+	t.openSkills(m.skillDirs(o.who), types)
 	t.Env = sync.OnceValue(func() []string {
 		return sandbox.Environ(sandbox.EnvOptions{Roots: t.Space.Roots(), Allow: m.Config.Shell.EnvAllow,
 			AllowSecret: m.Config.Shell.EnvAllowSecret, Personal: !m.Durable})
@@ -134,8 +134,10 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 	t.Bare = &session.State{
 		Space: t.Space, Rules: t.Rules, Clean: t.Clean, Search: m.Search, Commands: session.Commands{Shell: probe},
 		Prefs:  t.Prefs,
-		Skills: skills.New(), SkillDirs: t.SkillDirs, Client: session.Client{CanAsk: true, Samples: m.Config.Agent.Sampling},
-		Agents: session.Agents{Runner: m.Agents, Types: t.TypeDirs},
+		Skills: skills.New(), Client: session.Client{CanAsk: true},
+		Helpers: session.Helpers{SkillDirs: t.SkillDirs, Agents: session.Agents{
+			Runner: m.Agents, Types: types, Samples: m.Config.Tools.Agent.Sampling,
+		}},
 	}
 	limits := m.Confine
 	limits.Protected, err = guarded.ProtectedNames(said.Protect, said.Unprotect)
@@ -158,7 +160,7 @@ func (t *Tenant) ownRoots() []string {
 // Confinement is how the commands of one session are confined. temp is the session's temporary directory, and readable
 // what it may read besides its roots and the skills.
 func (t *Tenant) Confinement(temp string, readable ...string) *confine.Session {
-	for _, d := range slices.Concat(t.SkillDirs, t.TypeDirs) {
+	for _, d := range t.outsideDirs() {
 		if !t.Space.Inside(d.Path) { // a command could put a link in its place there
 			readable = append(readable, config.Canonical(d.Path))
 		}
@@ -175,9 +177,17 @@ func (m *Maker) Withheld(t *Tenant) []string {
 	return sandbox.Withheld(t.Env())
 }
 
+// outsideDirs are the directories of skills and of types of sub-agents that are not the workspace's.
+func (t *Tenant) outsideDirs() []skills.Dir {
+	if t.Bare == nil {
+		return t.SkillDirs
+	}
+	return slices.Concat(t.SkillDirs, t.Bare.Types)
+}
+
 // openSkills lets calls read the directories of skills and of types of sub-agents. One inside a root is there already, and stays what it is.
 func (t *Tenant) openSkills(dirs, types []skills.Dir) {
-	t.SkillDirs, t.TypeDirs = dirs, types
+	t.SkillDirs = dirs
 	var open []string
 	for _, d := range slices.Concat(dirs, types) {
 		if !t.Space.Inside(d.Path) {

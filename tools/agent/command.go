@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -39,9 +38,10 @@ type Command struct {
 }
 
 // unsafeFlag are arguments with which an agent asks nobody.
-var unsafeFlag = regexp.MustCompile(`(?i)^--?(?:yolo|dangerously-.*|allow-dangerously-.*|allow-all(?:-tools|-paths|-urls)?|` +
-	`skip-permissions.*|full-auto|force|trust-all-tools|auto-approve|no-confirm|bypass-.*)(?:=.*)?$|` +
-	`^--(?:permission-mode|approval-mode|ask-for-approval|sandbox)=(?:bypassPermissions|yolo|never|danger-full-access)$`)
+var unsafeFlag = regexp.MustCompile(`(?i)^--?(?:yolo|dangerously-.*|allow-dangerously-.*|` +
+	`allow-all(?:-tools|-paths|-urls)?|skip-permissions.*|full-auto|force|trust-all-tools|auto-approve|no-confirm|bypass-.*)(?:=.*)?$|` +
+	`^--(?:permission-mode|approval-mode|ask-for-approval|sandbox)=` +
+	`(?:bypassPermissions|yolo|never|danger-full-access)$`)
 
 // unsafeValue are values that mean the same in an argument of their own.
 var unsafeValue = regexp.MustCompile(`(?i)^(?:bypassPermissions|yolo|danger-full-access)$`)
@@ -118,13 +118,6 @@ func (p *program) start(ctx context.Context, argv []string, prompt string) (err 
 	for i, arg := range argv {
 		args[i] = fill.Replace(arg)
 	}
-	path, err := exec.LookPath(args[0])
-	if err == nil {
-		path, err = filepath.Abs(path)
-	}
-	if err != nil {
-		return fmt.Errorf("agent.command: %s cannot be started: %w", argv[0], err)
-	}
 	input := ""
 	if !slices.ContainsFunc(argv, func(arg string) bool { return strings.Contains(arg, "{prompt}") }) {
 		input = prompt
@@ -143,7 +136,7 @@ func (p *program) start(ctx context.Context, argv []string, prompt string) (err 
 	}
 	defer func() { _ = cwd.Close() }() // only read
 	p.process, err = sandbox.Start(ctx, sandbox.Cmd{
-		Path: path, Args: args[1:], Env: append(c.Env(), DepthVariable+"="+depth), Dir: cwd,
+		Path: args[0], Args: args[1:], Env: append(c.Env(), DepthVariable+"="+depth), Dir: cwd,
 		Stdin: p.in, Stdout: p.out, Stderr: p.errors,
 	})
 	if err != nil {

@@ -19,17 +19,21 @@ type Run struct {
 	inbox  chan string
 
 	mu      sync.Mutex
-	child   Child
+	child   Child // nil: it has none now
+	last    Child // as child, also when it is closed
 	alone   bool
 	running bool
-	last    Child // as child, also when it is closed
-	began   time.Time
 	ended   time.Time
+	talk
+}
+
+// A talk is what was said so far. The Run's mu covers it.
+type talk struct {
 	history []loop.Message
 	tokens  int
 	calls   int
-	prompt  string // of a run that goes on
-	doing   string
+	prompt  string // of a run that goes on; "": that of its order
+	doing   string // the last tool
 }
 
 // A Status is how far a sub-agent is.

@@ -208,7 +208,7 @@ func (r *Runner) Start(o Order) (*Run, error) {
 	}
 	g.waiting++
 	g.started = append(g.started, now)
-	x := &Run{ID: newID(), order: o, runner: r, group: g, inbox: make(chan string, 16), running: true, began: now}
+	x := &Run{ID: newID(), order: o, runner: r, group: g, inbox: make(chan string, 16), running: true}
 	r.sweep(now)
 	r.runs = append(r.runs, x)
 	return x, nil

@@ -10,8 +10,8 @@ import (
 
 var (
 	// tags of texts that clients give a model as words of the system
-	systemTag = regexp.MustCompile(`(?i)\\?<(/?[ \t]*(?:system[-_ ]?(?:reminder|prompt|message)|system|untrusted[-_a-z]*|` +
-		`function_(?:calls|results)|antml:[a-z_]+)\b)`)
+	systemTag = regexp.MustCompile(`(?i)\\?<(/?[ \t]*(?:system[-_ ]?(?:reminder|prompt|message)|` +
+		`system|untrusted[-_a-z]*|function_(?:calls|results)|antml:[a-z_]+)\b)`)
 	// beginnings of lines that stand for another speaker
 	speaker = regexp.MustCompile(`(?i)^([ \t>*_#]*)((?:human|assistant|system|user|not executed)[ \t*_]*:)`)
 )

@@ -31,7 +31,7 @@ type Task struct{ Title, Prompt, Type string }
 // Run does the work, or begins it in the background. Without a back-end the result is a brief for each task. Refusals:
 // AGENT_UNKNOWN, AGENT_NO_TOOLS, AGENT_LIMIT, TOOL_DISABLED, JOB_LIMIT, INPUT_INVALID.
 func (d *Delegation) Run(ctx context.Context) (tool.Result, error) {
-	backend := d.Env.Runner.InForce(d.Env.Client.Samples)
+	backend := d.Env.Runner.InForce(d.Env.Samples)
 	orders, err := d.orders(ctx, backend)
 	if err != nil {
 		return tool.Result{}, err
@@ -67,7 +67,7 @@ func (d *Delegation) orders(ctx context.Context, backend agent.Backend) ([]agent
 	if err != nil {
 		return nil, wording.StateFault(ctx, err)
 	}
-	parent := Parent(d.Env)
+	parent := parentOf(d.Env)
 	parent.Place, parent.Mode = d.Env.Situation(mode, false), mode
 	offered := d.Env.Runner.Offer(d.catalog())
 	deeper := d.Env.Runner != nil && d.Env.Runner.Deeper(d.Env.Depth+1)
@@ -97,8 +97,8 @@ func (d *Delegation) orders(ctx context.Context, backend agent.Backend) ([]agent
 	return orders, nil
 }
 
-// Parent is the session of a call, as that of sub-agents.
-func Parent(env tool.Env) agent.Parent {
+// parentOf is the session of a call, as that of sub-agents.
+func parentOf(env tool.Env) agent.Parent {
 	return agent.Parent{
 		Principal: env.Key.Principal, Session: env.Key.Session, Depth: env.Depth, Cwd: env.Space.Cwd(),
 		Roots: env.Space.Roots(),
@@ -199,8 +199,8 @@ func noTools(t agent.Type, unknown []string) error {
 	if len(unknown) > 0 {
 		why = "unknown: " + wording.LineOf(strings.Join(unknown, ", "), 200)
 	}
-	return tool.Refuse(tool.AgentNoTools, "Agent '%s' would be spawned with zero tools (%s). Correct the list of tools "+
-		"in %s, or use another type.", t.Name, why, wording.LineOf(t.File, 200))
+	return tool.Refuse(tool.AgentNoTools, "Agent '%s' would be spawned with zero tools (%s). Correct the list of "+
+		"tools in %s, or use another type.", t.Name, why, wording.LineOf(t.File, 200))
 }
 
 // briefs is the answer where nobody executes sub-agents.

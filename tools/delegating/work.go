@@ -43,7 +43,7 @@ type work struct {
 func (w *work) do(ctx context.Context) (tool.Result, error) {
 	w.began = time.Now()
 	w.watched.Store(!w.background)
-	job, err := w.env.Shell.Begin(ctx, shell.Command{Text: w.title(), Background: w.background}, w.work)
+	job, err := shell.Begin(ctx, w.env.Shell, shell.Command{Text: w.title(), Background: w.background}, w.work)
 	if err != nil {
 		for _, x := range w.runs {
 			x.Drop()
@@ -255,10 +255,10 @@ func Send(ctx context.Context, env tool.Env, to, message string) (tool.Result, e
 	if env.Runner == nil {
 		return tool.Result{}, unknownAgent(nil, to)
 	}
-	if err := d.possible(env.Runner.InForce(env.Client.Samples)); err != nil {
+	if err := d.possible(env.Runner.InForce(env.Samples)); err != nil {
 		return tool.Result{}, err
 	}
-	parent := Parent(env)
+	parent := parentOf(env)
 	x, delivered, err := env.Runner.Send(parent, strings.TrimSpace(to), message, env.Hands)
 	switch {
 	case errors.Is(err, agent.ErrUnknown):
@@ -283,6 +283,6 @@ func unknownAgent(names []string, to string) error {
 	if len(names) > 0 {
 		list = "Known: " + strings.Join(names, ", ") + "."
 	}
-	return tool.Refuse(tool.AgentUnknown, "No sub-agent %s of this session runs or ended within the last 30 minutes. %s",
-		wording.LineOf(to, 80), list)
+	return tool.Refuse(tool.AgentUnknown, "No sub-agent %s of this session runs or ended within the last 30 minutes. "+
+		"%s", wording.LineOf(to, 80), list)
 }

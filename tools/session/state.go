@@ -36,7 +36,6 @@ type Client struct {
 	Revision      string // of the protocol, as 2025-11-25; "": not known
 	Modern        bool   // protocol 2026-07-28 or later
 	CanAsk        bool   // declared elicitation
-	Samples       bool   // its model may be asked for answers during this call, with tools (sampling.tools)
 	SeesAll       bool   // every tool is listed for it: nothing is deferred
 	MaxRunes      int    // of one result, from its profile; 0: no limit of its own
 	MaxBytes      int    // likewise
@@ -129,16 +128,21 @@ type State struct {
 	// what it was told and need not be told again: the sum of a skill's text by its name; a tip by words of its own
 	Told Cell[map[string]string]
 
-	SkillDirs []skills.Dir // of the operator and the user, the one that wins a clash first; absolute
+	Helpers
+}
 
+// Helpers are where a session finds skills and sub-agents besides those of its workspace.
+type Helpers struct {
+	SkillDirs []skills.Dir // of the operator and the user, the one that wins a clash first; absolute
 	Agents
 }
 
 // Agents is what a session needs to start sub-agents.
 type Agents struct {
-	Runner *agent.Runner // nil: there is no back-end
-	Types  []skills.Dir  // of the operator and the user, as SkillDirs
-	Depth  int           // how deep below others the session is; 0: it is no sub-agent's
+	Runner  *agent.Runner // nil: there is no back-end
+	Types   []skills.Dir  // of the operator and the user, as SkillDirs
+	Depth   int           // how deep below others the session is; 0: it is no sub-agent's
+	Samples bool          // the model of the client that calls may be asked for answers during this call
 }
 
 // PlanFiles say where plan files are, and what becomes of them.

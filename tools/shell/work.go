@@ -21,7 +21,7 @@ var errStopped = errors.New("the job is stopped")
 // is a Job like any other, but that a server process that dies takes it along: then it is Lost, also if it ran in the
 // foreground, and the session is told. When ctx ends, so does a job in the foreground, unless Detach was called. The
 // caller calls Release when it is done with a job in the foreground. Errors: those of Start.
-func (s *Shell) Begin(ctx context.Context, c Command, do Work) (*Job, error) {
+func Begin(ctx context.Context, s *Shell, c Command, do Work) (*Job, error) {
 	j, err := s.admit(c)
 	if err != nil {
 		return nil, err
