@@ -108,16 +108,9 @@ func agentCommand(s *Server, o Options) agent.Command {
 	return agent.Command{
 		Argv: c.Argv, Resume: c.Resume, Dir: filepath.Join(o.Config.StateDir, "agents"),
 		Env: func() []string {
-			env := sandbox.Environ(sandbox.EnvOptions{
+			return sandbox.Environ(sandbox.EnvOptions{
 				Roots: s.local.Space.Roots(), Allow: slices.Concat(o.Config.Shell.EnvAllow, c.EnvAllow),
-				AllowSecret: slices.DeleteFunc(slices.Clone(c.EnvAllow), func(name string) bool {
-					return sandbox.Matches([]string{name}, o.Config.Tools.Agent.API.KeyEnv)
-				}),
-				Personal: true,
-			})
-			return slices.DeleteFunc(env, func(entry string) bool {
-				name, _, _ := strings.Cut(entry, "=")
-				return name == o.Config.Tools.Agent.API.KeyEnv
+				AllowSecret: c.EnvAllow, Withhold: o.Config.KeyEnvs(), Personal: true,
 			})
 		},
 		Server: func(p agent.Parent) ([]string, map[string]string) {

@@ -377,3 +377,106 @@ func TestAgentSamples(t *testing.T) {
 		})
 	}
 }
+
+// A sub-agent in the background has the mode that its parent has at each call: when the parent plans, it changes nothing.
+func TestAgentFollowsItsParentsMode(t *testing.T) {
+	t.Parallel()
+	first, then := make(chan struct{}), make(chan struct{})
+	m := &scripted{script: map[string][]scriptTurn{"FOLLOW": {
+		{calls: []string{`write_file {"file_path":"one.txt","content":"x"}`}},
+		{wait: func(context.Context) error { close(first); <-then; return nil }, calls: []string{`write_file {"file_path":"two.txt","content":"x"}`}},
+		{text: "done"},
+	}}}
+	f := start(t, setup{model: m, settings: map[string]string{"permissions.mode": "acceptEdits"}})
+	text, _ := f.say(t, "agent", `{"prompt":"FOLLOW","run_in_background":true}`)
+	job := regexp.MustCompile(`job_[a-z2-7]{12}`).FindString(text)
+	<-first
+	f.say(t, "enter_plan_mode", `{}`)
+	close(then)
+	f.say(t, "job_output", `{"job_id":"`+job+`","block":true,"timeout_ms":600000}`)
+	if got := m.results("FOLLOW", 1); len(got) != 1 || !strings.HasPrefix(got[0], "Created one.txt") {
+		t.Errorf("before: %q", got)
+	}
+	if got := m.results("FOLLOW", 2); len(got) != 1 || !strings.HasPrefix(got[0], "PLAN_MODE: ") {
+		t.Errorf("in plan mode: %q", got)
+	}
+}
+
+// A question of a sub-agent goes to the client of its parent while its call waits, and is not put in the background.
+func TestAgentAsksThroughItsParent(t *testing.T) {
+	t.Parallel()
+	for _, background := range []bool{false, true} {
+		t.Run(fmt.Sprint("background=", background), func(t *testing.T) {
+			t.Parallel()
+			m := &scripted{script: map[string][]scriptTurn{"ASK": {
+				{calls: []string{`write_file {"file_path":"one.txt","content":"x"}`}}, {text: "done"},
+			}}}
+			f := start(t, setup{silent: true, model: m, settings: map[string]string{"permissions.ask_fallback": "deny"}})
+			must(t, f.Send(`{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"x","version":"1"}}}`))
+			must(t, f.Send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
+			must(t, f.Send(fmt.Sprintf(`{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"agent","arguments":{"prompt":"ASK","run_in_background":%v}}}`, background)))
+			asked := 0
+			for {
+				line, err := f.Receive()
+				must(t, err)
+				var got struct {
+					ID     json.RawMessage
+					Method string
+				}
+				must(t, json.Unmarshal(line, &got))
+				if got.Method == "elicitation/create" {
+					asked++
+					must(t, f.Send(`{"jsonrpc":"2.0","id":`+string(got.ID)+`,"result":`+replaytest.SayOnce+`}`))
+				}
+				if string(got.ID) == `"c"` && got.Method == "" {
+					break
+				}
+			}
+			replaytest.Until(t, "the sub-agent is done", func() bool { return len(m.results("ASK", 1)) == 1 })
+			_, err := os.Stat(filepath.Join(f.work, "one.txt"))
+			if made := err == nil; made == background || (asked == 1) == background {
+				t.Errorf("asked %d times, made %v: %q", asked, made, m.results("ASK", 1))
+			}
+		})
+	}
+}
+
+// A cancelled call ends its sub-agent, and so does the end of the server.
+func TestAgentCancelled(t *testing.T) {
+	t.Parallel()
+	asked, ended := make(chan struct{}), make(chan struct{})
+	m := &scripted{script: map[string][]scriptTurn{"WAIT": {{wait: func(ctx context.Context) error {
+		close(asked)
+		<-ctx.Done()
+		close(ended)
+		return ctx.Err()
+	}}}}}
+	f := start(t, setup{model: m})
+	must(t, f.Send(`{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"agent","arguments":{"prompt":"WAIT"}}}`))
+	<-asked
+	must(t, f.Send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"c"}}`))
+	<-ended
+	if text, _ := f.say(t, "job_list", `{}`); strings.Contains(text, "running") {
+		t.Errorf("job_list: %s", text)
+	}
+}
+
+// 100 sub-agents leave nothing behind but what can be gone on with.
+func TestAgentsLeaveNothing(t *testing.T) {
+	t.Parallel()
+	m := &scripted{script: map[string][]scriptTurn{}}
+	for i := range 100 {
+		m.script[fmt.Sprintf("N%03d", i)] = []scriptTurn{{calls: []string{`read_file {"file_path":"a.txt"}`}}, {text: "done"}}
+	}
+	f := start(t, setup{model: m})
+	replaytest.WriteFile(t, filepath.Join(f.work, "a.txt"), []byte("one\n"))
+	for i := 0; i < 100; i += 5 {
+		text, bad := f.say(t, "agent", fmt.Sprintf(`{"tasks":[{"prompt":"N%03d"},{"prompt":"N%03d"},{"prompt":"N%03d"},{"prompt":"N%03d"},{"prompt":"N%03d"}]}`, i, i+1, i+2, i+3, i+4))
+		if bad || strings.Count(text, "done\n[agent ") != 5 {
+			t.Fatalf("%v %s", bad, text)
+		}
+	}
+	if jobs := f.server.sessions.Jobs(); len(jobs) > 0 {
+		t.Errorf("jobs: %v", jobs)
+	}
+}

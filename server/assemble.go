@@ -106,7 +106,9 @@ func (s *Server) assemble(o Options) (err error) {
 	if e.tenants, err = newMaker(s, o, confined); err != nil {
 		return err
 	}
-	e.tenants.NoShell = e.noShellReason(cfg, o.Serve)
+	if err = e.useWeb(cfg, o.Version, s.log); err != nil {
+		return err
+	}
 	if s.local, err = e.tenants.Local(); err != nil {
 		return err
 	}
@@ -147,7 +149,7 @@ func newMaker(s *Server, o Options, confined confine.Options) (*tenants.Maker, e
 	agents, err := newAgents(s, o)
 	return &tenants.Maker{
 		Agents: agents, Config: o.Config, Tools: s.tools.all, Search: e.search, Log: s.log, State: e.dir,
-		Durable: e.durable, Principal: o.Principal, Confine: confined,
+		Durable: e.durable, Principal: o.Principal, Confine: confined, NoShell: e.noShellReason(o.Config, o.Serve),
 	}, err
 }
 
@@ -234,8 +236,7 @@ func (s *Server) build(key session.Key, at *tenants.Tenant) (*session.State, fun
 		Results:  results.New(kept),
 		Media:    e.media,
 		Prefs:    at.Prefs,
-		Start:    at.Start,
-		Highest:  at.Highest,
+		Modes:    session.Modes{Start: at.Start, Highest: at.Highest},
 		Mode:     session.NewCell[permission.Mode](memory, sessions.ModeCell),
 		Cwd:      session.NewCell[string](memory, "cell.cwd"),
 		Plan:     session.NewCell[session.Plan](memory, sessions.PlanCell),
@@ -244,8 +245,11 @@ func (s *Server) build(key session.Key, at *tenants.Tenant) (*session.State, fun
 		Cursors:  session.NewCell[map[string]session.Cursor](memory, "cell.cursors"),
 		Active:   session.NewCell[[]string](memory, activeCell),
 		Todos:    session.NewCell[[]session.Todo](memory, "cell.todos"),
-		Choices:  session.NewCell[session.Choices](memory, "cell.choices"),
-		Told:     session.NewCell[map[string]string](memory, "cell.loaded"),
+		Reach: session.Reach{
+			Web: at.Bare.Web, WebSearch: at.Bare.WebSearch, Searches: session.NewCell[int](memory, "cell.searches"),
+		},
+		Choices: session.NewCell[session.Choices](memory, "cell.choices"),
+		Told:    session.NewCell[map[string]string](memory, "cell.loaded"),
 		// of all sessions of the tenant: a copy each would be most of what a session holds
 		Skills:  at.Bare.Skills,
 		Catalog: at.Offers(false).Catalog, // a call says whether its client can be asked

@@ -22,6 +22,7 @@ func (s *Server) useHooks(cfg config.Config) error {
 		FailClosed: cfg.Hooks.FailClosed,
 		EnvAllow:   cfg.Shell.EnvAllow,
 		EnvSecret:  cfg.Shell.EnvAllowSecret,
+		Withhold:   cfg.KeyEnvs(),
 		Personal:   !s.engines.durable,
 		Home:       cfg.Home,
 		Log:        s.log,

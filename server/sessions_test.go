@@ -135,7 +135,7 @@ func TestSessions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o := setup{settings: file.Config, client: file.Client, modern: file.Modern}
+			o := setup{settings: file.Settings(t), client: file.Client, modern: file.Modern}
 			if file.Fixed {
 				o.tools = fixedTools()
 			}

@@ -22,6 +22,9 @@ func All() []tool.Tool {
 		jobOutput,
 		jobStop,
 		jobList,
+		// The web.
+		webFetch,
+		webSearch,
 		// Further tools.
 		skill,
 		toolSearch,

@@ -256,6 +256,17 @@ func (i *installer) tell(c *install.Change) {
 		fmt.Fprintf(i.t.errs, "codehand: set %s to the token where %s runs; VS Code asks for it instead\n", name,
 			c.Client)
 	}
+	if login := logins[c.Client]; login != "" && i.flags.remote != "" && i.flags.tokenEnv == "" && !i.removes {
+		fmt.Fprintf(i.t.errs, "codehand: if %s wants a sign-in: %s\n", printable(i.flags.remote), login)
+	}
+}
+
+// logins say how the clients begin to sign in that do not by themselves.
+var logins = map[string]string{
+	"claude-code": "claude mcp login codehand",
+	"codex":       "codex mcp login codehand",
+	"gemini":      "/mcp auth codehand, in Gemini CLI",
+	"opencode":    "opencode mcp auth codehand",
 }
 
 // refused says why a client's file stays as it is, and what can be done by hand.

@@ -43,8 +43,7 @@ var rooms = map[string][]string{
 		"server/issuer", "server/jsonrpc", "server/listen", "server/metrics", "server/oauth", "server/people", "server/pipeline", "server/prompts", "server/public", "server/request",
 		"server/resources", "server/sessions", "server/signin", "server/state", "server/stdio", "server/tenants", "filestate", "filestate/lock",
 		"tools/agent", "tools/agent/loop", "tools/agent/models", "tools/bash", "tools/catalog", "tools/confine", "tools/git/worktree", "tools/guidance", "tools/hooks", "tools/media", "tools/permission", "tools/results", "tools/running", "tools/sandbox", "tools/search",
-		"tools/session", "tools/settings", "tools/shell", "tools/tool", "tools/workspace",
-	},
+		"tools/session", "tools/settings", "tools/shell", "tools/tool", "tools/web/search", "tools/workspace", "tools/web", "tools/web/guard"},
 	"server/endpoint": {
 		"server/auth", "server/config", "server/jsonrpc", "server/listen", "server/metrics", "server/pipeline", "server/public", "server/request",
 		"server/sessions", "server/state", "server/stdio", "server/tenants", "tools/results", "tools/session", "tools/tool",
@@ -70,12 +69,11 @@ var rooms = map[string][]string{
 	"server/tenants": {
 		"filestate/lock", "server/auth", "server/clients", "server/config", "server/jsonrpc", "tools/agent", "tools/catalog", "tools/confine",
 		"tools/guarded", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/session", "tools/shell",
-		"tools/skills", "tools/tasks", "tools/tool", "tools/workspace",
-	},
+		"tools/skills", "tools/tasks", "tools/tool", "tools/web/search", "tools/workspace", "tools/web"},
 	"server/audit":  {"server/pipeline", "tools/results", "tools/tool"},
 	"server/bridge": {"server/config", "server/jsonrpc", "server/stdio", "tools/results"},
 	"server/doctor": {"filestate/exchange", "server/clients/install", "server/config", "server/public", "server/sessions", "server/state", "tools/results",
-		"tools/sandbox"},
+		"tools/sandbox", "tools/web/search"},
 	"server/jsonrpc":    {},
 	"server/listen":     {"server/auth", "server/config"},
 	"server/metrics":    {"server/pipeline", "server/state", "tools/results", "tools/shell", "tools/tool"},
@@ -87,7 +85,7 @@ var rooms = map[string][]string{
 	"server/signin":     {"server/auth", "server/oauth", "server/people", "server/state", "tools/permission"}, // names and order of modes
 	"server/control":    {"server/oauth", "server/state"},                                                     // the Store, where no server runs
 	"server/issuer":     {"server/auth", "server/config"},
-	"server/config":     {"server/auth", "tools/agent", "tools/permission", "tools/web/guard"}, // what a host and a private network are; which flags of an agent ask nobody
+	"server/config":     {"server/auth", "tools/agent", "tools/keys", "tools/permission", "tools/web/guard", "tools/web/search"}, // what a host and a private network are; which flags of an agent ask nobody
 	"server/state":      {},
 	"server/clients":    {},
 	"server/public":     {},
@@ -99,7 +97,7 @@ var rooms = map[string][]string{
 	"server/replaytest": {"filestate/leaktest"},
 
 	"tools": {"tools/agent", "tools/delegating", "filestate", "filestate/disk", "filestate/journal", "filestate/lock", "filestate/owner", "tools/bash", "tools/catalog", "tools/editing", "tools/git", "tools/history", "tools/media", "tools/notebook", "tools/permission", "tools/planning", "tools/results", "tools/running", "tools/search", "tools/search/ignore", "tools/session",
-		"tools/settings", "tools/shell", "tools/skills", "tools/skills/loading", "tools/tasks", "tools/textedit", "tools/tool", "tools/viewing", "tools/wording", "tools/workspace"},
+		"tools/settings", "tools/shell", "tools/skills", "tools/skills/loading", "tools/tasks", "tools/textedit", "tools/tool", "tools/viewing", "tools/web/search", "tools/wording", "tools/workspace", "tools/browsing", "tools/web"},
 	"tools/git":           {"filestate", "filestate/disk"},
 	"tools/git/worktree":  {"filestate/disk", "tools/git", "tools/search/ignore"},
 	"tools/guarded":       {},
@@ -115,10 +113,10 @@ var rooms = map[string][]string{
 		"tools/wording", "tools/workspace"},
 	"tools/wording": {"filestate", "filestate/disk", "filestate/lock", "tools/results", "tools/sandbox", "tools/search", "tools/shell", "tools/textedit", "tools/tool", "tools/workspace"},
 	"tools/tooltest": {"filestate", "filestate/journal", "server/state", "tools/catalog", "tools/git/worktree", "tools/media", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/session", "tools/shell", "tools/skills", "tools/tasks",
-		"tools/tool", "tools/workspace"}, // imported by tests only, so a Store is no edge upwards
+		"tools/tool", "tools/web/search", "tools/workspace", "tools/web"}, // imported by tests only, so a Store is no edge upwards
 	"tools/tool": {"tools/agent", "tools/bash", "tools/catalog", "tools/permission", "tools/session"},
-	"tools/session": {"tools/agent", "filestate", "filestate/disk", "tools/catalog", "tools/confine", "tools/git/worktree", "tools/media", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/settings", "tools/shell", "tools/skills",
-		"tools/tasks", "tools/workspace"},
+	"tools/session": {"tools/agent", "filestate", "filestate/disk", "tools/catalog", "tools/confine", "tools/git/worktree", "tools/media", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/settings", "tools/shell", "tools/skills", "tools/web/search",
+		"tools/tasks", "tools/workspace", "tools/web"},
 
 	"tools/delegating": {"tools/agent", "tools/agent/loop", "tools/results", "tools/running", "tools/shell", "tools/tool", "tools/wording"},
 
@@ -146,8 +144,14 @@ var rooms = map[string][]string{
 	"tools/textedit/compare": {},
 	"tools/sandbox/proxy":    {"tools/web/guard"},
 	"tools/web/guard":        {},
+	"tools/web":              {"tools/web/guard", "tools/web/pages"},
+	"tools/web/pages":        {},
+	"tools/browsing":         {"tools/media", "tools/results", "tools/tool", "tools/web", "tools/wording"},
+	"tools/web/search":       {"tools/keys", "tools/web/guard"},
+	"tools/keys":             {},
 	"tools/agent/loop":       {},
-	"tools/agent/models":     {"tools/agent/loop"},
+	"tools/agent/models":     {"tools/agent/loop", "tools/agent/wire"},
+	"tools/agent/wire":       {"tools/agent/loop"},
 	"tools/agent/modelstest": {"tools/agent/loop"}, // imported by tests only
 	"tools/workspace":        {},
 
@@ -170,6 +174,8 @@ var modules = []struct {
 	testsOnly bool
 }{
 	{path: "code.dny.dev/ssrf", rooms: []string{"tools/web/guard"}},
+	{path: "github.com/PuerkitoBio/goquery", rooms: []string{"tools/web/pages"}},
+	{path: "github.com/andybalholm/cascadia", rooms: []string{"tools/web/pages"}}, // goquery's selectors, compiled once
 	{path: "github.com/bmatcuk/doublestar/v4", rooms: []string{"tools/search"}},
 	{path: "github.com/charmbracelet/x/ansi", rooms: []string{"tools/results"}},
 	{path: "github.com/coreos/go-oidc/v3", rooms: []string{"server/issuer"}},
@@ -185,7 +191,7 @@ var modules = []struct {
 	{path: "github.com/pelletier/go-toml/v2", rooms: []string{"server/clients", "server/clients/install", "server/config"}},
 	{path: "github.com/prometheus/client_model", rooms: []string{"server/metrics"}, testsOnly: true}, // with common, reads our page
 	{path: "github.com/prometheus/common", rooms: []string{"server/metrics"}, testsOnly: true},
-	{path: "github.com/rogpeppe/go-internal", rooms: []string{"cmd/codehand", "server", "server/clients/install", "server/replaytest"}, testsOnly: true},
+	{path: "github.com/rogpeppe/go-internal", rooms: []string{"cmd/codehand", "server", "server/clients/install", "server/replaytest", "tools/web/pages"}, testsOnly: true},
 	{path: "github.com/sergi/go-diff", rooms: []string{"tools/textedit/compare"}},
 	{path: "github.com/spf13/cobra", rooms: []string{"cmd/codehand"}},
 	{path: "github.com/spf13/pflag", rooms: []string{"cmd/codehand"}}, // the errors of cobra's flags
@@ -193,8 +199,8 @@ var modules = []struct {
 	{path: "go.uber.org/goleak", rooms: []string{"filestate/leaktest"}, testsOnly: true},
 	{path: "golang.org/x/crypto", rooms: []string{"server/people"}},
 	{path: "golang.org/x/image", rooms: []string{"tools/media"}},
-	{path: "golang.org/x/net", rooms: []string{"server/blackbox", "tools/web/guard"}}, // idna; its dnsmessage and html in tests
-	{path: "golang.org/x/term", rooms: []string{"cmd/codehand"}},                      // typing a password unseen
+	{path: "golang.org/x/net", rooms: []string{"server/blackbox", "tools/web/guard", "tools/web", "tools/web/pages"}}, // idna; its dnsmessage and html in tests
+	{path: "golang.org/x/term", rooms: []string{"cmd/codehand"}},                                                      // typing a password unseen
 	{path: "golang.org/x/text", rooms: []string{"server/people", "tools/guarded", "tools/permission", "tools/textedit"}},
 	{path: "mvdan.cc/sh/v3", rooms: []string{"tools/bash"}},
 	{path: "golang.org/x/sys", rooms: []string{"filestate", "filestate/disk", "filestate/exchange", "server/doctor", "tools/git/worktree", "tools/sandbox", "tools/sandbox/cgroup", "tools/sandbox/kernel", "tools/sandbox/probe", "tools/search", "tools/workspace"}},

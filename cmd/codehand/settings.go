@@ -40,8 +40,11 @@ capitals: CODEHAND_LOG_LEVEL. Write commas between the entries of a list.
 `)
 	settings := config.Settings()
 	for i, s := range settings {
-		if s.Key == "protocol.versions" {
+		switch s.Key { // a long list would leave the meanings no room
+		case "protocol.versions":
 			settings[i].Default = "all"
+		case "web.preapproved":
+			settings[i].Default = "documentation"
 		}
 	}
 	writeSettings(&b, settings)

@@ -267,15 +267,24 @@ func (p *Porter) authenticate(r *http.Request) (Principal, error) {
 	if p.o.Mode == ModeNone {
 		return p.local(r)
 	}
-	now, from := p.o.Now(), p.ClientIP(r)
-	if wait := p.failures.refused(from, now); wait > 0 {
-		// Behind a tunnel everybody has one address. A client that a person signed in must not be locked out by the
-		// failures of others; its token cannot be guessed.
-		if who, ok := p.signedIn(r, shows, now); ok {
-			return who, nil
-		}
+	from := p.ClientIP(r)
+	wait := p.failures.refused(from, p.o.Now())
+	who, err := p.identify(r, shows, from, wait > 0)
+	if err != nil && wait > 0 {
 		return Principal{}, &Error{Status: http.StatusTooManyRequests, Code: "too_many_failures", RetryAfter: wait,
 			Message: "Too many attempts to authenticate failed. Try again later with a valid token."}
+	}
+	return who, err
+}
+
+// identify says who showed what. Where an address has failed too often (slowed), only a token of a Source counts, and
+// no failure: behind a tunnel everybody has one address, and others must not lock out a client that a person signed in.
+func (p *Porter) identify(r *http.Request, shows []string, from netip.Addr, slowed bool) (Principal, error) {
+	now := p.o.Now()
+	failed := func() {
+		if !slowed {
+			p.failures.add(from, now)
+		}
 	}
 	if tokenInQuery(r.URL.RawQuery) {
 		return Principal{}, inQuery()
@@ -283,13 +292,13 @@ func (p *Porter) authenticate(r *http.Request) (Principal, error) {
 	token, shown := bearer(shows)
 	if shown == noCredentials {
 		if len(shows) > 0 {
-			p.failures.add(from, now)
+			failed()
 		}
 		return Principal{}, &Error{Status: http.StatusUnauthorized, Code: "unauthenticated", Challenge: challenge,
 			Message: "Authentication is needed: send the header Authorization: Bearer TOKEN."}
 	}
 	if shown == badCredentials {
-		p.failures.add(from, now)
+		failed()
 		return Principal{}, NotAccepted("not one Bearer token")
 	}
 	for _, source := range p.o.sources(r) {
@@ -299,15 +308,18 @@ func (p *Porter) authenticate(r *http.Request) (Principal, error) {
 		}
 		if err != nil {
 			if e, ok := errors.AsType[*Error](err); !ok || e.Status == http.StatusUnauthorized {
-				p.failures.add(from, now)
+				failed()
 			}
 			return Principal{}, err
 		}
 		return p.foreign(&f)
 	}
+	if slowed {
+		return Principal{}, NotAccepted("its address failed too often")
+	}
 	h, err := p.find(token, now)
 	if err != nil {
-		p.failures.add(from, now)
+		failed()
 		return Principal{}, err
 	}
 	if !h.enabled {
@@ -315,23 +327,6 @@ func (p *Porter) authenticate(r *http.Request) (Principal, error) {
 	}
 	p.uses.note(h.token.ID, now)
 	return h.principal.clone(), nil
-}
-
-// signedIn returns who came with a good token of a Source; !ok: nobody did, for whatever reason.
-func (p *Porter) signedIn(r *http.Request, shows []string, now time.Time) (who Principal, ok bool) {
-	token, shown := bearer(shows)
-	if shown != oneToken || tokenInQuery(r.URL.RawQuery) {
-		return Principal{}, false
-	}
-	for _, source := range p.o.sources(r) {
-		if f, mine, err := source.Find(token, now); mine {
-			if err == nil {
-				who, err = p.foreign(&f)
-			}
-			return who, err == nil
-		}
-	}
-	return Principal{}, false
 }
 
 func disabled(reason string) *Error {
@@ -386,12 +381,12 @@ func (p *Porter) Valid(who Principal) bool {
 	return ok && h != nil && h.enabled && h.token.State(p.o.Now()) == "active" && h.principal.sameRights(who)
 }
 
-// Ended says whether who came with a token of a Source that ended or was revoked. It is false if only the rights of who
-// changed, and for static tokens: the next one of the same principal goes on with what they began.
+// Ended says whether who signed in here and that has ended. It is false if only rights changed, and for tokens of the
+// tokens file and of issuers: the next one of the same principal goes on with what they began.
 func (p *Porter) Ended(who Principal) bool {
 	for _, source := range p.o.Sources {
 		if valid, mine := source.Valid(who); mine {
-			return !valid
+			return !valid && who.Token() != ""
 		}
 	}
 	return false

@@ -56,14 +56,13 @@ func Disjoint(a, b []string) bool {
 
 // Real is a path with its links resolved, as far as it exists.
 func Real(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	up := filepath.Dir(path)
-	if up == path {
+	real, err := filepath.EvalSymlinks(path)
+	if up := filepath.Dir(path); err != nil && up != path {
+		return filepath.Join(Real(up), filepath.Base(path))
+	} else if err != nil {
 		return path
 	}
-	return filepath.Join(Real(up), filepath.Base(path))
+	return real
 }
 
 // within says whether path is dir or inside it.

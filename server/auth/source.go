@@ -29,7 +29,7 @@ type Found struct {
 	Values Values   // Roots, Mode, MaxMode, Profile, Scopes and Deny narrow those of the principal; the rest is ignored
 	Groups []string // of the principal; what the operator says of them comes before what he says of all; may be nil
 	Via    string   // becomes Principal.Via: "oauth:<grant>", "oidc:<name>"
-	Token  string   // tells tokens of one Via apart, for Source.Valid; no secret; may be ""
+	Token  string   // tells tokens of one Via apart, for Source.Valid; no secret; "": nothing does
 }
 
 // brought is the token of a Source that a principal came with. It is never changed.
@@ -119,9 +119,8 @@ func (p *rights) narrowed(f *Found) (who Principal, enabled bool) {
 	return who, enabled
 }
 
-// remaining are those of a token's roots that are in the roots of its principal, in the order of the latter: the first
-// one is where a session begins. The token has directories that were no links when it was made: what leads elsewhere
-// now was exchanged since, and is left out.
+// remaining are a token's roots that are in those of its principal, in the order of the latter, since a session begins
+// in the first. None was a link when the token was made: what is one now was exchanged, and is left out.
 func remaining(whole, roots []string) []string {
 	var all []string
 	for _, mine := range whole {
@@ -134,22 +133,13 @@ func remaining(whole, roots []string) []string {
 	return all
 }
 
-// Reaches says whether p may work in the directories that its roots led to when they were opened. They have no links. It
-// is false if one was exchanged for a link out of the principal's roots, after its token was looked at.
+// Reaches says whether p may work in the directories, without links, that its roots led to when they were opened: none
+// was exchanged for a link out of the principal's roots after its token was looked at.
 func (p Principal) Reaches(opened []string) bool {
-	if p.brought == nil || len(p.brought.found.Values.Roots) == 0 {
-		return true
-	}
-	for _, dir := range opened {
-		if !slices.ContainsFunc(p.Whole, func(mine string) bool { return within(dir, Real(mine)) }) {
-			return false
-		}
-	}
-	return true
+	return p.brought == nil || p.Whole == nil || !slices.ContainsFunc(opened, func(d string) bool {
+		return !slices.ContainsFunc(p.Whole, func(mine string) bool { return within(d, Real(mine)) })
+	})
 }
-
-// SignedIn says whether p came with a token of a Source: a person, or an issuer, gave it its scopes.
-func (p Principal) SignedIn() bool { return p.brought != nil }
 
 // Token is what Found.Token said of the token that p came with; "": nothing.
 func (p Principal) Token() string {

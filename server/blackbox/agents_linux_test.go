@@ -145,7 +145,7 @@ func TestAgentProgram(t *testing.T) {
 		"--permissions-mode=bypassPermissions", "--log-level=debug"}
 	s := p.start("MY_SECRET_KEY=" + agentKey)
 	task := map[string]any{"description": "look", "prompt": "What does a.txt say?"}
-	if text := asks(t, s, "agent", task); !strings.HasPrefix(text, "AGENT_FAILED: ") || !strings.Contains(text, "chmod 600") || m.count() != 0 {
+	if text := asks(t, s, "agent", task); !strings.HasPrefix(text, "AGENT_FAILED: ") || !strings.Contains(text, "the file "+key) || m.count() != 0 {
 		t.Errorf("a key that others can read: %s", text)
 	}
 	if err := os.Chmod(key, 0o600); err != nil {

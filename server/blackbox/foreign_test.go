@@ -90,7 +90,7 @@ type daemon struct {
 }
 
 // announced finds the address that a server says it listens on.
-var announced = regexp.MustCompile(`http://127\.0\.0\.1:[0-9]+`)
+var announced = regexp.MustCompile(`http://(127\.0\.0\.1|localhost):[0-9]+`)
 
 // startDaemon starts a server and waits until it has said where it listens. It is killed at the end of the test, and
 // its log is shown if that failed.

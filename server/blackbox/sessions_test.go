@@ -25,7 +25,7 @@ func TestSessionsBinary(t *testing.T) {
 				return // the program has all tools
 			}
 			work := leaktest.Dir(t)
-			p := replaytest.Spawn(t, path, work, file.Client, file.Modern, file.Config)
+			p := replaytest.Spawn(t, path, work, file.Client, file.Modern, file.Settings(t))
 			replaytest.Play(t, file, p.Wire, work, p.State, filepath.Dir(p.State), false)
 		})
 	}

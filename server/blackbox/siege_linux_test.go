@@ -27,7 +27,10 @@ var besiegers atomic.Int64
 
 func (d *door) besieged(t *testing.T) *siege {
 	n := besiegers.Add(1)
-	from := fmt.Sprintf("127.0.%d.%d", 1+n/250, 1+n%250)
+	return d.besiegedFrom(t, fmt.Sprintf("127.0.%d.%d", 1+n/250, 1+n%250))
+}
+
+func (d *door) besiegedFrom(t *testing.T, from string) *siege {
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 	return &siege{door: d, t: t, from: from, via: &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: dialer.DialContext},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}

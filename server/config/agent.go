@@ -3,15 +3,13 @@ package config
 import (
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"net/url"
-	"os"
 	"regexp"
 	"strings"
 	"time"
 
 	"codehand/tools/agent"
+	"codehand/tools/keys"
 )
 
 // Agent is how sub-agents are executed.
@@ -192,47 +190,11 @@ func parseDepth(s string) (int, error) {
 // Configured says whether there is a model behind an API.
 func (a AgentAPI) Configured() bool { return a.Provider != "" && a.Model != "" }
 
-// maxKey is more than a key has.
-const maxKey = 16 << 10
-
 // Key returns the key; "" and no error: there is none. Errors never hold any of it.
 func (a AgentAPI) Key(getenv func(string) string) (string, error) {
-	if a.KeyEnv != "" {
-		key := strings.TrimSpace(getenv(a.KeyEnv))
-		if key == "" {
-			return "", fmt.Errorf("the variable %s (agent.api.key_env) is empty or not set", a.KeyEnv)
-		}
-		return key, nil
-	}
-	if a.KeyFile == "" {
-		return "", nil
-	}
-	f, err := os.Open(a.KeyFile)
+	key, err := keys.Source{Env: a.KeyEnv, Lookup: getenv, File: a.KeyFile}.Read()
 	if err != nil {
-		return "", fmt.Errorf("agent.api.key_file cannot be read: %w", err)
-	}
-	defer func() { _ = f.Close() }() // only read
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("agent.api.key_file cannot be read: %w", err)
-	case !info.Mode().IsRegular():
-		return "", errors.New("agent.api.key_file is not a regular file")
-	case !trustedOwner(info):
-		return "", errors.New("agent.api.key_file belongs to another user")
-	case othersHaveRights(info):
-		return "", fmt.Errorf("agent.api.key_file %s can be read by others (mode %04o): chmod 600 it", a.KeyFile,
-			info.Mode().Perm()&fs.ModePerm)
-	case info.Size() > maxKey:
-		return "", errors.New("agent.api.key_file is too large to hold a key")
-	}
-	b, err := io.ReadAll(io.LimitReader(f, maxKey))
-	if err != nil {
-		return "", fmt.Errorf("agent.api.key_file cannot be read: %w", err)
-	}
-	key := strings.TrimSpace(string(b))
-	if key == "" || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' }) {
-		return "", errors.New("agent.api.key_file must hold the key and nothing else")
+		return "", fmt.Errorf("agent.api: %w", err)
 	}
 	return key, nil
 }

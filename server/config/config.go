@@ -47,6 +47,7 @@ type Config struct {
 	Client      Client
 	Search      Search
 	Log         Log
+	Web         Web
 
 	// Of serve.
 	HTTP       HTTP
@@ -59,16 +60,21 @@ type Config struct {
 	Metrics    Metrics
 
 	// What the environment says besides settings.
-	StdioHandle    string // CODEHAND_SESSION: explicit handle of the conversation on stdio; "": none
-	StdioProcessID string // session id that the client put into the environment; "": none
-	Home           string // absolute; "": unknown
-	ConfigHome     string // where programs keep their configuration (XDG_CONFIG_HOME or its default); "": unknown
-	WorkDir        string // where relative paths start
+	OnStdio
+	Home       string // absolute; "": unknown
+	ConfigHome string // where programs keep their configuration (XDG_CONFIG_HOME or its default); "": unknown
+	WorkDir    string // where relative paths start
 
 	Files    []string // the files that were read, the operator's first
 	Projects []string // those of them that belong to projects
 
 	origins map[string]string
+}
+
+// OnStdio is what the environment says of the conversation on stdio.
+type OnStdio struct {
+	StdioHandle    string // CODEHAND_SESSION: its explicit handle; "": none
+	StdioProcessID string // session id that the client put into the environment; "": none
 }
 
 // Permissions are the rules and the mode.

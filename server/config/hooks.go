@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"codehand/tools/permission"
@@ -27,7 +28,7 @@ const (
 )
 
 // plainMatcher is what a list of exact names is made of; anything else is an expression.
-var plainMatcher = regexp.MustCompile(`^[A-Za-z0-9_ ,|-]*$`)
+var plainMatcher = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_ ,|-]*$`) })
 
 // hookArray says whether path is that of hooks for one event, misspelt or not. The settings of the table have small
 // letters.
@@ -111,7 +112,7 @@ func checkMatcher(s string) error {
 	if s == "" || s == "*" {
 		return nil
 	}
-	if !plainMatcher.MatchString(s) {
+	if !plainMatcher().MatchString(s) {
 		_, err := regexp.Compile(s)
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"codehand/server/auth"
@@ -46,7 +47,7 @@ func issuerArray(path []string) bool { return slices.Equal(path, []string{"auth"
 
 // What an Issuer may be made of.
 var (
-	issuerName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
+	issuerName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`) })
 	// algorithms of public keys; with any other one, who can verify a token can also make one
 	issuerAlgorithms = []string{
 		"RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "EdDSA",
@@ -232,7 +233,7 @@ func CheckIssuers(list []Issuer) error {
 
 // checkIssuer checks an issuer by itself and beside those before it.
 func checkIssuer(before []Issuer, i Issuer) error {
-	if !issuerName.MatchString(i.Name) {
+	if !issuerName().MatchString(i.Name) {
 		return fmt.Errorf("name %q: needs a name of up to 32 characters a-z, 0-9, - and _", i.Name)
 	}
 	if err := issuerURL(i.Issuer, "?#"); err != nil {

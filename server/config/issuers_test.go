@@ -184,3 +184,20 @@ func TestShippedIssuers(t *testing.T) {
 		}
 	}
 }
+
+// With an issuer mode auto becomes oidc, in which each principal has a workspace of its own: where serve was started is
+// of no use, and no reason for a warning.
+func TestIssuersNeedNoDirectory(t *testing.T) {
+	w := newServe(t)
+	w.WorkDir = "/"
+	if _, warnings := w.load(t); len(warnings) != 1 || !strings.Contains(warnings[0].Text, "no directory can be used") {
+		t.Errorf("without an issuer: %v", warnings)
+	}
+	w.user(t, "[[auth.oidc]]\nname = 'corp'\nissuer = 'https://login.example.com'\naudience = ['x']\n")
+	for _, mode := range []string{"auto", "oidc"} {
+		w.Flags = map[string]string{"auth-mode": mode}
+		if c, warnings := w.load(t); len(warnings) != 0 || c.Roots != nil {
+			t.Errorf("%s: %v, roots %q", mode, warnings, c.Roots)
+		}
+	}
+}

@@ -52,6 +52,7 @@ func Load(src Sources) (Config, []Warning, error) {
 	l := loader{src: src, env: environment(src.Env)}
 	l.config = defaults()
 	l.table = table(&l.config)
+	l.config.Web.Search.lookup = variables(l.env)
 	l.config.origins = map[string]string{}
 	for _, s := range l.table {
 		l.config.origins[s.key] = byDefault
@@ -117,6 +118,16 @@ func environment(list []string) map[string]string {
 		env[name] = value
 	}
 	return env
+}
+
+// variables looks up in an environment; "": a variable is not set.
+func variables(env map[string]string) func(name string) string {
+	return func(name string) string {
+		if runtime.GOOS == "windows" {
+			name = strings.ToUpper(name)
+		}
+		return env[name]
+	}
 }
 
 // places fills in the directories of this user.

@@ -114,6 +114,8 @@ func TestDefaults(t *testing.T) {
 		"store.url": "embedded:", "store.max_bytes": "4GiB", "store.sync": "1s", "sandbox.policy": "best-effort",
 		"sandbox.min_level": "2", "sandbox.auto_allow": "true", "sandbox.readable": "", "sandbox.writable": "", "sandbox.hide": "",
 		"sandbox.network": "on", "sandbox.domains": "", "sandbox.memory": "8GiB", "sandbox.processes": "512", "web.allow_private": "", "web.nat64": "false",
+		"web.enabled": "true", "web.timeout_ms": "30000", "web.upgrade": "true", "web.user_agent": "", "web.proxy": "", "web.ca_file": "",
+		"web.ports": "", "web.preapproved": strings.Join(documentation, ","), "web.search.kind": "off",
 		"audit.sync": "1s", "audit.on_error": "refuse", "audit.rotate_bytes": "256MiB", "audit.keep": "90d", "audit.commands": "redacted",
 	}
 	for key, want := range defaults {
@@ -267,6 +269,24 @@ func samples(w *world) map[string][2]string {
 		"sandbox.domains":           {`["Example.com.", "*.npmjs.org", "example.org:8443"]`, "example.com,*.npmjs.org,example.org:8443"},
 		"web.allow_private":         {`["10.1.0.0/16", "fd12::/32"]`, "10.1.0.0/16,fd12::/32"},
 		"web.nat64":                 {"true", "true"},
+		"web.enabled":               {"false", "false"},
+		"web.timeout_ms":            {"20000", "20000"},
+		"web.upgrade":               {"false", "false"},
+		"web.user_agent":            {`"bot/1 (+https://example.org)"`, "bot/1 (+https://example.org)"},
+		"web.preapproved":           {`["go.dev", "*.Python.org"]`, "go.dev,*.python.org"},
+		"web.proxy":                 {`"http://proxy.example:3128/"`, "http://proxy.example:3128"},
+		"web.ca_file":               {`"/etc/ca.pem"`, "/etc/ca.pem"},
+		"web.ports":                 {`["8080", "8443"]`, "8080,8443"},
+		"web.search.kind":           {`"searxng"`, "searxng"},
+		"web.search.url":            {`"https://searx.example/"`, "https://searx.example/"},
+		"web.search.key_env":        {`"BRAVE_API_KEY"`, "BRAVE_API_KEY"},
+		"web.search.key_file":       {`"` + w.path("key") + `"`, w.path("key")},
+		"web.search.header":         {`"X-Api-Key: {key}"`, "X-Api-Key: {key}"},
+		"web.search.body":           {`'{"q": "{query}"}'`, `{"q": "{query}"}`},
+		"web.search.list":           {`"data.items"`, "data.items"},
+		"web.search.title":          {`"name"`, "name"},
+		"web.search.link":           {`"link.href"`, "link.href"},
+		"web.search.text":           {`"snippet"`, "snippet"},
 
 		"permissions.ask":             {`["Bash(git push *)", "mcp__*"]`, "Bash(git push *),mcp__*"},
 		"permissions.allow":           {`["Read(src/**)", "Bash(go test *)"]`, "Read(src/**),Bash(go test *)"},
@@ -332,6 +352,16 @@ func needs(w *world, key string) map[string]string {
 		return map[string]string{"agent-api-model": "m"}
 	case "agent.api.model":
 		return map[string]string{"agent-api-provider": "openai"}
+	case "web.search.kind":
+		return map[string]string{"web-search-url": "https://searx.example"}
+	case "web.search.url":
+		return map[string]string{"web-search-kind": "searxng"}
+	case "web.search.key_env", "web.search.key_file":
+		return map[string]string{"web-search-kind": "brave"}
+	case "web.search.body":
+		return map[string]string{"web-search-kind": "template", "web-search-url": "https://find.example"}
+	case "web.search.header", "web.search.list", "web.search.title", "web.search.link", "web.search.text":
+		return map[string]string{"web-search-kind": "template", "web-search-url": "https://find.example/{query}"}
 	case "http.client_ca":
 		return map[string]string{"http-tls-cert": w.path("cert.pem"), "http-tls-key": w.path("key.pem")}
 	}

@@ -129,6 +129,9 @@ func (l *loader) holdManaged() {
 		return
 	}
 	p.ManagedRulesOnly = true
+	if !l.managed.fixed[preapprovedKey] {
+		l.config.Web.Preapproved = nil // it stands for rules that allow
+	}
 	var ignored []string
 	p.Allow = slices.DeleteFunc(p.Allow, func(r permission.Rule) bool {
 		if strings.HasPrefix(r.Origin, l.managed.path+":") {

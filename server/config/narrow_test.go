@@ -27,6 +27,7 @@ var sayings = []string{
 	`results.keep_days = 1`, `results.keep_days = 3000`,
 	`sandbox.network = "on"`, `sandbox.network = "off"`, `sandbox.network = "list"`, `sandbox.domains = ["example.com", "*.npmjs.org"]`,
 	`sandbox.domains = ["*.example.com", "registry.npmjs.org:443"]`, `sandbox.domains = ["evil.net"]`, `web.allow_private = ["10.0.0.0/8"]`, `web.nat64 = true`,
+	`web.search.kind = "searxng"`, `web.search.url = "https://evil.example"`, `web.search.key_env = "HOME"`,
 	`sandbox.policy = "off"`, `sandbox.policy = "required"`, `shell.enabled = true`, `shell.enabled = false`, `read.pdf = true`, `read.pdf = false`,
 	`shell.max_timeout_ms = 700000`, `shell.env_allow = ["FOO"]`, `edit.guard = "relaxed"`, `tools.max_parallel = 10`, `tools.max_parallel = 1`,
 	`tools.profile = "default"`, `tools.profile = "simple"`, `tools.profile = "readonly"`, `tools.deferral = "off"`, `tools.always = ["web_fetch"]`,

@@ -148,7 +148,7 @@ func (r *reader) section(path []string) bool {
 	if named(path) {
 		return len(path) <= 1+depth(path) && !ofLater(path)
 	}
-	return len(path) == 1 && r.sections[path[0]]
+	return r.sections[dotted(path)]
 }
 
 // key returns the names of an expression's key, and where it begins.
@@ -183,13 +183,15 @@ func lookup(values map[string]any, path []string) any {
 	return at
 }
 
-// sectionNames are the tables that hold settings.
+// sectionNames are the tables that hold settings, or other tables of them.
 func sectionNames() map[string]bool {
 	c := defaults()
 	known := map[string]bool{}
 	for _, s := range table(&c) {
-		if name, _, ok := strings.Cut(s.key, "."); ok {
-			known[name] = true
+		for i := range s.key {
+			if s.key[i] == '.' {
+				known[s.key[:i]] = true
+			}
 		}
 	}
 	return known

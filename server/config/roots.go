@@ -152,6 +152,8 @@ func (l *loader) keepApart() {
 			}
 			if l.src.Serve {
 				l.keepFilesFrom(root)
+			} else {
+				denyKeys(&l.config, root)
 			}
 		}
 	}
@@ -184,6 +186,7 @@ func (l *loader) keepFilesFrom(root string) {
 	for _, file := range []struct{ key, path string }{
 		{"auth.token_file", c.Auth.TokenFile}, {"audit.dir", c.Audit.Dir}, {"metrics.token_file", c.Metrics.TokenFile},
 		{"http.tls_cert", c.HTTP.TLSCert}, {"http.tls_key", c.HTTP.TLSKey}, {"http.client_ca", c.HTTP.ClientCA},
+		{caFileKey, c.Web.CAFile}, {"web.search.key_file", c.Web.Search.KeyFile},
 	} {
 		if file.path == "" || file.path == "-" {
 			continue
@@ -197,10 +200,23 @@ func (l *loader) keepFilesFrom(root string) {
 	}
 }
 
-func (l *loader) denyState(state string) {
-	pattern := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(filepath.ToSlash(state))
-	l.config.Permissions.Deny = append(l.config.Permissions.Deny, permission.Rule{
-		Text: "Edit(//" + strings.TrimPrefix(pattern, "/") + "/**)", Origin: permission.BuiltIn,
+func (l *loader) denyState(state string) { denyPath(&l.config, "Edit", state, "/**") }
+
+// denyKeys keeps calls from reading a key of the operator that lies in a root of that person's own.
+func denyKeys(c *Config, root string) {
+	for _, file := range c.KeyFiles() {
+		if at, root := Canonical(file), canonical(root); len(components(root)) <= len(components(at)) &&
+			overlap(root, at) {
+			denyPath(c, "Read", at, "")
+		}
+	}
+}
+
+// denyPath adds a rule against a path, with what follows it in the pattern.
+func denyPath(c *Config, name, path, rest string) {
+	pattern := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(filepath.ToSlash(path))
+	c.Permissions.Deny = append(c.Permissions.Deny, permission.Rule{
+		Text: name + "(//" + strings.TrimPrefix(pattern, "/") + rest + ")", Origin: permission.BuiltIn,
 	})
 }
 

@@ -120,6 +120,7 @@ func (l *loader) serveDefaults() {
 	c.Permissions.Mode, c.origins["permissions.mode"] = permission.AcceptEdits, serveOrigin
 	c.Permissions.AskFallback, c.origins[askFallbackKey] = "deny", serveOrigin
 	c.Sandbox.Network, c.origins[networkKey] = NetworkOff, serveOrigin
+	c.Web.Preapproved, c.origins[preapprovedKey] = nil, serveOrigin
 }
 
 // ForOnePerson returns c as serve has it where only the person who started it can connect: what the mode would ask

@@ -57,6 +57,9 @@ func (l *loader) together() {
 	if key, wrong := c.checkNetwork(); wrong != "" {
 		l.problems.add(c.origins[key], key+": "+wrong)
 	}
+	if key, wrong := c.checkWebSearch(); wrong != "" {
+		l.problems.add(c.origins[key], key+": "+wrong)
+	}
 	l.serveTogether()
 }
 

@@ -67,6 +67,7 @@ func defaults() Config {
 		Store:   Store{URL: "embedded:", MaxBytes: 4 << 30, Sync: time.Second},
 		Sandbox: Sandbox{Policy: "best-effort", MinLevel: 2, AutoAllow: true, Network: NetworkOn, Memory: 8 * gib,
 			Processes: 512},
+		Web: defaultWeb(),
 		Audit: Audit{Sync: time.Second, OnError: "refuse", Rotate: 256 << 20, Keep: 90 * 24 * time.Hour,
 			Commands: "redacted"},
 	}
@@ -74,7 +75,7 @@ func defaults() Config {
 
 // table is the list of all settings, bound to c. Choices stand strictest first.
 func table(c *Config) []setting {
-	return slices.Concat(ruleTable(c), toolTable(c), agentTable(c), processTable(c), sandboxTable(c), serveTable(c))
+	return slices.Concat(ruleTable(c), toolTable(c), agentTable(c), processTable(c), sandboxTable(c), webTable(c), webSearchTable(c), serveTable(c))
 }
 
 // ruleTable is about what may be done, and who decides.

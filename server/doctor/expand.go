@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // An expanding replaces the variables of an entry as its client does.
@@ -18,16 +19,18 @@ type expanding struct {
 // An expansion is how one client replaces variables. Its value is what stands for a variable as it is written; known is
 // false where only the client knows it.
 type expansion struct {
-	pattern *regexp.Regexp
+	pattern func() *regexp.Regexp
 	value   func(x *expanding, written string) (value string, known bool)
 }
 
 var (
-	braced     = regexp.MustCompile(`\$\{[^}]*\}`)
-	bracedEnv  = regexp.MustCompile(`\$\{env:[^}]*\}`)
-	shellLike  = regexp.MustCompile(`\$\{[^}]*\}|\$[A-Za-z_][A-Za-z0-9_]*`)
-	opencodes  = regexp.MustCompile(`\{(env|file):[^}]*\}`)
-	anyWritten = regexp.MustCompile(`\$\{\{[^}]*\}\}|\$\{[^}]*\}`)
+	braced    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{[^}]*\}`) })
+	bracedEnv = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{env:[^}]*\}`) })
+	shellLike = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\$\{[^}]*\}|\$[A-Za-z_][A-Za-z0-9_]*`)
+	})
+	opencodes  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{(env|file):[^}]*\}`) })
+	anyWritten = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{\{[^}]*\}\}|\$\{[^}]*\}`) })
 )
 
 // expansions are those of clients whose documents or source say what they do. A row without a pattern replaces nothing;
@@ -54,7 +57,7 @@ func (x *expanding) text(written string) string {
 	if e.pattern == nil {
 		return written
 	}
-	return e.pattern.ReplaceAllStringFunc(written, func(variable string) string {
+	return e.pattern().ReplaceAllStringFunc(written, func(variable string) string {
 		value, known := e.value(x, variable)
 		if known {
 			return value

@@ -13,6 +13,7 @@ import (
 
 	"codehand/server/config"
 	"codehand/tools/sandbox"
+	"codehand/tools/web/search"
 )
 
 // A Machine is what the checks of this machine look at. Its methods are safe for concurrent use.
@@ -51,7 +52,7 @@ func (m Machine) Checks() []Check {
 		{ID: "store", Run: m.store},
 		{ID: "programs", Run: func(context.Context) []Finding { return m.programs() }},
 		{ID: "hooks", Run: func(context.Context) []Finding { return m.hooks(env()) }},
-		{ID: "env", Run: func(context.Context) []Finding { return withheld(env()) }},
+		{ID: "env", Run: func(context.Context) []Finding { return m.withheld(env()) }},
 		{ID: "backends", Run: func(context.Context) []Finding { return m.backends(env()) }},
 		one("sandbox", m.sandbox),
 		{ID: "limits", Run: func(context.Context) []Finding { return m.limits() }},
@@ -63,7 +64,7 @@ func (m Machine) Checks() []Check {
 // commandEnv is what commands get of the environment.
 func (m Machine) commandEnv() []string {
 	return sandbox.Environ(sandbox.EnvOptions{Roots: m.Config.Roots, Allow: m.Config.Shell.EnvAllow,
-		AllowSecret: m.Config.Shell.EnvAllowSecret, Personal: true})
+		AllowSecret: m.Config.Shell.EnvAllowSecret, Withhold: m.Config.KeyEnvs(), Personal: true})
 }
 
 // getenv is the value of a variable of this process.
@@ -215,9 +216,12 @@ func runnable(path string) bool {
 
 // withheld lists what commands do not get of this environment: a program that finds no login there says anything but
 // that.
-func withheld(env []string) []Finding {
+func (m Machine) withheld(env []string) []Finding {
 	var settable, never []string
 	for _, name := range sandbox.Withheld(env) {
+		if slices.Contains(m.Config.KeyEnvs(), name) {
+			continue // that is what the operator wants
+		}
 		if sandbox.Never(name) {
 			never = append(never, name)
 		} else {
@@ -250,9 +254,10 @@ func (m Machine) hooks(env []string) []Finding {
 	return out
 }
 
-// backends looks at what answers for codehand where it does not itself: the classifier, and who executes sub-agents.
+// backends looks at what answers for codehand where it does not itself: the classifier, the
+// endpoint of web_search, and who executes sub-agents.
 func (m Machine) backends(env []string) []Finding {
-	return append(m.classifier(env), m.agents(env))
+	return append(append(m.classifier(env), m.webSearch()...), m.agents(env))
 }
 
 // agents says who executes sub-agents, and what keeps it from that.
@@ -281,6 +286,28 @@ func (m Machine) agents(env []string) Finding {
 		"set agent.api or agent.command if you want them"}
 }
 
+// webSearch says which endpoint web_search asks, and whether its key is there. It asks nothing: a search costs.
+func (m Machine) webSearch() []Finding {
+	if !m.Config.Web.Search.On() {
+		return nil
+	}
+	o, err := m.Config.SearchEndpoint()
+	if err != nil {
+		return []Finding{{"backends", Fail, "web_search: " + err.Error(), "name a file of certificates in PEM form"}}
+	}
+	e, err := search.New(o)
+	if err != nil { // only of a Config that Load did not make
+		return []Finding{{"backends", Fail, "web_search: " + err.Error(), "see codehand help settings, web.search"}}
+	}
+	if err := e.Key(); err != nil {
+		return []Finding{{"backends", Fail, "web_search cannot ask " + e.Name() + ": " + err.Error(),
+			"put the key there, for this user alone (chmod 600), or name another place with web.search.key_env or " +
+				"web.search.key_file"}}
+	}
+	return []Finding{{"backends", OK, "web_search asks " + e.Name(), ""}}
+}
+
+// classifier looks at what decides in mode auto.
 func (m Machine) classifier(env []string) []Finding {
 	const key = "permissions.classifier"
 	command := m.Config.Permissions.Classifier

@@ -227,6 +227,21 @@ var machineRemedies = []remedy{
 	}, Fail, "cannot be run: no-such-program", "absolute path", func(r *rig) {
 		r.machine.Config.Permissions.Classifier = []string{r.at("sys/git")}
 	}},
+	{"backends", "the key of the search endpoint is not there", func(r *rig) {
+		r.machine.Config.Web.Search = config.WebSearch{Kind: "brave", KeyFile: r.at("home/key")}
+	}, Fail, "web_search cannot ask Brave Search (api.search.brave.com): the file ", "chmod 600", func(r *rig) {
+		r.write("home/key", "plantedkey")
+	}},
+	{"backends", "others can read the key", func(r *rig) {
+		r.machine.Config.Web.Search = config.WebSearch{Kind: "tavily", KeyFile: r.at("home/key")}
+		r.write("home/key", "plantedkey")
+		r.must(os.Chmod(r.at("home/key"), 0o644))
+	}, Fail, "can be read by others", "chmod 600", func(r *rig) { r.must(os.Chmod(r.at("home/key"), 0o600)) }},
+	{"backends", "no such endpoint", func(r *rig) {
+		r.machine.Config.Web.Search = config.WebSearch{Kind: "searxng"}
+	}, Fail, "must begin with http", "help settings", func(r *rig) {
+		r.machine.Config.Web.Search.URL = "https://searx.example"
+	}},
 	{"sandbox", "switched off", func(r *rig) { r.machine.Config.Sandbox.Policy = config.SandboxOff }, Warn, "level 0",
 		`remove sandbox.policy = "off"`, func(r *rig) { r.machine.Config.Sandbox.Policy = "" }},
 	{"sandbox", "less than required", func(r *rig) {

@@ -7,12 +7,15 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // This file decides which programs doctor may start: people run doctor in directories whose files others wrote.
 
 // programName is how releases of codehand name their program: codehand, or codehand-OS-ARCH.
-var programName = regexp.MustCompile(`(?i)^codehand(-[a-z0-9]+-[a-z0-9]+)?(\.exe)?$`)
+var programName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^codehand(-[a-z0-9]+-[a-z0-9]+)?(\.exe)?$`)
+})
 
 // distrust says why doctor does not start a program, given by its absolute path; "": it may. It may start this
 // program's own file, and another codehand that lies outside of the project and of dir, the directory in which it would
@@ -36,7 +39,7 @@ func (m Machine) distrust(command, dir string) string {
 			return "it lies in " + filepath.Dir(at) + ", above the working directory"
 		}
 	}
-	named := programName.MatchString(filepath.Base(command)) && programName.MatchString(filepath.Base(real))
+	named := programName().MatchString(filepath.Base(command)) && programName().MatchString(filepath.Base(real))
 	if !named || script(real) {
 		return "it is not codehand itself"
 	}

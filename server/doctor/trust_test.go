@@ -140,7 +140,7 @@ func TestProgramName(t *testing.T) {
 		"codehand.js": false, "codehand.cmd": false, "codehand-shim": false, "mycodehand": false, "npx": false,
 		"codehand-linux-amd64-x": false, "": false,
 	} {
-		if got := programName.MatchString(name); got != want {
+		if got := programName().MatchString(name); got != want {
 			t.Errorf("%s: %t, want %t", name, got, want)
 		}
 	}

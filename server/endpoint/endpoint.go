@@ -229,8 +229,8 @@ type activity struct {
 type active struct {
 	who     auth.Principal
 	by      atomic.Pointer[auth.Principal] // of an SSE stream: who posted to it last; nil: nobody
-	kind    string // get, sse, listen: a stream, which ends first; "": a request
-	session string // id of the legacy session of a stream; "": none
+	kind    string                         // get, sse, listen: a stream, which ends first; "": a request
+	session string                         // id of the legacy session of a stream; "": none
 	cancel  func(cause error)
 }
 

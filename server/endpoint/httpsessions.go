@@ -104,7 +104,8 @@ func (h *httpSessions) reopens(x *httpSession) bool {
 
 // newSession makes an entry for an id. It is not in the table yet.
 func (h *httpSessions) newSession(who auth.Principal, id string) *httpSession {
-	x := &httpSession{id: id, key: session.Key{Principal: who.ID, Session: sessions.ByHTTP + id}, began: h.now(), who: who}
+	key := session.Key{Principal: who.ID, Session: sessions.ByHTTP + id}
+	x := &httpSession{id: id, key: key, began: h.now(), who: who}
 	x.roots.Keep = func(ctx context.Context, said []string) { // for its requests after a restart
 		c := *x.client.Load()
 		c.Roots = said

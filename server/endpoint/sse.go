@@ -140,10 +140,9 @@ func (e *Endpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller) {
 		},
 	}, jsonrpc.NewLineWriter(out, e.o.Patience))
 	defer conn.Close()
-	x := &sseStream{conn: conn, via: c.who.Via, calls: calls, leave: leave}
-	out.lost = x.left
 	entry := &active{who: c.who, kind: "sse"}
-	x.entry = entry
+	x := &sseStream{conn: conn, via: c.who.Via, calls: calls, leave: leave, entry: entry}
+	out.lost = x.left
 	entry.cancel = func(cause error) {
 		go func() { // its answers have no other way than this stream
 			switch {
@@ -240,7 +239,7 @@ func (e *Endpoint) message(w http.ResponseWriter, r *http.Request, c caller) {
 		ex.malformed(fault)
 		return
 	}
-	x.entry.by.Store(&c.who) // before the look: if its token is revoked from now on, Revoke finds it
+	x.entry.by.Store(&c.who)               // before the look: if its token is revoked from now on, Revoke finds it
 	if err := e.valid(c.who); err != nil { // it was revoked while the body came
 		deny(w, r, err)
 		return

@@ -32,14 +32,14 @@ const (
 // An askRecord is a sign-in in the Store. Its key is the hash of its id.
 type askRecord struct {
 	V         int         `json:"v"`
-	Client    ClientInfo  `json:"client"`
-	Redirect  string      `json:"redirect"`
+	Client    ClientInfo  `json:"client,omitzero"`
+	Redirect  string      `json:"redirect,omitempty"`
 	State     string      `json:"state,omitempty"`
-	Challenge string      `json:"challenge"`
-	Scopes    auth.Scopes `json:"scopes"`
-	Resource  string      `json:"resource"`
-	Issuer    string      `json:"issuer"`
-	Browser   digest      `json:"browser"` // of the cookie that began it
+	Challenge string      `json:"challenge,omitempty"`
+	Scopes    auth.Scopes `json:"scopes,omitempty"`
+	Resource  string      `json:"resource,omitempty"`
+	Issuer    string      `json:"issuer,omitempty"`
+	Browser   digest      `json:"browser,omitzero"` // of the cookie that began it
 	Created   time.Time   `json:"created"`
 	Expires   time.Time   `json:"expires"`
 	Done      bool        `json:"done,omitempty"`
@@ -129,9 +129,9 @@ func (s *askTable) hasAsk(key string) bool {
 }
 
 // HoldAsk keeps a sign-in from making room for newer ones: somebody who has signed in looks at it.
-func (s *askTable) HoldAsk(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *Server) HoldAsk(id string) {
+	s.askTable.mu.Lock()
+	defer s.askTable.mu.Unlock()
 	if a, ok := s.waits[askKey(id)]; ok {
 		a.held = true
 		s.waits[askKey(id)] = a
@@ -277,10 +277,10 @@ func scopesOf(text string) (auth.Scopes, bool) {
 }
 
 // turnBack says what is wrong with a request about which no person has decided. Only a program on the person's own
-// machine is told by a redirect. Anybody can register a client, or publish a document about one, whose answers go to a
-// page of his: a link to us would then lead there at once, under our name. RFC 9700, section 4.11.2, wants that closed:
-// no redirect before somebody has signed in. RFC 6749, section 4.1.2.1, has the redirect for the client's sake; a client
-// elsewhere learns nothing then, and the person reads here what the client has to be told.
+// machine is told by a redirect. Anybody can register a client, or publish a document about one, whose answers go to
+// a page of his: a link to us would then lead there at once, under our name. RFC 9700, section 4.11.2, wants that
+// closed: no redirect before somebody has signed in. RFC 6749, section 4.1.2.1, has the redirect for the client's
+// sake; a client elsewhere learns nothing then, and the person reads here what the client has to be told.
 func (s *askTable) turnBack(w http.ResponseWriter, a askRecord, bad returning) {
 	if a.Client.Loopback {
 		w.Header().Set("Location", a.answer(url.Values{"error": {bad.code}, "error_description": {bad.text}}))
@@ -291,8 +291,9 @@ func (s *askTable) turnBack(w http.ResponseWriter, a askRecord, bad returning) {
 	if bad.code == "temporarily_unavailable" {
 		status = http.StatusServiceUnavailable
 	}
-	page(w, status, "the client, whose answers go to "+line(a.Client.RedirectHost, 100)+", asked for what cannot be done: "+
-		bad.text+" ("+bad.code+"). It was not told: close this page and try again there, or tell whoever made it")
+	page(w, status, "the client, whose answers go to "+line(a.Client.RedirectHost, 100)+
+		", asked for what cannot be done: "+bad.text+" ("+bad.code+
+		"). It was not told: close this page and try again there, or tell whoever made it")
 }
 
 // answer is where the browser goes with an answer.
@@ -378,8 +379,9 @@ func (s *askTable) Pending(ctx context.Context, id string) (Ask, error) {
 
 // decide makes the one decision about a sign-in the caller's: of several one gets it, the others ErrNoAsk.
 func (s *askTable) decide(ctx context.Context, id string, a askRecord, rev uint64) error {
-	a.Done, a.State, a.Challenge = true, "", ""
-	ok, err := s.o.Store.Swap(ctx, askKey(id), encode(a), rev)
+	// What is left says that it was decided, and nothing else: it stays until its time is up.
+	over := askRecord{V: a.V, Created: a.Created, Expires: a.Expires, Done: true}
+	ok, err := s.o.Store.Swap(ctx, askKey(id), encode(over), rev)
 	if err != nil {
 		return err
 	}

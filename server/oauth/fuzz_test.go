@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Whatever a query says: an answer goes nowhere but to a redirect URI of the client, or to the page of an Ask that has
@@ -74,6 +75,69 @@ func FuzzRedirect(f *testing.F) {
 		}
 		if host, loopback := whereTo(text); host == "" != loopback {
 			t.Fatalf("%q leads to %q, %v", text, host, loopback)
+		}
+	})
+}
+
+// Whatever a body says: no tokens come of it, nothing of others ends, and the answer repeats nothing of it.
+func FuzzToken(f *testing.F) {
+	x := newRig(f)
+	tok := x.signIn(usual())
+	client := x.register()
+	code := x.approve(x.authorize(asks(client)), usual())
+	for _, v := range []url.Values{refreshing(tok), exchange(client, code), {"client_id": {"x"}, "token": {tok.access}}} {
+		text := v.Encode()
+		f.Add(strings.NewReplacer(tok.refresh, "R", tok.access, "A", code, "C", url.QueryEscape(code), "C").Replace(text))
+	}
+	f.Add("grant_type=refresh_token&grant_type=refresh_token&refresh_token=chr_aaaaaaaaaaaa_%41")
+	f.Fuzz(func(t *testing.T, body string) {
+		x.t = t
+		x.pass(time.Millisecond) // nearly stands still: the grant must hold all the time
+		for _, path := range []string{pathToken, pathRevoke} {
+			r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			a := x.do(r)
+			if a.StatusCode == http.StatusOK && (path == pathToken || a.body != "") || a.StatusCode >= http.StatusInternalServerError {
+				t.Fatalf("%s: %d %s", path, a.StatusCode, a.body)
+			}
+			if a.StatusCode != http.StatusOK && a.problem() == "" {
+				t.Fatalf("%s: %d %s", path, a.StatusCode, a.body)
+			}
+		}
+		if _, err := x.s.Grants(t.Context()); err != nil || x.ended != 0 {
+			t.Fatalf("something ended: %v", err)
+		}
+	})
+}
+
+// Whatever registers: what is kept has redirect URIs that are allowed, as often as the body has them, and one meaning.
+func FuzzRegister(f *testing.F) {
+	f.Add(`{"client_name":"A","redirect_uris":["http://localhost/cb"],"grant_types":["authorization_code"]}`)
+	f.Add(`{"redirect_uris":["http://localhost/cb"],"Redirect_uris":["https://evil.example/"]}`)
+	f.Add(`{"redirect_uris":["cursor://x/y"],"client_name":null}`)
+	f.Fuzz(func(t *testing.T, body string) {
+		x := newRig(t)
+		a := x.postJSON(pathRegister, body)
+		if a.StatusCode != http.StatusCreated {
+			if a.problem() == "" || len(x.s.clients.all) != 0 {
+				t.Fatalf("%d %s, %d kept", a.StatusCode, a.body, len(x.s.clients.all))
+			}
+			return
+		}
+		for _, c := range x.s.clients.all {
+			for _, r := range c.Redirects {
+				if err := checkRedirect(r); err != nil {
+					t.Fatalf("%q: %v", r, err)
+				}
+			}
+			if len(c.Redirects) == 0 || len([]rune(c.Name)) > maxName+1 || strings.ContainsAny(c.Name, "\r\n\x00") {
+				t.Fatalf("%+v", c)
+			}
+		}
+		for _, v := range a.json(t) {
+			if v == nil {
+				t.Fatal(a.body)
+			}
 		}
 	})
 }

@@ -57,17 +57,17 @@ type record struct {
 // A code is the authorization code of a grant.
 type code struct {
 	Hash      digest    `json:"hash"`
-	Redirect  string    `json:"redirect"`  // to which it was sent
-	Challenge string    `json:"challenge"` // of PKCE, S256
+	Redirect  string    `json:"redirect,omitempty"`  // to which it was sent; "": it was used
+	Challenge string    `json:"challenge,omitempty"` // of PKCE, S256; likewise
 	Expires   time.Time `json:"expires"`
 	Used      bool      `json:"used,omitempty"`
 }
 
 // A rotation is the refresh tokens of a grant. Without refresh tokens all of it is zero.
 type rotation struct {
-	Family   digest    `json:"family"`
-	Current  digest    `json:"current"`
-	Previous digest    `json:"previous"`
+	Family   digest    `json:"family,omitzero"`
+	Current  digest    `json:"current,omitzero"`
+	Previous digest    `json:"previous,omitzero"`
 	Rotated  time.Time `json:"rotated,omitzero"` // when Previous was used first
 	Repeats  int       `json:"repeats,omitempty"`
 	Expires  time.Time `json:"expires,omitzero"` // of Current, unless the grant ends before

@@ -16,8 +16,8 @@ const (
 )
 
 // apps are the schemes without a dot that clients of MCP have for themselves. Any other is refused: a system opens its
-// own programs by such names (search-ms, callto, shell, help), and no list of the dangerous ones would be whole. What has
-// a dot is a domain name that its owner reversed, as RFC 8252, section 7.1, wants it.
+// own programs by such names (search-ms, callto, shell, help), and no list of the dangerous ones would be whole. What
+// has a dot is a domain name that its owner reversed, as RFC 8252, section 7.1, wants it.
 var apps = []string{
 	"claude", "code-oss", "cursor", "cursor-nightly", "goose", "jetbrains", "kiro", "raycast", "trae", "vscode",
 	"vscode-insiders", "vscodium", "warp", "windsurf", "windsurf-next", "zed",
@@ -81,8 +81,8 @@ func checkRedirect(text string) error {
 		}
 	default:
 		if !isAppScheme(u.Scheme) {
-			return errors.New("the scheme of a redirect URI must be https, http to this machine, or that of an app: a " +
-				"reversed domain name such as com.example.app, or one that is known here, such as cursor or vscode")
+			return errors.New("the scheme of a redirect URI must be https, http to this machine, or that of an app: " +
+				"a reversed domain name such as com.example.app, or one that is known here, such as cursor or vscode")
 		}
 	}
 	return nil

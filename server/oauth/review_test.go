@@ -180,8 +180,10 @@ func TestRevokedAccessToken(t *testing.T) {
 // again asks whatever server a rig has now.
 type again struct{ x *rig }
 
-func (a again) Find(text string, now time.Time) (auth.Found, bool, error) { return a.x.s.Find(text, now) }
-func (a again) Valid(who auth.Principal) (valid, mine bool)               { return a.x.s.Valid(who) }
+func (a again) Find(text string, now time.Time) (auth.Found, bool, error) {
+	return a.x.s.Find(text, now)
+}
+func (a again) Valid(who auth.Principal) (valid, mine bool) { return a.x.s.Valid(who) }
 
 // A directory is approved as it is; a link that somebody puts in its place later leads nowhere.
 func TestRootsAreReal(t *testing.T) {

@@ -156,7 +156,7 @@ func (s *issuing) exchange(r *http.Request, f form) (*answer, error) {
 		case !g.isResource(f.get("resource")):
 			return &ending{"its code came with another resource", otherResource()}
 		}
-		g.Code.Used = true
+		g.Code.Used, g.Code.Redirect, g.Code.Challenge = true, "", ""
 		out = g.newAccess(now, g.Scopes)
 		if !g.Refresh.Expires.IsZero() {
 			t := refreshToken{g.ID, newSecret(16), newSecret(32)}
@@ -232,7 +232,7 @@ func (s *issuing) refresh(r *http.Request, f form) (*answer, error) {
 			return badGrant() // somebody made it up
 		}
 		now, sum := s.o.Now().UTC(), digestOf(text)
-		repeat := g.Refresh.Previous.is(sum) && now.Sub(g.Refresh.Rotated) < repeatTime &&
+		repeat := g.Refresh.Previous.is(sum) && now.Sub(g.Refresh.Rotated).Abs() < repeatTime &&
 			g.Refresh.Repeats < maxRepeats
 		switch {
 		case !g.Refresh.Current.is(sum) && !repeat:

@@ -317,6 +317,8 @@ var varying = []struct {
 	{"$JOB", regexp.MustCompile(`\b(job_[a-z2-7]{12})\b`)},
 	{"$PLAN", regexp.MustCompile(`/plans/([a-z]+-[a-z]+-[a-z]+\.md)\b`)},
 	{"$SESSION", regexp.MustCompile(`/sessions/([0-9a-f]{16})/`)},
+	{"$SESSION", regexp.MustCompile(`/sessions/\$SESSION[0-9]+/([0-9a-f]{16})/`)},
+	{"$MARK", regexp.MustCompile(`(?m)^(?:! )?--- untrusted content ([0-9a-f]{16}) ---$`)},
 	{"$ID", regexp.MustCompile(`/([a-z2-7]{16})-`)},
 	{"$CELL", regexp.MustCompile(`(?:\bcell |<cell id=")([0-9a-f]{8})\b`)},
 	{"$CHANGE", regexp.MustCompile(`\b([a-z0-9]{16}) (?:[0-9-]{10} )?[0-9:]{8} (?:[a-z]+_[a-z]+|kept) `)},
@@ -396,6 +398,8 @@ func (r *replay) compare(t *testing.T, got string, update bool) {
 		case out:
 			listed[rel] = true
 		case strings.HasPrefix(name, "gone/"):
+		case strings.HasPrefix(name, webDir):
+			want.Files = append(want.Files, f)
 		default:
 			before[strings.TrimPrefix(name, "in/")] = data
 			want.Files = append(want.Files, f)

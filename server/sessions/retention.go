@@ -265,15 +265,15 @@ func (r *Retention) keptFiles(session string) []keptFile {
 		}
 		ours := slices.DeleteFunc(all[first:], func(f keptFile) bool {
 			base := strings.TrimSuffix(filepath.Base(f.path), filepath.Ext(f.path))
-			return filepath.Ext(f.path) != ".txt" && writing[base]
+			return filepath.Ext(f.path) != ".txt" && filepath.Ext(f.path) != ".bin" && writing[base]
 		})
 		all = all[:first+len(ours)]
 	}
 	return all
 }
 
-// keptSuffixes are those of results, and of a job's log and its two spools.
-var keptSuffixes = []string{".txt", ".log", ".out", ".err"}
+// keptSuffixes are those of results, of what was fetched and is no text, and of a job's log and its two spools.
+var keptSuffixes = []string{".txt", ".bin", ".log", ".out", ".err"}
 
 // lastWritten is the newest time of a file below path, or that of path if there is none. Directories do not count: a
 // sweep writes to them, too.

@@ -37,7 +37,8 @@ func (v *visit) showAsk(ask oauth.Ask, wrong string) {
 	can := ask.Scopes & v.rights.Scopes
 	page := approval{Ask: ask, Client: clientName(ask.Client), Can: scopeWords(can),
 		Cannot: scopeWords(ask.Scopes &^ v.rights.Scopes), CanRead: can != auth.Read && can.Has(auth.Read),
-		Roots: v.rights.Roots, Offered: offered(v), Modes: modeChoices(v.rights), Lives: lifeChoices(),
+		Roots: v.rights.Roots, Offered: offered(v),
+		Modes: modeChoices(v.rights), Lives: lifeChoices(),
 		Minutes: max(1, int(ask.Expires.Sub(v.p.o.Now())/time.Minute)), Wrong: wrong}
 	if can.Has(auth.Shell) {
 		page.Commands = v.p.o.Commands()
@@ -80,8 +81,8 @@ func decisionOf(v *visit, ask oauth.Ask) (d oauth.Decision, wrong string) {
 // offered signs the directories that a page shows.
 func offered(v *visit) string { return v.p.sign("roots", v.rights.Roots...) }
 
-// rootsOf are the directories that were chosen. nil stands for all of the person's, also those to come: only for who was
-// shown all of them as they are now, and chose them all.
+// rootsOf are the directories that were chosen. nil stands for all of the person's, also those to come: only for who
+// was shown all of them as they are now, and chose them all.
 func rootsOf(v *visit) (roots []string, wrong string) {
 	mine, shown := v.rights.Roots, v.r.PostForm.Get("offered")
 	if shown != "" && shown != offered(v) {
@@ -130,7 +131,7 @@ func lifeChoices() []choice {
 // modeWords are the permission modes, from the strictest to the widest.
 var modeWords = []struct{ name, text string }{
 	{"plan", "Nothing: it only plans"},
-	{"dontAsk", "Read; the rest is refused"},
+	{"dontAsk", "Read; refuse the rest"},
 	{"default", "Read"},
 	{"acceptEdits", "Read and change files"},
 	{"auto", "All but what is risky"},

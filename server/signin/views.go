@@ -154,13 +154,15 @@ func (g grantRow) show(v view) node {
 		where = text("all your directories")
 	}
 	// One client may have several grants: the date tells them apart.
+	allowed := el("span", attrs{"id", "d-" + g.ID}, text(minute(g.Created)))
+	end := "End access of " + g.Client + ", allowed " + minute(g.Created)
 	return el("article", attrs{"class", "card", "aria-labelledby", "g-" + g.ID + " d-" + g.ID},
 		el("h2", attrs{"id", "g-" + g.ID}, text(g.Client)),
 		el("dl", nil, row("Host", host), row("May", text(strings.Join(g.Can, "; "))), row("Mode", text(mode)),
-			row("Where", where), row("Allowed", el("span", attrs{"id", "d-" + g.ID}, text(minute(g.Created)))), row("Last use", text(minute(g.LastUse))),
+			row("Where", where), row("Allowed", allowed), row("Last use", text(minute(g.LastUse))),
 			row("Ends", text(minute(g.Expires)))),
 		v.form("revoke", hiddenField("grant", g.ID),
-			el("button", attrs{"class", "danger", "aria-label", "End access of " + g.Client + ", allowed " + minute(g.Created)}, text("End access"))))
+			el("button", attrs{"class", "danger", "aria-label", end}, text("End access"))))
 }
 
 func (a accountPage) keys(v view) node {

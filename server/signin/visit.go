@@ -90,7 +90,8 @@ func (v *visit) readForm() bool {
 		v.fail(http.StatusUnsupportedMediaType, "Not understood", "This form cannot be read.")
 		return false
 	}
-	token, err := "", error(nil)
+	var token string
+	var err error
 	if api {
 		var body []byte
 		if body, err = io.ReadAll(v.r.Body); err == nil {

@@ -11,13 +11,14 @@ import (
 
 	"codehand/filestate/leaktest"
 	"codehand/server/auth"
+	"codehand/tools/tool"
 )
 
 // one is a Source with one token, which is narrowed to directories.
 type one []string
 
 func (o one) Find(string, time.Time) (auth.Found, bool, error) {
-	return auth.Found{ID: "ann", Via: "oauth:one", Values: auth.Values{Roots: o}}, true, nil
+	return auth.Found{ID: "ann", Via: "oauth:one", Token: "t", Values: auth.Values{Roots: o, Scopes: []string{"mcp:read"}}}, true, nil
 }
 func (one) Valid(auth.Principal) (valid, mine bool) { return true, true }
 
@@ -52,6 +53,14 @@ func TestSeedOfNarrowed(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(dir, "README")); (err == nil) != want {
 			t.Errorf("%s is seeded: %v, want %v", dir, err == nil, want)
 		}
+	}
+	write := tool.Tool{Spec: tool.Spec{Name: "write_file", Scope: tool.ScopeWrite}}
+	if no := p.Forbids(write); no == nil || no.Code != tool.ScopeMissing || !strings.Contains(no.Text, "sign in again") {
+		t.Errorf("a scope that the person did not allow: %v", no)
+	}
+	p.Who = auth.Principal{ID: "ann", Via: "token:x"}
+	if no := p.Forbids(write); no == nil || !strings.Contains(no.Text, "operator can make a token") {
+		t.Errorf("a scope that a static token lacks: %v", no)
 	}
 	part, err := NewRegistry(m).make(narrowed(t, auth.Values{Roots: []string{a}, Seed: &seed}, filepath.Join(a, "part")))
 	must(t, err)

@@ -28,8 +28,8 @@ type Lists struct {
 	Always   []string // tools.always
 	// PowerShell is the name of the PowerShell in which commands run; "": they run in bash, or in sh
 	PowerShell string
-	// Agents says who executes sub-agents, in a sentence for the description of the tool; "": it stays as it is
-	Agents string
+	// Backends says in a sentence which back-end of the operator answers, by the name of the tool; nil: nothing
+	Backends map[string]string
 }
 
 // The values of tools.deferral that change something; "auto" leaves it to the client's profile.
@@ -147,15 +147,16 @@ func (l Lists) Offer(tools []tool.Tool, canAsk bool) Offer {
 	return o
 }
 
-// spoken says in the text of a tool that runs commands, in which shell they run if that is not bash.
+// spoken says in the text of a tool which back-end answers and, of one that runs commands, in which shell they run if
+// that is not bash.
 func (l Lists) spoken(t tool.Tool) tool.Tool {
+	if text := l.Backends[t.Spec.Name]; text != "" {
+		t.Spec.Description += "\n" + text
+	}
 	if l.PowerShell != "" && t.Spec.Family == permission.FamilyBash {
 		t.Spec.Description = strings.ReplaceAll(t.Spec.Description, "bash command", l.PowerShell+" command") +
 			"\nWrite for " + l.PowerShell + ": there is no bash here."
 		t.Schema = json.RawMessage(strings.ReplaceAll(string(t.Schema), "bash command", l.PowerShell+" command"))
-	}
-	if t.Spec.Name == agentTool && l.Agents != "" {
-		t.Spec.Description += " " + l.Agents
 	}
 	return t
 }
@@ -178,10 +179,16 @@ func (m *Maker) arrange(t *Tenant) {
 		}
 	}
 	lists := m.lists()
+	lists.Backends = m.backends()
 	if t.Bare.Shell != nil {
 		lists.PowerShell = t.Bare.Shell.Dialect().PowerShell
 	}
-	lists.Agents = whoExecutes(t.Bare)
+	if text := whoExecutes(t.Bare); text != "" {
+		if lists.Backends == nil {
+			lists.Backends = map[string]string{}
+		}
+		lists.Backends[agentTool] = text
+	}
 	t.asked, t.unasked = lists.Offer(all, true), lists.Offer(unasked, false)
 }
 
@@ -218,6 +225,15 @@ func (t *Tenant) Off(x tool.Tool) bool {
 // Lists are what the operator says about lists of tools.
 func (m *Maker) lists() Lists {
 	return Lists{Deferral: m.Config.Tools.Deferral, Always: m.Config.Tools.Always}
+}
+
+// backends says which back-ends of the operator answer, by the name of the tool.
+func (m *Maker) backends() map[string]string {
+	all := map[string]string{}
+	if m.WebSearch != nil {
+		all["web_search"] = "Searches go to " + m.WebSearch.Name() + "."
+	}
+	return all
 }
 
 // maxResultChars tells a client that cuts results itself to leave them to us: our longest result has 50,000

@@ -24,6 +24,7 @@ func (m *Maker) policy(o permission.Options) (*permission.Policy, error) {
 func (m *Maker) ownFiles() []string {
 	c := m.Config
 	own := append([]string{m.State, c.StateDir, c.HTTP.DataDir, c.Auth.TokenFile, c.Tasks.Directory}, c.Skills.Dirs...)
+	own = append(own, c.KeyFiles()...)
 	if c.Audit.Dir != "-" {
 		own = append(own, c.Audit.Dir)
 	}

@@ -133,7 +133,7 @@ func (r *Registry) make(who auth.Principal) (*Tenant, error) {
 			Deny: slices.Concat(p.Deny, deny), Ask: p.Ask, Allow: slices.Concat(p.Allow, allow),
 		},
 	})
-	if err == nil && !who.Reaches(t.ownRoots()) {
+	if err == nil && !who.Reaches(t.ownRoots(p.AdditionalDirs)) {
 		return nil, errors.Join(errors.New("a directory that its token is for was exchanged for a link that leads out "+
 			"of its roots"), t.Space.Close())
 	}

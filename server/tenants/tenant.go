@@ -19,6 +19,8 @@ import (
 	"codehand/tools/shell"
 	"codehand/tools/skills"
 	"codehand/tools/tool"
+	"codehand/tools/web"
+	websearch "codehand/tools/web/search"
 	"codehand/tools/workspace"
 )
 
@@ -38,7 +40,6 @@ type Tenant struct {
 	Broken    bool            // its roots cannot be served: every call is refused
 
 	confiner *confine.Confiner
-	added    []string // roots that the operator gives everybody
 
 	asked   Offer  // to clients that can be asked
 	unasked Offer  // to those that cannot
@@ -59,6 +60,9 @@ type Maker struct {
 
 	Principal string // of Local; "": auth.LocalID
 
+	Web       *web.Client       // nil: it is switched off
+	WebSearch *websearch.Engine // nil: there is no endpoint
+
 	shared taskLists
 }
 
@@ -77,6 +81,7 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 	said := m.Config.Permissions
 	o.highest = said.Limit(o.highest)
 	t := &Tenant{Who: o.who, Prefs: prefs(m.Config), Start: said.Start(o.start).AtMost(o.highest), Highest: o.highest}
+	o.rules.Allow = slices.Concat(o.rules.Allow, m.Config.PreapprovedRules())
 	rules, err := m.policy(o.rules)
 	if err != nil {
 		return nil, err
@@ -92,9 +97,6 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 	if t.Space, err = workspace.Open(slices.Concat(o.roots, said.AdditionalDirs),
 		workspace.Options{Home: home}); err != nil {
 		return nil, err
-	}
-	for _, dir := range said.AdditionalDirs {
-		t.added = append(t.added, config.Canonical(dir))
 	}
 	// Several clients start servers in `/` or in their own directory: then relative paths begin at the first root.
 	if t.Space.Inside(o.workDir) || len(o.roots) == 0 {
@@ -120,7 +122,7 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 	t.openSkills(m.skillDirs(o.who), types)
 	t.Env = sync.OnceValue(func() []string {
 		return sandbox.Environ(sandbox.EnvOptions{Roots: t.Space.Roots(), Allow: m.Config.Shell.EnvAllow,
-			AllowSecret: m.Config.Shell.EnvAllowSecret, Personal: !m.Durable})
+			AllowSecret: m.Config.Shell.EnvAllowSecret, Withhold: m.Config.KeyEnvs(), Personal: !m.Durable})
 	})
 	probe, err := shell.New(shell.Options{Dir: m.State, Init: m.Config.Shell.InitFile})
 	switch {
@@ -133,7 +135,7 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 	}
 	t.Bare = &session.State{
 		Space: t.Space, Rules: t.Rules, Clean: t.Clean, Search: m.Search, Commands: session.Commands{Shell: probe},
-		Prefs:  t.Prefs,
+		Prefs: t.Prefs, Reach: session.Reach{Web: m.Web, WebSearch: m.WebSearch},
 		Skills: skills.New(), Client: session.Client{CanAsk: true},
 		Helpers: session.Helpers{SkillDirs: t.SkillDirs, Agents: session.Agents{
 			Runner: m.Agents, Types: types, Samples: m.Config.Tools.Agent.Sampling,
@@ -153,8 +155,10 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 }
 
 // ownRoots are the roots as they were opened, without those that the operator gives everybody.
-func (t *Tenant) ownRoots() []string {
-	return slices.DeleteFunc(slices.Clone(t.Space.Roots()), func(dir string) bool { return slices.Contains(t.added, dir) })
+func (t *Tenant) ownRoots(everybodys []string) []string {
+	return slices.DeleteFunc(slices.Clone(t.Space.Roots()), func(dir string) bool {
+		return slices.ContainsFunc(everybodys, func(d string) bool { return config.Canonical(d) == dir })
+	})
 }
 
 // Confinement is how the commands of one session are confined. temp is the session's temporary directory, and readable
@@ -207,7 +211,7 @@ func (t *Tenant) Forbids(x tool.Tool) *tool.Refusal {
 	}
 	if want, text := Scope(x); !t.Who.Scopes.Has(want) {
 		remedy := "The operator can make a token that has it."
-		if t.Who.SignedIn() {
+		if t.Who.Token() != "" { // of a sign-in of our own
 			remedy = "The user did not allow it when signing in: the user can sign in again and allow it, if the " +
 				"operator does. Do not try other ways."
 		}

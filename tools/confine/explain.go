@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"codehand/tools/sandbox"
 )
@@ -20,22 +21,32 @@ var refusals = []string{
 }
 
 // unreached are what programs print without a network.
-var unreached = regexp.MustCompile(`(?i)(?:could not|unable to) resolve (?:host|proxy|address)|` +
-	`network is unreachable|` +
-	`temporary failure in name resolution|name or service not known|no such host|EAI_AGAIN|ENETUNREACH|ENOTFOUND|` +
-	`failed to lookup address|no route to host|nodename nor servname`)
+var unreached = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(?:could not|unable to) resolve (?:host|proxy|address)|` +
+		`network is unreachable|` +
+		`temporary failure in name resolution|name or service not known|no such host|EAI_AGAIN|ENETUNREACH|ENOTFOUND|` +
+		`failed to lookup address|no route to host|nodename nor servname`)
+})
 
 // refused is what programs print where nobody listens, as on the loopback of a command without a network.
-var refused = regexp.MustCompile(`(?i)connection refused|ECONNREFUSED|couldn't connect to server|failed to connect to`)
+var refused = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)connection refused|ECONNREFUSED|couldn't connect to server|failed to connect to`)
+})
 
 // absolute finds absolute paths in a line.
-var absolute = regexp.MustCompile(`(?:^|[\s'"(=:‘“\x60\[])(/[^\s'"\x60:;,()’”\]]+)`)
+var absolute = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?:^|[\s'"(=:‘“\x60\[])(/[^\s'"\x60:;,()’”\]]+)`)
+})
 
 // quoted finds what a program put between quotes.
-var quoted = regexp.MustCompile(`(?:['"‘“\x60])([^'"‘’“”\x60]+)['"’”\x60]`)
+var quoted = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?:['"‘“\x60])([^'"‘’“”\x60]+)['"’”\x60]`)
+})
 
 // relative finds what may be a relative path: the word before the reason, as programs print it.
-var relative = regexp.MustCompile(`(?:['"‘“\x60])?([^\s'"‘’“”\x60:]+)['"’”\x60]?\)?: [A-Za-z-]`)
+var relative = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?:['"‘“\x60])?([^\s'"‘’“”\x60:]+)['"’”\x60]?\)?: [A-Za-z-]`)
+})
 
 // Explain says which setting refused what a failed command ran into, as far as its output tells, so that nobody hunts
 // for a mistake elsewhere; "": nothing tells. errors is what the command printed, dir where it ran.
@@ -43,7 +54,7 @@ func (c Command) Explain(errors, dir string) string {
 	if line := c.Refusal(errors, dir); line != "" {
 		return line
 	}
-	if c.NoNetwork() != "" && refused.MatchString(errors) {
+	if c.NoNetwork() != "" && refused().MatchString(errors) {
 		if c.Profile.Network == sandbox.NetworkList {
 			return fmt.Sprintf("[sandbox level %d: commands reach only the hosts in sandbox.domains here, and not "+
 				"what other commands and jobs serve; the operator can change that and sandbox.network]", c.Level)
@@ -75,7 +86,7 @@ func (c Command) Refusal(errors, dir string) string {
 			return fmt.Sprintf("[sandbox level %d: %s]", c.Level, refused[0].Error())
 		}
 	}
-	if unreached.MatchString(errors) {
+	if unreached().MatchString(errors) {
 		return c.NoNetwork()
 	}
 	return ""
@@ -98,10 +109,10 @@ func (c Command) NoNetwork() string {
 // pathsIn returns the paths that a message names, absolute and clean.
 func pathsIn(line, dir string) []string {
 	var paths []string
-	for _, m := range absolute.FindAllStringSubmatch(line, -1) {
+	for _, m := range absolute().FindAllStringSubmatch(line, -1) {
 		paths = append(paths, filepath.Clean(m[1]))
 	}
-	for _, m := range slices.Concat(quoted.FindAllStringSubmatch(line, -1), relative.FindAllStringSubmatch(line, -1)) {
+	for _, m := range slices.Concat(quoted().FindAllStringSubmatch(line, -1), relative().FindAllStringSubmatch(line, -1)) {
 		if !filepath.IsAbs(m[1]) {
 			paths = append(paths, filepath.Join(dir, m[1]))
 		}

@@ -119,7 +119,7 @@ func (s *Session) Known() (r sandbox.Report, known bool) {
 // it missed one; "": it did not, or it has one. It never waits.
 func (s *Session) Unreached(errors string) string {
 	known, ok := s.Known()
-	if !ok || known.Level < sandbox.LevelKernel || !unreached.MatchString(errors) {
+	if !ok || known.Level < sandbox.LevelKernel || !unreached().MatchString(errors) {
 		return ""
 	}
 	p := &sandbox.Profile{Network: s.o.Network.Network, Sockets: true}

@@ -41,6 +41,7 @@ type Options struct {
 	FailClosed bool     // a hook that may decide and fails blocks the call
 	EnvAllow   []string // variables that programs get beside the usual ones
 	EnvSecret  []string // likewise, also those that sound like a secret
+	Withhold   []string // variables that hold keys of the operator, which no program gets
 	Personal   bool     // programs get the agents and the display of the person who started this process
 	Home       string   // what `~/` in a condition means
 	Log        *slog.Logger

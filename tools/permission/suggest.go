@@ -54,7 +54,7 @@ func suggestions(r *Request, outside string) []string {
 			own = t
 		}
 	}
-	if own == nil {
+	if own == nil || own.Kind == Domain && r.Tool != "web_fetch" { // whose rules name no hosts
 		return []string{r.Tool}
 	}
 	switch own.Kind {

@@ -21,6 +21,7 @@ const codes = "INPUT_INVALID UNKNOWN_TOOL TOOL_DISABLED PERMISSION_DENIED ASK_UN
 	"NOT_READ_ONLY NOT_IN_PLAN_MODE PLAN_EMPTY PLAN_TEXT_NEEDED JOB_UNKNOWN JOB_LIMIT SKILL_UNKNOWN SKILL_USER_ONLY " +
 	"SKILL_DENIED AGENT_UNKNOWN AGENT_NO_TOOLS AGENT_FAILED AGENT_STOPPED AGENT_STALLED AGENT_LIMIT " +
 	"TASK_UNKNOWN TASK_CYCLE TASK_LIMIT CONFIG_FIXED CONFIG_UNKNOWN CHANGE_UNKNOWN UNDO_CONFLICT UNDO_UNAVAILABLE " +
+	"URL_INVALID URL_BLOCKED HTTP_ERROR FETCH_FAILED SEARCH_FAILED SEARCH_LIMIT " +
 	"RATE_LIMITED SCOPE_MISSING WORKSPACE_UNAVAILABLE AUDIT_UNAVAILABLE"
 
 // ours matches a line of a program's output that is equal in form to one which this server adds to outputs, with any
@@ -44,6 +45,7 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`Shell cwd was reset to `,
 		`(?:running for|(?:completed|failed|killed|timed_out|output_limit|too_chatty|lost) after) .* new lines?[ \t]*$`,
 		`\[\.\.\. (?:truncated )?\d+ (?:chars|bytes of output were not kept) \.\.\.\][ \t]*$`,
+		`\[\.\.\. truncated at \d+ characters; `,
 		`\[exit code `,
 		`\[\d+ background process(?:es were| was) killed; `,
 		`\[changed on disk: `,

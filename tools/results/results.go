@@ -118,7 +118,12 @@ type Spool struct {
 // Link gives a file that does not change any more the name on the shelf that Bound would give it, so that whoever made
 // it may remove it. An error means that it keeps only the name that it has: not every file system has links.
 func (s *Shelf) Link(call, tool, file string) (path string, err error) {
-	return s.place(call, tool, func(path string) error { return os.Link(file, path) })
+	return s.place(call, tool, suffix, func(path string) error { return os.Link(file, path) })
+}
+
+// Save keeps bytes that are no text, such as an archive that was fetched, beside the texts. They are no Kept.
+func (s *Shelf) Save(call, tool string, data []byte) (path string, err error) {
+	return s.place(call, tool, saved, func(path string) error { return write(path, data) })
 }
 
 // BoundFile is Bound for an output that lies in a file, and that becomes part of a text which is bounded later. head
@@ -164,11 +169,11 @@ const attempts = 10
 
 // keep writes text to a new file and returns its path.
 func (s *Shelf) keep(call, tool, text string) (path string, err error) {
-	return s.place(call, tool, func(path string) error { return write(path, text) })
+	return s.place(call, tool, suffix, func(path string) error { return write(path, text) })
 }
 
 // place finds a name that is free and lets put make the file, which must not replace another.
-func (s *Shelf) place(call, tool string, put func(path string) error) (path string, err error) {
+func (s *Shelf) place(call, tool, suffix string, put func(path string) error) (path string, err error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return "", err
 	}
@@ -203,13 +208,16 @@ func (s *Shelf) own() error {
 // suffix is how the names of kept texts end.
 const suffix = ".txt"
 
+// saved is how the names of what Save keeps end.
+const saved = ".bin"
+
 // write makes a file that was not there before. A part of a text is worse than none, so it is removed.
-func write(path, text string) error {
+func write[T string | []byte](path string, text T) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(text)
+	_, err = f.Write([]byte(text))
 	if closed := f.Close(); err == nil {
 		err = closed
 	}

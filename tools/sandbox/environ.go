@@ -16,6 +16,7 @@ type EnvOptions struct {
 	Temp        string   // TMPDIR
 	Allow       []string // further names or NAME_* the operator passes on
 	AllowSecret []string // likewise; only these may sound like a secret (TOKEN, KEY …) or hold one
+	Withhold    []string // names that are never passed: they hold keys of the operator
 	Personal    bool     // commands are those of the person whose environment this is: agents and display pass, too
 }
 
@@ -82,7 +83,8 @@ func Environ(o EnvOptions) []string {
 	env := map[string]string{}
 	for _, entry := range os.Environ() {
 		name, value, ok := strings.Cut(entry, "=")
-		pass := passes(name, o) || onWindows && slices.Contains(passedWindows, strings.ToUpper(name))
+		pass := passes(name, o) || onWindows && slices.Contains(passedWindows, strings.ToUpper(name)) &&
+			!withheld(name, o.Withhold)
 		if ok && pass && (Matches(o.AllowSecret, name) || !credentials.MatchString(value)) {
 			env[name] = value
 		}
@@ -106,7 +108,7 @@ func Environ(o EnvOptions) []string {
 // passes decides by name alone.
 func passes(name string, o EnvOptions) bool {
 	switch {
-	case !variable.MatchString(name):
+	case !variable.MatchString(name) || withheld(name, o.Withhold):
 		return false
 	case o.Personal && slices.Contains(personal, name): // SSH_AUTH_SOCK only sounds like a secret
 		return true
@@ -118,6 +120,13 @@ func passes(name string, o EnvOptions) bool {
 		return false
 	}
 	return Matches(passed, name) || Matches(o.Allow, name) || o.Personal && Matches(personal, name)
+}
+
+// withheld compares whole names, without letter case where the system does.
+func withheld(name string, names []string) bool {
+	return slices.ContainsFunc(names, func(n string) bool {
+		return n == name || onWindows && strings.EqualFold(n, name)
+	})
 }
 
 // SoundsSecret says that the value of a variable of that name may be a secret.

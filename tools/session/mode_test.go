@@ -36,7 +36,7 @@ func TestInForce(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := newDrawer()
-			s := &State{Start: c.start, Highest: c.highest, Shared: c.shared, Mode: NewCell[permission.Mode](m, "mode"), Plan: NewCell[Plan](m, "plan")}
+			s := &State{Modes: Modes{Start: c.start, Highest: c.highest}, Shared: c.shared, Mode: NewCell[permission.Mode](m, "mode"), Plan: NewCell[Plan](m, "plan")}
 			_, err := s.Mode.Change(t.Context(), func(permission.Mode) (permission.Mode, error) { return c.set, nil })
 			if err == nil {
 				_, err = s.Plan.Change(t.Context(), func(Plan) (Plan, error) { return c.plan, nil })
@@ -55,11 +55,11 @@ func TestInForce(t *testing.T) {
 func TestInForceUnknown(t *testing.T) {
 	t.Parallel()
 	lost := errors.New("lost")
-	s := &State{Highest: permission.Bypass, Mode: NewCell[permission.Mode](&drawer{fault: lost}, "mode")}
+	s := &State{Modes: Modes{Highest: permission.Bypass}, Mode: NewCell[permission.Mode](&drawer{fault: lost}, "mode")}
 	if _, _, err := s.InForce(t.Context(), time.Now()); !errors.Is(err, lost) {
 		t.Errorf("got %v", err)
 	}
-	s = &State{Highest: permission.Bypass, Start: permission.Plan, Plan: NewCell[Plan](&drawer{fault: lost}, "plan")}
+	s = &State{Modes: Modes{Highest: permission.Bypass, Start: permission.Plan}, Plan: NewCell[Plan](&drawer{fault: lost}, "plan")}
 	if _, _, err := s.InForce(t.Context(), time.Now()); !errors.Is(err, lost) {
 		t.Errorf("got %v", err)
 	}

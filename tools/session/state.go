@@ -18,6 +18,8 @@ import (
 	"codehand/tools/shell"
 	"codehand/tools/skills"
 	"codehand/tools/tasks"
+	"codehand/tools/web"
+	websearch "codehand/tools/web/search"
 	"codehand/tools/workspace"
 )
 
@@ -110,11 +112,10 @@ type State struct {
 	Prefs    Prefs // the operator's, as far as Choices does not say otherwise
 	Usual    Usual // Prefs and the cap of results as they are without Choices
 
-	Start   permission.Mode // of a session that has not changed it
-	Highest permission.Mode // no session goes above it
-
+	Modes
 	PlanFiles
 	Commands
+	Reach
 
 	Mode     Cell[permission.Mode]
 	Cwd      Cell[string]
@@ -143,6 +144,19 @@ type Agents struct {
 	Types   []skills.Dir  // of the operator and the user, as SkillDirs
 	Depth   int           // how deep below others the session is; 0: it is no sub-agent's
 	Samples bool          // the model of the client that calls may be asked for answers during this call
+}
+
+// Modes are the permission modes that the operator gives a session.
+type Modes struct {
+	Start   permission.Mode // of a session that has not changed it
+	Highest permission.Mode // no session goes above it
+}
+
+// Reach is by what a session reaches the web; shared by all sessions.
+type Reach struct {
+	Web       *web.Client       // fetches pages; nil: the web is switched off
+	WebSearch *websearch.Engine // asks the operator's search endpoint; nil: there is none
+	Searches  Cell[int]         // this session's requests to that endpoint so far
 }
 
 // PlanFiles say where plan files are, and what becomes of them.

@@ -78,6 +78,12 @@ const (
 	ChangeUnknown       Code = "CHANGE_UNKNOWN"
 	UndoConflict        Code = "UNDO_CONFLICT"
 	UndoUnavailable     Code = "UNDO_UNAVAILABLE"
+	URLInvalid          Code = "URL_INVALID"
+	URLBlocked          Code = "URL_BLOCKED"
+	HTTPError           Code = "HTTP_ERROR"
+	FetchFailed         Code = "FETCH_FAILED"
+	SearchFailed        Code = "SEARCH_FAILED"
+	SearchLimit         Code = "SEARCH_LIMIT"
 
 	// Of the team endpoint.
 	RateLimited          Code = "RATE_LIMITED"

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"codehand/server/clients"
 )
@@ -45,13 +46,15 @@ type Entry struct {
 const name = "codehand"
 
 // program is what a program of ours is called, also as it is released: codehand-linux-amd64.
-var program = regexp.MustCompile(`(?i)^codehand([-_](linux|darwin|windows)[-_](amd64|arm64|all))?(\.exe)?$`)
+var program = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^codehand([-_](linux|darwin|windows)[-_](amd64|arm64|all))?(\.exe)?$`)
+})
 
 // Ours says whether the entry starts a program that has our name, this very program, or the one that an install wrote
 // there. A remote entry is ours by its name alone.
 func (e Entry) Ours() bool {
 	base := path.Base(strings.ReplaceAll(e.Command, `\`, "/"))
-	return e.known || e.Remote && e.Name == name || program.MatchString(base)
+	return e.known || e.Remote && e.Name == name || program().MatchString(base)
 }
 
 // recognize notes that an entry is ours whatever its program is called.

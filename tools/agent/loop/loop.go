@@ -101,8 +101,8 @@ type Tokens struct {
 // Total returns all tokens.
 func (t Tokens) Total() int { return t.Input + t.Output + t.CacheRead + t.CacheWrite }
 
-// Spent returns what a budget counts: as Total, with a tenth of what was read from the cache, as providers bill it.
-func (t Tokens) Spent() int { return t.Input + t.Output + t.CacheWrite + t.CacheRead/10 }
+// spent returns what a budget counts: as Total, with a tenth of what was read from the cache, as providers bill it.
+func (t Tokens) spent() int { return t.Input + t.Output + t.CacheWrite + t.CacheRead/10 }
 
 // add returns the sum.
 func (t Tokens) add(o Tokens) Tokens {
@@ -136,7 +136,7 @@ func (e *Error) Error() string { return e.Text }
 // A Budget bounds a run. A zero of Turns, Tokens or Time allows none, so Run ends at once.
 type Budget struct {
 	Turns    int           // answers of the model
-	Tokens   int           // as Tokens.Spent; looked at between turns, so the last one may go over it
+	Tokens   int           // all, with a tenth of CacheRead; looked at between turns, so the last one may go over it
 	Time     time.Duration // of the whole run
 	Stall    time.Duration // the longest time without any Step; 0: ten minutes
 	Parallel int           // calls that run at once; 0: four

@@ -65,9 +65,9 @@ func (r *run) end(ctx, inner context.Context, err error) (Outcome, error) {
 	case ctx.Err() != nil:
 		r.out.Stopped = Cancelled
 		return r.out, context.Cause(ctx)
-	case context.Cause(inner) == errTime:
+	case errors.Is(context.Cause(inner), errTime):
 		r.out.Stopped = NoTime
-	case context.Cause(inner) == errStalled:
+	case errors.Is(context.Cause(inner), errStalled):
 		r.out.Stopped = Stalled
 	case errors.As(err, &failure) && failure.Kind == Full:
 		r.out.Stopped = NoRoom
@@ -147,7 +147,7 @@ func (r *run) exhausted() string {
 	switch b := r.task.Budget; {
 	case r.out.Turns >= b.Turns:
 		return NoTurns
-	case r.out.Tokens.Spent() >= b.Tokens:
+	case r.out.Tokens.spent() >= b.Tokens:
 		return NoTokens
 	case b.Time <= 0:
 		return NoTime
@@ -197,7 +197,8 @@ func (r *run) close() {
 	}
 	for _, p := range r.out.Messages[n-1].Parts {
 		if p.Call != nil {
-			r.say(Part{Result: &Result{CallID: p.Call.ID, IsError: true, Text: "Not run: the run had ended (" + r.out.Stopped + ")."}})
+			text := "Not run: the run had ended (" + r.out.Stopped + ")."
+			r.say(Part{Result: &Result{CallID: p.Call.ID, IsError: true, Text: text}})
 		}
 	}
 }
@@ -234,10 +235,11 @@ func (r *run) call(ctx context.Context, c Call, cut bool) *Result {
 	case !known:
 		result = Result{IsError: true, Text: r.unknown(c.Name)}
 	case c.Broken != "" && cut:
-		result = Result{IsError: true, Text: "INPUT_INVALID: the arguments are incomplete, because your answer reached the limit of its " +
-			"length. Make the call again with less in it, for example in several parts."}
+		result = Result{IsError: true, Text: "INPUT_INVALID: the arguments are incomplete, because your answer " +
+			"reached the limit of its length. Make the call again with less in it, for example in several parts."}
 	case c.Broken != "":
-		result = Result{IsError: true, Text: "INPUT_INVALID: " + c.Broken + ". Make the call again with arguments that are one JSON object."}
+		result = Result{IsError: true, Text: "INPUT_INVALID: " + c.Broken +
+			". Make the call again with arguments that are one JSON object."}
 	default:
 		result = r.task.Do(ctx, c)
 	}

@@ -421,8 +421,8 @@ func TestBadCalls(t *testing.T) {
 func TestSpent(t *testing.T) {
 	t.Parallel()
 	n := Tokens{Input: 1, Output: 2, CacheRead: 30, CacheWrite: 4}.add(Tokens{Input: 1, Estimated: true})
-	if n.Total() != 38 || n.Spent() != 11 || !n.Estimated {
-		t.Errorf("%+v: total %d, spent %d", n, n.Total(), n.Spent())
+	if n.Total() != 38 || n.spent() != 11 || !n.Estimated {
+		t.Errorf("%+v: total %d, spent %d", n, n.Total(), n.spent())
 	}
 	if err := error(&Error{Busy, "text"}); err.Error() != "text" {
 		t.Error(err)

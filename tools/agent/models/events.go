@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"codehand/tools/agent/loop"
+	"codehand/tools/agent/wire"
 )
 
 // events reads server-sent events. Only the data counts: both formats say in it what an event is.
@@ -22,8 +23,8 @@ func newEvents(r io.Reader) *events {
 	return e
 }
 
-// next returns the data of the next event that has any. The error is io.EOF at the end, a *fault if a cap is exceeded,
-// or that of the reader. An event that the end cuts is returned: its data tells.
+// next returns the data of the next event that has any. The error is io.EOF at the end, a *wire.Fault if a cap is
+// exceeded, or that of the reader. An event that the end cuts is returned: its data tells.
 func (e *events) next() ([]byte, error) {
 	var data []byte
 	some := false
@@ -57,6 +58,7 @@ func (e *events) next() ([]byte, error) {
 	return nil, io.EOF
 }
 
-func tooLong(what string, limit int) *fault {
-	return &fault{kind: loop.Broken, text: fmt.Sprintf("the model's server sent %s of more than %d MiB", what, limit>>20)}
+func tooLong(what string, limit int) *wire.Fault {
+	text := fmt.Sprintf("the model's server sent %s of more than %d MiB", what, limit>>20)
+	return &wire.Fault{Kind: loop.Broken, Text: text}
 }

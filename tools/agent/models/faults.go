@@ -1,21 +1,18 @@
 package models
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"codehand/tools/agent/loop"
+	"codehand/tools/agent/wire"
 )
 
 // maxRetryAfter is how long a server may have us wait before a try. If it wants more, there is no further try: one that
@@ -24,23 +21,19 @@ const maxRetryAfter = 2 * time.Minute
 
 var errSilence = errors.New("the model's server sent nothing for too long")
 
-// A fault is why one request gave no answer.
+// A fault is one of the wire, or of the connection.
 type fault struct {
-	kind    loop.Kind
-	text    string        // without the key, after hide
-	again   bool          // another try may help
+	wire.Fault
 	after   time.Duration // the server's wish; 0: none
 	adapted bool          // the next request leaves out what the server did not take
 }
 
-func (f *fault) Error() string { return f.text }
-
 // hide takes the key out of the text, before it is cut, and makes it a single line.
 func (f *fault) hide(key string) {
 	if key != "" {
-		f.text = strings.ReplaceAll(f.text, key, "[key]")
+		f.Text = strings.ReplaceAll(f.Text, key, "[key]")
 	}
-	f.text = clip(strings.Join(strings.Fields(strings.ToValidUTF8(f.text, "?")), " "), 600)
+	f.Text = clip(strings.Join(strings.Fields(strings.ToValidUTF8(f.Text, "?")), " "), 600)
 }
 
 // advice is what to do about each kind of fault.
@@ -54,16 +47,16 @@ var advice = map[loop.Kind]string{
 
 // final is what the caller is told after so many tries.
 func (f *fault) final(tries int) *loop.Error {
-	text := f.text
+	text := f.Text
 	if tries > 1 {
 		text += fmt.Sprintf(" (%d tries)", tries)
 	}
-	return &loop.Error{Kind: f.kind, Text: text + "; " + advice[f.kind]}
+	return &loop.Error{Kind: f.Kind, Text: text + "; " + advice[f.Kind]}
 }
 
 // pause says how long to wait after a try, and whether there is another.
 func (c *Client) pause(f *fault, try int, start time.Time) (time.Duration, bool) {
-	if !f.again || try >= c.options.Tries || f.after > maxRetryAfter {
+	if !f.Again || try >= c.options.Tries || f.after > maxRetryAfter {
 		return 0, false
 	}
 	// Exponential back-off with full jitter, so that agents which failed together do not come back together.
@@ -72,112 +65,32 @@ func (c *Client) pause(f *fault, try int, start time.Time) (time.Duration, bool)
 	return wait, c.options.Now().Add(wait).Sub(start) <= c.options.Patience
 }
 
-// unreachable is the fault of a connection that could not be made, or broke.
-func unreachable(ctx context.Context, err error) *fault {
-	if errors.Is(context.Cause(ctx), errSilence) {
-		return &fault{kind: loop.Broken, text: errSilence.Error(), again: true}
-	}
-	var certificate *tls.CertificateVerificationError
-	if errors.As(err, &certificate) {
-		return &fault{kind: loop.Wrong, text: "the certificate of the model's server is not trusted: " + err.Error()}
-	}
-	return &fault{kind: loop.Broken, text: "the connection to the model's server failed: " + err.Error(), again: true}
-}
-
-// ended is the fault of an answer that is not whole.
-func ended(why string) *fault {
-	return &fault{kind: loop.Broken, text: "the answer of the model's server ended too early: " + why, again: true}
-}
-
-// A complaint is what servers send instead of an answer. Some send the error as a text.
-type complaint struct {
-	Type    string          `json:"type"`
-	Code    json.RawMessage `json:"code"` // a text or a number
-	Message string          `json:"message"`
-}
-
-func (c *complaint) UnmarshalJSON(data []byte) error {
-	if json.Unmarshal(data, &c.Message) == nil {
-		return nil
-	}
-	type plain complaint
-	return json.Unmarshal(data, (*plain)(c))
-}
-
-// status is the HTTP status that a complaint in a stream stands for.
-func (c *complaint) status() int {
-	if n, err := strconv.Atoi(strings.Trim(string(c.Code), `"`)); err == nil && n >= 400 && n < 600 {
-		return n
-	}
-	return cmp.Or(statuses[c.Type], http.StatusBadGateway)
-}
-
-// statuses are the HTTP statuses that belong to types of errors.
-var statuses = map[string]int{
-	"overloaded_error": 529, "rate_limit_error": http.StatusTooManyRequests,
-	"invalid_request_error": http.StatusBadRequest, "not_found_error": http.StatusNotFound,
-	"authentication_error": http.StatusUnauthorized, "permission_error": http.StatusForbidden,
-	"billing_error": http.StatusPaymentRequired, "request_too_large": http.StatusRequestEntityTooLarge,
+// failed is a fault that another try does not mend.
+func failed(kind loop.Kind, text string) *fault {
+	return &fault{Fault: wire.Fault{Kind: kind, Text: text}}
 }
 
 // refused is the fault of an answer that is not 200.
 func refused(response *http.Response, body io.Reader) *fault {
-	data, _ := io.ReadAll(io.LimitReader(body, maxFault))
-	var wrapped struct {
-		Error           *complaint
-		Message, Detail string // of vLLM, of FastAPI
-	}
-	c := &complaint{}
-	if json.Unmarshal(data, &wrapped) != nil {
-		if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("<")) { // a page of a proxy says nothing
-			c.Message = string(data)
-		}
-	} else if c.Message = wrapped.Message + wrapped.Detail; wrapped.Error != nil {
-		c = wrapped.Error
-	}
-	f := c.fault(response.StatusCode)
-	f.text = fmt.Sprintf("HTTP %d: %s", response.StatusCode, f.text)
+	data, _ := io.ReadAll(io.LimitReader(body, maxFault)) // what was read counts
+	f := &fault{Fault: *wire.Refused(response.StatusCode, data), after: retryAfter(response.Header)}
 	if wish, err := strconv.ParseBool(response.Header.Get("X-Should-Retry")); err == nil {
-		f.again = wish
-	}
-	f.after = retryAfter(response.Header)
-	return f
-}
-
-// fault says what a complaint with this status means.
-func (c *complaint) fault(status int) *fault {
-	all := strings.ToLower(c.Type + " " + string(c.Code) + " " + c.Message)
-	f := &fault{text: cmp.Or(c.Message, strings.TrimSpace(c.Type+" "+http.StatusText(status)))}
-	switch {
-	case status == http.StatusUnauthorized, status == http.StatusPaymentRequired, status == http.StatusForbidden,
-		strings.Contains(all, "insufficient_quota"), strings.Contains(all, "credit balance is too low"):
-		f.kind = loop.Denied
-	case status == http.StatusTooManyRequests, status == 529, status == http.StatusServiceUnavailable:
-		f.kind, f.again = loop.Busy, true
-	case status == http.StatusRequestEntityTooLarge,
-		slices.ContainsFunc(fullTexts, func(t string) bool { return strings.Contains(all, t) }):
-		f.kind = loop.Full
-	case status >= 500, status == http.StatusRequestTimeout, status == http.StatusConflict:
-		f.kind, f.again = loop.Broken, true
-	default:
-		f.kind = loop.Wrong
-		if status/100 == 3 {
-			f.text = "the server answers with a redirect, which is not followed"
-		}
+		f.Again = wish
 	}
 	return f
 }
 
-// fullTexts are how servers say that a conversation is larger than the model's context, in lower case.
-var fullTexts = []string{
-	"prompt is too long", "exceed context limit", "request_too_large", // Anthropic
-	"context_length_exceeded", "exceeds the context window", "reduce the length of the", // OpenAI
-	"maximum context length", "longer than the maximum model length", // vLLM and many others
-	"exceed_context_size_error", "exceeds the available context size", // llama.cpp
-	"prompt too long", "exceeded max context length", // Ollama
-	"context size has been exceeded", "when context the overflows", "greater than the context length", // LM Studio
-	"exceeds the maximum number of tokens allowed", // Gemini
-	"input is too long", "context window exceeded",
+// unreachable is the fault of a connection that could not be made, or broke.
+func unreachable(ctx context.Context, err error) *fault {
+	if errors.Is(context.Cause(ctx), errSilence) {
+		return &fault{Fault: wire.Fault{Kind: loop.Broken, Text: errSilence.Error(), Again: true}}
+	}
+	var certificate *tls.CertificateVerificationError
+	if errors.As(err, &certificate) {
+		return failed(loop.Wrong, "the certificate of the model's server is not trusted: "+err.Error())
+	}
+	text := "the connection to the model's server failed: " + err.Error()
+	return &fault{Fault: wire.Fault{Kind: loop.Broken, Text: text, Again: true}}
 }
 
 // retryAfter is how long a server wants us to wait; 0: it does not say.

@@ -1,9 +1,9 @@
-// Package models talks to models over HTTP: Anthropic Messages and OpenAI Chat Completions, both streamed, at the
-// provider's own address or that of a compatible server.
+// Package models asks models over HTTP, in a format of tools/agent/wire, at the provider's own address or that of a
+// compatible server.
 //
-// It sends what it is told and nothing of the machine: no variable of the environment, no proxy that it was not given, no
-// cookie; it follows no redirect. An answer counts only once the provider has said that it is whole. No error holds the
-// key. It knows no tool and keeps no conversation.
+// It sends what it is told and nothing of the machine: no variable of the environment, no proxy that it was not given,
+// no cookie; it follows no redirect. An answer counts only once the provider has said that it is whole. No error holds
+// the key. It knows no tool and keeps no conversation.
 package models
 
 import (
@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"codehand/tools/agent/loop"
+	"codehand/tools/agent/wire"
 )
 
 // Options say which model is asked, and how.
@@ -33,8 +34,8 @@ type Options struct {
 	Provider string // Anthropic or OpenAI: the format, also of compatible servers
 	BaseURL  string // with or without /v1; "": the provider's own
 	Model    string // as the provider names it
-	// Key returns the API key. It is asked before each request, so a key may change. nil, or an empty key: none is sent,
-	// as servers on one's own machine want it. Its error must not hold the key.
+	// Key returns the API key. It is asked before each request, so a key may change. nil, or an empty key: none is
+	// sent, as servers on one's own machine want it. Its error must not hold the key.
 	Key       func() (string, error)
 	PlainHTTP bool           // the key may be sent over http:// to other machines
 	MaxOutput int            // tokens of an answer where Turn.MaxOutput is 0; 0: 8,192
@@ -69,22 +70,8 @@ const (
 type Client struct {
 	options   Options
 	url       string
-	format    format
+	format    wire.Format
 	transport *http.Transport
-}
-
-// A format is one way to say a turn in HTTP. It is safe for concurrent use.
-type format interface {
-	body(t loop.Turn, o Options) any // what is sent, as JSON
-	authorize(h http.Header, key string)
-	assemble(t loop.Turn, say func(string)) assembler
-	adapt(text string) bool // after a refusal, in lower case: whether requests now leave out what it complains about
-}
-
-// An assembler puts one answer together from events.
-type assembler interface {
-	event(data []byte) (done bool, err error) // the error is a *fault
-	answer() (loop.Answer, error)             // after the last event; the error is a *fault
 }
 
 // New makes a Client. The error is about what a person wrote in a configuration.
@@ -109,13 +96,11 @@ func New(o Options) (*Client, error) {
 	var address, own string
 	switch o.Provider {
 	case Anthropic:
-		c.format, address, own = &messages{}, "/messages", "https://api.anthropic.com"
+		c.format, address, own = wire.NewMessages(), "/messages", "https://api.anthropic.com"
 	case OpenAI:
-		// OpenAI's newer models refuse max_tokens; most compatible servers know nothing else.
-		c.format, address, own = &chat{}, "/chat/completions", "https://api.openai.com"
-		if base, err := url.Parse(cmp.Or(o.BaseURL, own)); err == nil && base.Hostname() == "api.openai.com" {
-			c.format.(*chat).newLimit.Store(true)
-		}
+		address, own = "/chat/completions", "https://api.openai.com"
+		base, err := url.Parse(cmp.Or(o.BaseURL, own))
+		c.format = wire.NewChat(err == nil && base.Hostname() == "api.openai.com")
 	default:
 		return nil, fmt.Errorf("%q is no provider; write %q or %q", o.Provider, Anthropic, OpenAI)
 	}
@@ -146,7 +131,7 @@ func endpoint(base, provider, address string, secret bool) (string, error) {
 		return "", errors.New("the base URL is not of the form https://HOST/PATH")
 	}
 	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return "", errors.New("the base URL has a user, a query or a fragment; write https://HOST/PATH, and the key by itself")
+		return "", errors.New("the base URL has a user, a query or a fragment; write https://HOST/PATH")
 	}
 	if secret && u.Scheme == "http" && !loopback(u.Hostname()) {
 		return "", fmt.Errorf("the key would be sent to %s without encryption; write https://", u.Hostname())
@@ -169,6 +154,7 @@ func (c *Client) Turn(ctx context.Context, t loop.Turn, say func(text string)) (
 	if say == nil {
 		say = func(string) {}
 	}
+	t.MaxOutput = cmp.Or(max(0, t.MaxOutput), c.options.MaxOutput)
 	start := c.options.Now()
 	for try := 1; ; try++ {
 		answer, f := c.attempt(ctx, t, say)
@@ -196,7 +182,7 @@ func (c *Client) Turn(ctx context.Context, t loop.Turn, say func(text string)) (
 func (c *Client) attempt(ctx context.Context, t loop.Turn, say func(string)) (a loop.Answer, f *fault) {
 	key, err := c.key()
 	if err != nil {
-		return a, &fault{kind: loop.Denied, text: "the API key cannot be used: " + err.Error()}
+		return a, failed(loop.Denied, "the API key cannot be used: "+err.Error())
 	}
 	defer func() {
 		if f != nil {
@@ -206,8 +192,8 @@ func (c *Client) attempt(ctx context.Context, t loop.Turn, say func(string)) (a 
 	var sent bytes.Buffer
 	encoder := json.NewEncoder(&sent)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(c.format.body(t, c.options)); err != nil {
-		return a, &fault{kind: loop.Wrong, text: "the request cannot be written as JSON: " + err.Error()}
+	if err := encoder.Encode(c.format.Body(c.options.Model, t)); err != nil {
+		return a, failed(loop.Wrong, "the request cannot be written as JSON: "+err.Error())
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -215,12 +201,12 @@ func (c *Client) attempt(ctx context.Context, t loop.Turn, say func(string)) (a 
 	defer quiet.Stop()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(sent.Bytes()))
 	if err != nil {
-		return a, &fault{kind: loop.Wrong, text: "the base URL cannot be used"}
+		return a, failed(loop.Wrong, "the base URL cannot be used")
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Accept", "text/event-stream")
 	request.Header.Set("User-Agent", "codehand")
-	c.format.authorize(request.Header, key)
+	c.format.Authorize(request.Header, key)
 	response, err := c.transport.RoundTrip(request) // follows no redirect, and knows no cookies
 	if err != nil {
 		return a, unreachable(ctx, err)
@@ -229,14 +215,15 @@ func (c *Client) attempt(ctx context.Context, t loop.Turn, say func(string)) (a 
 	body := http.MaxBytesReader(nil, &watched{response.Body, quiet, c.options.Silence}, maxAnswer)
 	if response.StatusCode != http.StatusOK {
 		f = refused(response, body)
-		f.adapted = f.kind == loop.Wrong && c.format.adapt(strings.ToLower(f.text))
+		f.adapted = f.Kind == loop.Wrong && c.format.Adapt(strings.ToLower(f.Text))
 		return a, f
 	}
-	if a, err = receive(response, body, c.format.assemble(t, say)); err != nil {
-		if !errors.As(err, &f) {
-			f = unreachable(ctx, err)
+	if a, err = receive(response, body, c.format.Assemble(t, say)); err != nil {
+		var known *wire.Fault
+		if errors.As(err, &known) {
+			return loop.Answer{}, &fault{Fault: *known}
 		}
-		return loop.Answer{}, f
+		return loop.Answer{}, unreachable(ctx, err)
 	}
 	if a.Tokens == (loop.Tokens{}) {
 		written, _ := json.Marshal(a.Parts) // only its size counts
@@ -246,7 +233,7 @@ func (c *Client) attempt(ctx context.Context, t loop.Turn, say func(string)) (a 
 }
 
 // receive reads the events of an answer, or the one JSON object of a server that does not stream.
-func receive(response *http.Response, body io.Reader, into assembler) (loop.Answer, error) {
+func receive(response *http.Response, body io.Reader, into wire.Assembler) (loop.Answer, error) {
 	events, done := newEvents(body), false
 	next := events.next
 	if kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); kind == "application/json" {
@@ -267,13 +254,13 @@ func receive(response *http.Response, body io.Reader, into assembler) (loop.Answ
 		if err != nil {
 			return loop.Answer{}, err
 		}
-		ended, err := into.event(data)
+		ended, err := into.Event(data)
 		if err != nil {
 			return loop.Answer{}, err
 		}
 		done = done || ended
 	}
-	return into.answer()
+	return into.Answer()
 }
 
 // key returns the key as it can stand in a header.

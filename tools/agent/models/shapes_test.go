@@ -232,6 +232,9 @@ func TestOpaque(t *testing.T) {
 		{models.Anthropic, `{"content":[{"type":"thinking","thinking":"a","signature":"s"},{"id":"x","input":{},"name":"read","type":"tool_use"}],"role":"assistant"},` +
 			`{"content":[{"content":[{"text":"r","type":"text"}],"tool_use_id":"x","type":"tool_result"},{"text":"one","type":"text"},` +
 			`{"cache_control":{"type":"ephemeral"},"text":"two","type":"text"}],"role":"user"}]}`, thought},
+		{models.Anthropic, `{"content":[{"id":"x","input":{},"name":"read","type":"tool_use"}],"role":"assistant"},` +
+			`{"content":[{"content":[{"text":"r","type":"text"}],"tool_use_id":"x","type":"tool_result"},{"text":"one","type":"text"},` +
+			`{"cache_control":{"type":"ephemeral"},"text":"two","type":"text"}],"role":"user"}]}`, extra},
 		{models.OpenAI, `{"content":" ","reasoning_content":"I think","role":"assistant","tool_calls":[{"extra_content":{"google":1},"function":{"arguments":"{}","name":"read"},` +
 			`"id":"x","type":"function"}]},{"content":"r","role":"tool","tool_call_id":"x"},{"content":"one\n\ntwo","role":"user"}]}`, extra},
 		{models.OpenAI, `{"content":" ","role":"assistant","tool_calls":[{"function":{"arguments":"{}","name":"read"},"id":"x","type":"function"}]},` +

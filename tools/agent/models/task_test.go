@@ -218,10 +218,11 @@ func TestCancel(t *testing.T) {
 		m, _ := client(t, provider, server.URL, nil)
 		reason := errors.New("the person has had enough")
 		ctx, cancel := context.WithCancelCause(t.Context())
-		heard := make(chan string, 100)
+		heard, begun := make(chan string, 100), make(chan time.Time, 1)
 		go func() {
 			<-server.Hung
 			<-heard
+			begun <- time.Now()
 			cancel(reason)
 		}()
 		got, err := loop.Run(ctx, loop.Task{Model: m, Prompt: "p", Budget: loop.Budget{Turns: 9, Tokens: 9, Time: time.Hour}, Step: func(s loop.Step) {
@@ -232,6 +233,7 @@ func TestCancel(t *testing.T) {
 		if !errors.Is(err, reason) || got.Stopped != loop.Cancelled || len(server.Requests()) != 1 {
 			t.Errorf("%+v, %v, %d requests", got, err, len(server.Requests()))
 		}
+		t.Logf("it took %v", time.Since(<-begun))
 	})
 }
 
@@ -371,5 +373,40 @@ func TestAdapts(t *testing.T) {
 				t.Errorf("request %d: %s", i, got)
 			}
 		}
+	})
+}
+
+// Runs at once share a client and nothing else: each gets its own answers and keeps its own conversation.
+func TestAtOnce(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, provider string) {
+		server := modelstest.Start(t, func(r modelstest.Request) modelstest.Turn {
+			_, name, _ := strings.Cut(string(r.Body), "I am ")
+			name, _, _ = strings.Cut(name, ".")
+			if n := strings.Count(string(r.Body), "seen by "+name); n < 3 {
+				return modelstest.Turn{Calls: []modelstest.Call{{ID: "c" + name, Name: "read_file", Arguments: `{"file_path":"` + name + `"}`}}}
+			}
+			return modelstest.Turn{Text: "done by " + name}
+		})
+		m, _ := client(t, provider, server.URL, nil)
+		var runs sync.WaitGroup
+		for i := range 16 {
+			name := "agent" + string(rune('a'+i))
+			runs.Go(func() {
+				got, err := loop.Run(t.Context(), loop.Task{
+					Model: m, Prompt: "I am " + name + ".", Tools: tools, Budget: loop.Budget{Turns: 9, Tokens: 9e9, Time: time.Hour},
+					Do: func(_ context.Context, c loop.Call) loop.Result {
+						if !strings.Contains(string(c.Arguments), name) {
+							t.Errorf("%s does %s", name, c.Arguments)
+						}
+						return loop.Result{Text: "seen by " + name}
+					},
+				})
+				if err != nil || got.Text != "done by "+name || got.Calls != 3 || len(got.Messages) != 8 {
+					t.Errorf("%s: %+v, %v", name, got, err)
+				}
+			})
+		}
+		runs.Wait()
 	})
 }

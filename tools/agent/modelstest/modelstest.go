@@ -1,7 +1,8 @@
 // Package modelstest is a scripted model on loopback, for tests. It speaks Anthropic Messages and OpenAI Chat
 // Completions, both streamed, on one address: the path of a request says which.
 //
-// It checks nothing: tests look at its Requests. A Script serves one conversation; a function of one's own serves many at once.
+// It checks nothing: tests look at its Requests. A Script serves one conversation; a function of one's own serves many
+// at once.
 package modelstest
 
 import (
@@ -13,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"codehand/tools/agent/loop"
@@ -120,7 +120,6 @@ func Start(t testing.TB, next func(Request) Turn) *Server {
 			_ = http.NewResponseController(w).Flush()
 		}
 	}))
-	h.Config.ReadHeaderTimeout = time.Minute
 	t.Cleanup(func() {
 		close(closing)
 		h.Close()

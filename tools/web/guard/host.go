@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -18,9 +20,10 @@ var ErrInvalid = errors.New("invalid")
 // maxURL is the longest URL in bytes.
 const maxURL = 2000
 
-// URL reads the address of a page. The host of the result is as Host returns it, and a port stands there only if it is
-// not the usual one of the scheme. The error contains ErrInvalid.
-func URL(text string) (*url.URL, error) {
+// URL reads the address of a page. It may name the ports 80, 443 and those given here. The host of the result is as
+// Host returns it, and a port stands there only if it is not the usual one of the scheme. The error contains
+// ErrInvalid.
+func URL(text string, ports ...uint16) (*url.URL, error) {
 	invalid := func(why string) (*url.URL, error) { return nil, fmt.Errorf("%w: the URL %s", ErrInvalid, why) }
 	switch {
 	case len(text) > maxURL:
@@ -43,7 +46,7 @@ func URL(text string) (*url.URL, error) {
 	}
 	port := u.Port()
 	switch name := strings.TrimSuffix(u.Host, ":"+port); {
-	case port == "" && strings.HasSuffix(u.Host, ":"), port != "" && port != "80" && port != "443":
+	case port == "" && strings.HasSuffix(u.Host, ":"), port != "" && !named(port, ports):
 		return invalid("names a port other than 80 and 443")
 	default:
 		if u.Host, err = Host(name); err != nil {
@@ -54,6 +57,12 @@ func URL(text string) (*url.URL, error) {
 		u.Host += ":" + port
 	}
 	return u, nil
+}
+
+// named says whether a port, as it is spelt, is 80, 443 or one of more.
+func named(port string, more []uint16) bool {
+	return port == "80" || port == "443" ||
+		slices.ContainsFunc(more, func(p uint16) bool { return strconv.Itoa(int(p)) == port })
 }
 
 // unwrapped leaves the URL out of an error of url.Parse, since the caller knows it.
@@ -91,7 +100,7 @@ func Host(text string) (string, error) {
 		return invalid("is longer than 253 bytes")
 	}
 	labels := strings.Split(name, ".")
-	number := strings.Trim(labels[len(labels)-1], "0123456789") == ""
+	number := onlyDigits(labels[len(labels)-1])
 	for _, label := range labels {
 		switch {
 		case label == "":
@@ -107,6 +116,13 @@ func Host(text string) (string, error) {
 		return invalid("looks like an address; write it as four decimal numbers")
 	}
 	return name, nil
+}
+
+// onlyDigits says whether a label is digits of any script. IDNA makes names of those that it does not translate, which
+// some program behind a proxy may read as numbers all the same; and no top level is a number.
+func onlyDigits(label string) bool {
+	text, err := idna.Punycode.ToUnicode(label)
+	return err == nil && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsDigit(r) })
 }
 
 // literal returns the address that a host of a URL is; ok is false for a name.

@@ -1,4 +1,4 @@
-package models
+package wire
 
 import (
 	"cmp"
@@ -36,30 +36,30 @@ type chatOpaque struct {
 	Extra     map[string]json.RawMessage `json:"extra_content"`
 }
 
-func (c *chat) authorize(h http.Header, key string) {
+func (c *chat) Authorize(h http.Header, key string) {
 	if key != "" {
 		h.Set("Authorization", "Bearer "+key)
 	}
 }
 
-func (c *chat) adapt(text string) bool {
+func (c *chat) Adapt(text string) bool {
 	switch {
 	case strings.Contains(text, "stream_options") && c.noUsage.CompareAndSwap(false, true),
 		strings.Contains(text, "reasoning_effort") && c.noEffort.CompareAndSwap(false, true):
 		return true
-	case (strings.Contains(text, "max_tokens") || strings.Contains(text, "max_completion_tokens")) && c.turned.CompareAndSwap(false, true):
+	case strings.Contains(text, "max_") && strings.Contains(text, "_tokens") && c.turned.CompareAndSwap(false, true):
 		c.newLimit.Store(!c.newLimit.Load())
 		return true
 	}
 	return false
 }
 
-func (c *chat) body(t loop.Turn, o Options) any {
-	r := chatRequest{Model: o.Model, Stream: true, Messages: []object{}}
+func (c *chat) Body(model string, t loop.Turn) any {
+	r := chatRequest{Model: model, Stream: true, Messages: []object{}}
 	if c.newLimit.Load() {
-		r.Completion = limit(t, o)
+		r.Completion = t.MaxOutput
 	} else {
-		r.MaxTokens = limit(t, o)
+		r.MaxTokens = t.MaxOutput
 	}
 	if !c.noUsage.Load() {
 		r.Options = object{"include_usage": true}
@@ -77,21 +77,27 @@ func (c *chat) body(t loop.Turn, o Options) any {
 	for _, message := range t.Messages {
 		if message.Role == loop.RoleAssistant {
 			r.Messages = append(r.Messages, assistant(message))
-			continue
-		}
-		var texts []string
-		for _, p := range message.Parts {
-			if p.Result != nil {
-				r.Messages = append(r.Messages, object{"role": "tool", "tool_call_id": p.Result.CallID, "content": told(p.Result)})
-			} else if p.Text != "" {
-				texts = append(texts, p.Text)
-			}
-		}
-		if len(texts) > 0 {
-			r.Messages = append(r.Messages, object{"role": loop.RoleUser, "content": strings.Join(texts, "\n\n")})
+		} else {
+			r.Messages = append(r.Messages, user(message)...)
 		}
 	}
 	return r
+}
+
+// user is a message of the user: results are messages of their own, and come first.
+func user(m loop.Message) (list []object) {
+	var texts []string
+	for _, p := range m.Parts {
+		if r := p.Result; r != nil {
+			list = append(list, object{"role": "tool", "tool_call_id": r.CallID, "content": told(r)})
+		} else if p.Text != "" {
+			texts = append(texts, p.Text)
+		}
+	}
+	if len(texts) > 0 {
+		list = append(list, object{"role": loop.RoleUser, "content": strings.Join(texts, "\n\n")})
+	}
+	return list
 }
 
 // assistant is a message of the model as it is sent back.
@@ -110,7 +116,8 @@ func assistant(m loop.Message) object {
 			text += p.Text
 		}
 	}
-	out := object{"role": loop.RoleAssistant, "content": text} // also if it is empty: some servers want one beside calls
+	// The content stands also if it is empty: some servers want one beside calls.
+	out := object{"role": loop.RoleAssistant, "content": text}
 	if len(calls) == 0 {
 		return out
 	}
@@ -157,7 +164,7 @@ type chatPiece struct {
 	extra    json.RawMessage
 }
 
-func (c *chat) assemble(t loop.Turn, say func(string)) assembler {
+func (c *chat) Assemble(t loop.Turn, say func(string)) Assembler {
 	return &chatAnswer{say: say, made: loop.CallsOf(t)}
 }
 
@@ -196,7 +203,7 @@ type chatUsage struct {
 	Hit int `json:"prompt_cache_hit_tokens"` // of DeepSeek
 }
 
-func (a *chatAnswer) event(data []byte) (bool, error) {
+func (a *chatAnswer) Event(data []byte) (bool, error) {
 	if string(data) == "[DONE]" {
 		return true, nil
 	}
@@ -217,6 +224,9 @@ func (a *chatAnswer) event(data []byte) (bool, error) {
 	for _, choice := range e.Choices[:min(1, len(e.Choices))] {
 		a.add(choice.Delta)
 		a.add(choice.Message)
+		if len(a.calls) > maxPieces {
+			return false, ended("it has too many calls")
+		}
 		if choice.Finish != "" {
 			a.finish = choice.Finish
 		}
@@ -289,7 +299,7 @@ func plain(data json.RawMessage) string {
 	return text
 }
 
-func (a *chatAnswer) answer() (loop.Answer, error) {
+func (a *chatAnswer) Answer() (loop.Answer, error) {
 	switch a.finish {
 	case "":
 		return loop.Answer{}, ended("it has no finish_reason")
@@ -312,11 +322,12 @@ func (a *chatAnswer) answer() (loop.Answer, error) {
 	}
 	if len(answer.Parts) == 0 && a.reasoning.Len() == 0 && a.tokens.Output == 0 && answer.Stop == loop.StopEnd {
 		// LM Studio answers so if the prompt is larger than the context that the model was loaded with.
-		return loop.Answer{}, &fault{kind: loop.Broken, text: "the model answered with nothing; " +
+		return loop.Answer{}, &Fault{Kind: loop.Broken, Text: "the model answered with nothing; " +
 			"if its server is your own, load the model with a larger context"}
 	}
 	if len(a.calls) > 0 && a.reasoning.Len()+len(extra) > 0 {
-		answer.Parts = append(answer.Parts, opaque(object{"reasoning_content": a.reasoning.String(), "extra_content": extra}))
+		back := object{"reasoning_content": a.reasoning.String(), "extra_content": extra}
+		answer.Parts = append(answer.Parts, opaque(back))
 	}
 	return answer, nil
 }

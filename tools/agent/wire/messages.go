@@ -1,4 +1,4 @@
-package models
+package wire
 
 import (
 	"cmp"
@@ -31,26 +31,27 @@ type object map[string]any
 // cached marks what stands before it as worth keeping at the provider's.
 var cached = object{"type": "ephemeral"}
 
-func (m *messages) authorize(h http.Header, key string) {
+func (m *messages) Authorize(h http.Header, key string) {
 	h.Set("Anthropic-Version", "2023-06-01")
 	if key != "" {
 		h.Set("X-Api-Key", key)
 	}
 }
 
-func (m *messages) adapt(text string) bool {
+func (m *messages) Adapt(text string) bool {
 	return strings.Contains(text, "effort") && m.noEffort.CompareAndSwap(false, true)
 }
 
-// body puts what changes least first and marks four places to cache up to, as many as there may be: the tools, the
+// Body puts what changes least first and marks four places to cache up to, as many as there may be: the tools, the
 // system prompt, and the last two messages of the user, of which the one before was the last when it was sent.
-func (m *messages) body(t loop.Turn, o Options) any {
-	r := messagesRequest{Model: o.Model, MaxTokens: limit(t, o), Stream: true, Messages: []object{}}
+func (m *messages) Body(model string, t loop.Turn) any {
+	r := messagesRequest{Model: model, MaxTokens: t.MaxOutput, Stream: true, Messages: []object{}}
 	if t.Effort != "" && !m.noEffort.Load() {
 		r.Output = object{"effort": t.Effort}
 	}
 	for _, tool := range t.Tools {
-		r.Tools = append(r.Tools, object{"name": tool.Name, "description": tool.Description, "input_schema": schema(tool)})
+		entry := object{"name": tool.Name, "description": tool.Description, "input_schema": schema(tool)}
+		r.Tools = append(r.Tools, entry)
 	}
 	if n := len(r.Tools); n > 0 {
 		r.Tools[n-1]["cache_control"] = cached
@@ -84,6 +85,10 @@ func (m *messages) body(t loop.Turn, o Options) any {
 func toBlock(p loop.Part) any {
 	switch {
 	case p.Opaque != nil:
+		var of block
+		if err := json.Unmarshal(p.Opaque, &of); err != nil || !strings.HasSuffix(of.Type, "thinking") {
+			return nil // of another format
+		}
 		return p.Opaque
 	case p.Call != nil:
 		return object{"type": "tool_use", "id": p.Call.ID, "name": p.Call.Name, "input": p.Call.Arguments}
@@ -93,7 +98,8 @@ func toBlock(p loop.Part) any {
 			content = append(content, object{"type": "text", "text": shown(p.Result.Text)})
 		}
 		for _, i := range p.Result.Images { // bytes are base64 in JSON
-			content = append(content, object{"type": "image", "source": object{"type": "base64", "media_type": i.MIME, "data": i.Data}})
+			source := object{"type": "base64", "media_type": i.MIME, "data": i.Data}
+			content = append(content, object{"type": "image", "source": source})
 		}
 		b := object{"type": "tool_result", "tool_use_id": p.Result.CallID, "content": content}
 		if p.Result.IsError {
@@ -113,9 +119,6 @@ func shown(text string) string {
 	}
 	return text
 }
-
-// limit is how many tokens an answer may have.
-func limit(t loop.Turn, o Options) int { return cmp.Or(max(0, t.MaxOutput), o.MaxOutput) }
 
 // schema is what a tool takes; a tool without a schema takes nothing.
 func schema(t loop.Tool) json.RawMessage {
@@ -142,7 +145,7 @@ type growing struct {
 	text, thinking, partial strings.Builder
 }
 
-func (m *messages) assemble(t loop.Turn, say func(string)) assembler {
+func (m *messages) Assemble(t loop.Turn, say func(string)) Assembler {
 	return &messagesAnswer{say: say, calls: loop.CallsOf(t)}
 }
 
@@ -173,7 +176,7 @@ type messagesUsage struct {
 	CacheWrite int `json:"cache_creation_input_tokens"`
 }
 
-func (a *messagesAnswer) event(data []byte) (bool, error) {
+func (a *messagesAnswer) Event(data []byte) (bool, error) {
 	var e messagesEvent
 	if err := json.Unmarshal(data, &e); err != nil {
 		return false, ended("an event is no JSON")
@@ -183,7 +186,9 @@ func (a *messagesAnswer) event(data []byte) (bool, error) {
 		a.count(e.Message.Usage)
 	case "content_block_start":
 		g := &growing{start: e.Block, index: e.Index}
-		a.blocks = append(a.blocks, g)
+		if a.blocks = append(a.blocks, g); len(a.blocks) > maxPieces {
+			return false, ended("it has too many pieces")
+		}
 		a.grow(g, e.Block)
 	case "content_block_delta":
 		for i := len(a.blocks) - 1; i >= 0; i-- {
@@ -225,7 +230,7 @@ func (a *messagesAnswer) count(u messagesUsage) {
 	a.tokens.CacheWrite = max(a.tokens.CacheWrite, u.CacheWrite)
 }
 
-func (a *messagesAnswer) answer() (loop.Answer, error) {
+func (a *messagesAnswer) Answer() (loop.Answer, error) {
 	if !a.whole {
 		return loop.Answer{}, ended("it has no message_stop")
 	}
@@ -253,6 +258,9 @@ var stops = map[string]string{
 	"pause_turn": loop.StopPause,
 	"length":     loop.StopLength, "content_filter": loop.StopRefuse,
 }
+
+// maxPieces is how many blocks or calls an answer may have.
+const maxPieces = 256
 
 // opaque is a part that goes back to the provider. Of objects JSON can always be made.
 func opaque(back object) loop.Part {

@@ -1,0 +1,69 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"codehand/tools/web/guard"
+)
+
+// What is built in can be read as what a person writes.
+func TestDocumentation(t *testing.T) {
+	t.Parallel()
+	for _, host := range documentation {
+		if d, err := guard.ParseDomain(host); err != nil || d.String() != host {
+			t.Errorf("%s: %v, %v", host, d, err)
+		}
+	}
+	var c Config
+	c.Web = defaultWeb()
+	rules := c.PreapprovedRules()
+	if len(rules) != len(documentation) || rules[0].Text != "WebFetch(domain:"+documentation[0]+")" {
+		t.Errorf("%d rules: %v", len(rules), rules)
+	}
+}
+
+// What is wrong with a setting about the web is said, and a value that could hide a password is none.
+func TestWebSettings(t *testing.T) {
+	for line, want := range map[string]string{
+		`web.proxy = "http://me:pw@proxy:1"`: "user name or password",
+		`web.proxy = "proxy:3128"`:           "must be like",
+		`web.proxy = "http://proxy/path"`:    "end behind the port",
+		`web.user_agent = "a\nb"`:            "printable",
+		`web.preapproved = ["go.dev:8443"]`:  "without a port",
+		`web.preapproved = ["localhost"]`:    "local network",
+		`web.ports = ["0"]`:                  "port from 1 to 65535",
+		`web.ports = ["http"]`:               "1 to 65535",
+		`web.timeout_ms = 60000`:             "1000 to 45000",
+	} {
+		t.Run(want, func(t *testing.T) {
+			w := newWorld(t)
+			w.user(t, line+"\n")
+			_, _, err := Load(w.Sources)
+			if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "pw@") {
+				t.Errorf("%v, want %q", err, want)
+			}
+		})
+	}
+}
+
+// The operator's certificates come to those of the system; a file without any is an error that names the setting.
+func TestWebRoots(t *testing.T) {
+	t.Parallel()
+	var c Config
+	if roots, err := c.WebRoots(); roots != nil || err != nil {
+		t.Errorf("without a file: %v, %v", roots, err)
+	}
+	c.Web.CAFile = filepath.Join(t.TempDir(), "ca.pem")
+	if _, err := c.WebRoots(); err == nil || !strings.Contains(err.Error(), "web.ca_file") {
+		t.Errorf("a missing file: %v", err)
+	}
+	if err := os.WriteFile(c.Web.CAFile, []byte("no certificate"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.WebRoots(); err == nil || !strings.Contains(err.Error(), "no certificate") {
+		t.Errorf("a file without certificates: %v", err)
+	}
+}

@@ -1,0 +1,163 @@
+package browsing
+
+import (
+	"bytes"
+	"errors"
+	"image"
+	"image/png"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"codehand/tools/tool"
+	"codehand/tools/tooltest"
+	"codehand/tools/web"
+)
+
+var want = Want{Tool: "web_fetch", Length: 50_000}
+
+func env(s *tooltest.Session) tool.Env {
+	return s.Env(tool.Call{Spec: tool.Spec{Name: "web_fetch", MaxRunes: 50_000}})
+}
+
+func refused(t *testing.T, err error) *tool.Refusal {
+	t.Helper()
+	r, ok := errors.AsType[*tool.Refusal](err)
+	if !ok {
+		t.Fatalf("%v is no refusal", err)
+	}
+	return r
+}
+
+var next = regexp.MustCompile(`next offset=(\d+)\]$`)
+
+// Page by page a model gets all of a text, each character once, and no result is longer than may be shown.
+func TestPagesMeet(t *testing.T) {
+	t.Parallel()
+	s := tooltest.New(t, nil)
+	whole := strings.Repeat("Wörter 漢字 und mehr davon, so dass es viele Seiten werden.\n", 4000)
+	for _, length := range []int{777, 50_000, 100_000} {
+		e := env(s)
+		got, offset := "", 0
+		for range 500 {
+			w := want
+			w.Offset, w.Length = offset, length
+			res, err := Show(t.Context(), e, web.Page{URL: "https://example.org/", Status: 200, Type: "text/plain",
+				Form: "text", Text: whole}, w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := utf8.RuneCountInString(res.Text); n > e.Limit {
+				t.Fatalf("%d characters, at most %d", n, e.Limit)
+			}
+			_, body, _ := strings.Cut(res.Text, " ---\n")
+			body, _, _ = strings.Cut(body, "\n--- untrusted")
+			got += body
+			m := next.FindStringSubmatch(res.Text)
+			if m == nil {
+				break
+			}
+			offset, _ = strconv.Atoi(m[1])
+			if utf8.RuneCountInString(got) < offset { // a line end at the end of a page is not shown
+				got += "\n"
+			}
+		}
+		if got != strings.Trim(whole, "\n") {
+			t.Errorf("length %d: %d of %d bytes", length, len(got), len(whole))
+		}
+	}
+}
+
+// A secret is masked also where a page ends within it, and an offset behind the end is refused.
+func TestSecretsAcrossPages(t *testing.T) {
+	t.Parallel()
+	s := tooltest.New(t, nil)
+	secret := "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+	p := web.Page{URL: "https://example.org/", Status: 200, Type: "text/plain", Form: "text", Text: "token " + secret + " end"}
+	for length := 1; length < 60; length++ {
+		w := want
+		w.Length = length
+		res, err := Show(t.Context(), env(s), p, w)
+		if err != nil || strings.Contains(res.Text, "ghp_") {
+			t.Errorf("length %d: %v\n%s", length, err, res.Text)
+		}
+	}
+	w := want
+	w.Offset = 1000
+	_, err := Show(t.Context(), env(s), p, w)
+	if r := refused(t, err); r.Code != tool.InputInvalid {
+		t.Errorf("behind the end: %v", r)
+	}
+}
+
+// Images are shown, or kept where they cannot be; what is neither text nor image is a file that nobody else can read.
+func TestOtherKinds(t *testing.T) {
+	t.Parallel()
+	s := tooltest.New(t, nil)
+	var picture bytes.Buffer
+	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 30, 20))); err != nil {
+		t.Fatal(err)
+	}
+	p := web.Page{URL: "https://example.org/a.png", Status: 200, Type: "image/png", Body: picture.Bytes()}
+	e := env(s)
+	e.Client.MaxImages = 1
+	res, err := Show(t.Context(), e, p, want)
+	if err != nil || len(res.Media) != 1 || !strings.Contains(res.Text, "Image 30x20 png") {
+		t.Errorf("%v: %s", err, res.Text)
+	}
+	saved := func(p web.Page, e tool.Env, why string) {
+		t.Helper()
+		res, err := Show(t.Context(), e, p, want)
+		_, path, _ := strings.Cut(res.Text, ") to ")
+		path, _, _ = strings.Cut(path, ".bin")
+		data, readErr := os.ReadFile(path + ".bin")
+		if err != nil || readErr != nil || !bytes.Equal(data, p.Body) || !strings.Contains(res.Text, why) {
+			t.Errorf("%v, %v: %s", err, readErr, res.Text)
+		}
+	}
+	e = env(s)
+	e.Client.MaxImages = 0
+	saved(p, e, "does not accept images")
+	broken := p
+	broken.Body = picture.Bytes()[:40]
+	saved(broken, env(s), "cannot be shown")
+	saved(web.Page{URL: "https://example.org/x", Status: 200, Type: "application/zip", Body: []byte("PK\x03\x04")}, env(s),
+		"Saved 4 bytes (application/zip)")
+	e = env(s)
+	e.Prefs.NoPDF = "the operator said so"
+	saved(web.Page{URL: "https://example.org/x", Status: 200, Type: "application/pdf", Body: []byte("%PDF-1.7\nx")}, e,
+		"the operator said so")
+	saved(web.Page{URL: "https://example.org/x", Status: 200, Type: "application/pdf", Body: []byte("%PDF-1.7\nx")}, env(s),
+		"PDF")
+}
+
+// Each code of the client is a code of the tool, with what to do next; foreign text stands in a frame.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		e    web.Error
+		code tool.Code
+		text string
+	}{
+		{web.Error{Code: web.Invalid, Text: "x"}, tool.URLInvalid, "absolute public"},
+		{web.Error{Code: web.Blocked, Text: "x"}, tool.URLBlocked, "x."},
+		{web.Error{Code: web.Status, Status: 404, Text: "x", Body: "EXIT"}, tool.HTTPError, "\n--- untrusted content "},
+		{web.Error{Code: web.Status, Status: 403, Text: "x"}, tool.HTTPError, "login"},
+		{web.Error{Code: web.Status, Status: 503, Text: "x", Wait: 1e9}, tool.HTTPError, "in 1 s"},
+		{web.Error{Code: web.Status, Status: 500, Text: "x"}, tool.HTTPError, "later"},
+		{web.Error{Code: web.Timeout, Text: "x"}, tool.Timeout, "later"},
+		{web.Error{Code: web.TooLarge, Text: "x"}, tool.TooLarge, "x."},
+		{web.Error{Code: web.Limited, Text: "x"}, tool.RateLimited, "x."},
+		{web.Error{Code: web.Failed, Text: "x"}, tool.FetchFailed, "another source"},
+	} {
+		if r := refused(t, Refusal(&c.e)); r.Code != c.code || !strings.Contains(r.Text, c.text) {
+			t.Errorf("%s: %s %s", c.e.Code, r.Code, r.Text)
+		}
+	}
+	if err := Refusal(os.ErrClosed); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("a fault: %v", err)
+	}
+}

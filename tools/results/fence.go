@@ -1,0 +1,29 @@
+package results
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"strings"
+)
+
+// Fence puts foreign text (a page, hits of a search) between two lines that nobody outside can guess, so that what
+// stands there cannot be taken for the server's words: controls are removed, invisible characters shown, secrets
+// masked, and lines that look like ours get a `\` in front. Our own words stand before the first mark.
+func Fence(text string) string {
+	return fence(text, func() string {
+		var b [8]byte
+		_, _ = rand.Read(b[:]) // it never fails
+		return hex.EncodeToString(b[:])
+	})
+}
+
+// fence draws marks until one does not occur in the text.
+func fence(text string, draw func() string) string {
+	text = strings.Trim(Printed(Masked(text)), "\n")
+	mark := draw()
+	for strings.Contains(text, mark) {
+		mark = draw()
+	}
+	line := "--- untrusted content " + mark + " ---"
+	return line + "\n" + text + "\n" + line
+}

@@ -1,0 +1,94 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"net/url"
+
+	"codehand/tools/browsing"
+	"codehand/tools/permission"
+	"codehand/tools/session"
+	"codehand/tools/tool"
+	"codehand/tools/web"
+	"codehand/tools/wording"
+)
+
+//go:embed web_fetch.md
+var webFetchText string
+
+type webFetchInput struct {
+	URL       string `json:"url" jsonschema:"absolute, http or https" rule:"minlen=1 maxlen=2000"`
+	Prompt    string `json:"prompt,omitempty" jsonschema:"what to look for" rule:"maxrunes=2000"`
+	MaxLength int    `json:"max_length,omitempty" jsonschema:"characters" rule:"min=1 max=100000 default=50000"`
+	Offset    int    `json:"offset,omitempty" jsonschema:"character to continue from" rule:"min=0"`
+
+	Host string `json:"-"` // in its one form, for rules
+}
+
+// webFetch is asked about for each host that no rule and no web.preapproved allows, because an address can carry out
+// whatever a model has read.
+var webFetch = tool.Define(tool.Def[webFetchInput]{
+	Spec: tool.Spec{
+		Name: "web_fetch", Aliases: []string{"WebFetch"}, Title: "Fetch web page", Description: webFetchText,
+		Hint: "fetch, open, download or read a web page by url", Deferred: true, MaxRunes: 50_000,
+		Scope: tool.ScopeWeb, Family: permission.FamilyNone,
+		Traits:  tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true},
+		Example: `{"url":"https://example.com/"}`,
+		Finds: []string{
+			"web fetch", "fetch url", "fetch a web page", "open a website", "download documentation page",
+			"read web page", "get web page", "webpage", "web page to markdown", "WebFetch", "url", "scrape web page",
+			"download a url",
+			"open link",
+		},
+	},
+	Available: func(s *session.State) string {
+		if s.Web == nil {
+			return "the operator switched the web off (web.enabled)."
+		}
+		return ""
+	},
+	Targets: func(_ *session.State, in webFetchInput) []permission.Target {
+		return []permission.Target{{Kind: permission.Domain, Value: in.Host}}
+	},
+	Complete: func(_ context.Context, s *session.State, in *webFetchInput) (err error) {
+		if s.Web == nil {
+			return errWebOff
+		}
+		in.Host, err = s.Web.Host(in.URL)
+		return browsing.Refusal(err)
+	},
+	Activity: func(in webFetchInput) string {
+		if u, err := url.Parse(in.URL); err == nil && u.Hostname() != "" {
+			return "Fetching from " + wording.LineOf(u.Hostname(), 30)
+		}
+		return "Fetching a page"
+	},
+	Run: runWebFetch,
+})
+
+var errWebOff = tool.Refuse(tool.ToolDisabled, "web_fetch is not available: the operator switched the web off.")
+
+func runWebFetch(ctx context.Context, env tool.Env, in webFetchInput) (tool.Result, error) {
+	if env.Web == nil {
+		return tool.Result{}, errWebOff
+	}
+	done := wording.TellIfSlow(env, "fetching from "+in.Host)
+	defer done()
+	page, err := env.Web.Fetch(ctx, web.Request{URL: in.URL, Principal: env.Key.Principal,
+		Follow: func(host string) bool { return mayFollow(env.Rules, host) }})
+	if err != nil {
+		return tool.Result{}, browsing.Refusal(err)
+	}
+	return browsing.Show(ctx, env, page, browsing.Want{Tool: "web_fetch", Prompt: in.Prompt, Offset: in.Offset,
+		Length: in.MaxLength})
+}
+
+// mayFollow says whether a redirect from a host that is allowed may go on to the same host with or without www.: no
+// rule denies it, and none wants to be asked. That the mode would ask about a new host does not count.
+func mayFollow(rules *permission.Policy, host string) bool {
+	return rules.Decide(permission.Request{
+		Tool: "web_fetch", Aliases: []string{"WebFetch"}, Family: permission.FamilyNone, ReadOnly: true,
+		Own: permission.Allow, Mode: permission.Bypass,
+		Targets: []permission.Target{{Kind: permission.Domain, Value: host}},
+	}).Verdict == permission.Allow
+}
