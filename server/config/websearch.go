@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 
 	"codehand/tools/keys"
@@ -110,12 +109,20 @@ func (c *Config) checkWebSearch() (key, wrong string) {
 
 // KeyEnvs are the variables that hold the operator's keys: no command and no hook gets one, whatever is configured.
 func (c Config) KeyEnvs() []string {
-	return slices.DeleteFunc([]string{c.Web.Search.KeyEnv, c.Tools.Agent.API.KeyEnv}, isEmpty)
+	return present(c.Web.Search.KeyEnv, c.Tools.Agent.API.KeyEnv)
 }
 
 // KeyFiles are the files that hold the operator's keys: no command reads one, and no call changes one.
 func (c Config) KeyFiles() []string {
-	return slices.DeleteFunc([]string{c.Web.Search.KeyFile, c.Tools.Agent.API.KeyFile}, isEmpty)
+	return present(c.Web.Search.KeyFile, c.Tools.Agent.API.KeyFile)
 }
 
-func isEmpty(s string) bool { return s == "" }
+// present are those that are not empty; nil: none is.
+func present(names ...string) (some []string) {
+	for _, name := range names {
+		if name != "" {
+			some = append(some, name)
+		}
+	}
+	return some
+}
