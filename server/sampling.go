@@ -101,7 +101,8 @@ func sampleMessages(messages []loop.Message) []sampleMessage {
 			case p.Result != nil:
 				results = append(results, sampleResult(p.Result))
 			case p.Call != nil:
-				rest = append(rest, samplePart{Type: "tool_use", ID: p.Call.ID, Name: p.Call.Name, Input: p.Call.Arguments})
+				rest = append(rest, samplePart{Type: "tool_use", ID: p.Call.ID, Name: p.Call.Name,
+					Input: p.Call.Arguments})
 			case p.Text != "":
 				rest = append(rest, samplePart{Type: "text", Text: &p.Text})
 			}

@@ -19,7 +19,7 @@ var agentText string
 
 type agentInput struct {
 	Description string      `json:"description,omitempty" jsonschema:"3 to 5 words" rule:"maxrunes=100"`
-	Prompt      string      `json:"prompt,omitempty" jsonschema:"the whole task" rule:"maxrunes=100000"`
+	Prompt      string      `json:"prompt,omitempty" jsonschema:"all of it" rule:"maxrunes=100000"`
 	Type        string      `json:"subagent_type,omitempty" jsonschema:"default general-purpose" rule:"maxrunes=64"`
 	Model       string      `json:"model,omitempty" jsonschema:"only if asked for" rule:"maxrunes=200"`
 	Background  bool        `json:"run_in_background,omitempty" jsonschema:"read it with job_output"`
@@ -40,16 +40,16 @@ type agentTask struct {
 // neither, since nobody sees what it does.
 var agent = tool.Define(tool.Def[agentInput]{
 	Spec: tool.Spec{
-		Name: "agent", Aliases: []string{"Agent", "Task"}, Title: "Run sub-agent", Description: agentText,
-		Hint: "delegate a task to a sub-agent", Deferred: true, MaxRunes: 32_000, Scope: tool.ScopeRead,
+		Name: "agent", Aliases: []string{"Agent"}, Title: "Run sub-agent", Description: agentText,
+		Hint: "delegate work to a sub-agent", Deferred: true, MaxRunes: 32_000, Scope: tool.ScopeRead,
 		Family: permission.FamilyNone,
 		Traits: tool.Traits{Ungated: true},
 		Example: `{"description":"find the entry point","prompt":"Find where the program starts.",` +
 			`"subagent_type":"explore"}`,
 		Finds: []string{
-			"sub-agent", "delegate a task", "run a subagent", "spawn agent", "launch agent for exploration",
+			"sub-agent", "delegate work", "run a subagent", "spawn agent", "launch agent for exploration",
 			"parallel agents", "explore the codebase with an agent", "second opinion by another agent",
-			"delegate research", "agent plan", "Task",
+			"delegate research", "start a sub-agent",
 		},
 	},
 	Accept: map[string]string{"type": "subagent_type", "agent_type": "subagent_type", "agent": "subagent_type",

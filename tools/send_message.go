@@ -22,15 +22,15 @@ type sendMessageInput struct {
 var sendMessage = tool.Define(tool.Def[sendMessageInput]{
 	Spec: tool.Spec{
 		Name: "send_message", Aliases: []string{"SendMessage"}, Title: "Message sub-agent",
-		Description: sendMessageText, Hint: "send a message to a sub-agent", Deferred: true, MaxRunes: 32_000,
+		Description: sendMessageText, Hint: "message, talk to, continue or resume a running sub-agent", Deferred: true, MaxRunes: 32_000,
 		Scope: tool.ScopeRead, Family: permission.FamilyNone,
 		Traits:    tool.Traits{Ungated: true},
 		Example:   `{"to":"search","message":"Look in the tests, too."}`,
 		NoTargets: "a sub-agent of this session is named, which no rule is about",
 		Finds: []string{
-			"send message to agent", "message a subagent", "continue a sub-agent", "talk to running agent",
-			"follow-up to an agent", "resume agent", "tell the sub-agent", "answer an agent", "write to agent",
-			"SendMessage",
+			"send message to agent", "send a message", "continue a running sub-agent", "talk to running agent",
+			"resume running agent", "message the running sub-agent", "send_message", "send follow-up message to agent",
+			"message to agent", "SendMessage",
 		},
 	},
 	Accept: map[string]string{"agent_id": "to", "name": "to", "recipient": "to", "content": "message",

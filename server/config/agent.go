@@ -74,7 +74,8 @@ func agentTable(c *Config) []setting {
 		{"agent.max_tokens", "most tokens for one task", narrower, number{&a.MaxTokens, 1000, 100_000_000, false}},
 		{"agent.turn_tokens", "most tokens of one answer of the model", narrower,
 			number{&a.TurnTokens, 256, 200_000, false}},
-		{"agent.max_time", "most time for one task", operatorOnly, period{&a.MaxTime, time.Second, 24 * time.Hour, nil}},
+		{"agent.max_time", "most time for one task", operatorOnly,
+			period{&a.MaxTime, time.Second, 24 * time.Hour, nil}},
 		{"agent.sampling", "whether the client's own model may execute sub-agents, if the client offers it (sampling)",
 			operatorOnly, toggle{&a.Sampling}},
 		{"agent.api.provider", "format of the model's API: anthropic or openai; empty: there is none", operatorOnly,
@@ -88,8 +89,8 @@ func agentTable(c *Config) []setting {
 		{"agent.api.key_file", "file that holds the key, readable by its owner alone", operatorOnly,
 			file{&a.API.KeyFile}},
 		{"agent.command.argv",
-			"program and arguments of another agent; {prompt}, {model}, {cwd} and {mcp_config} are filled in, without " +
-				"{prompt} the task is its input", operatorOnly, command{&a.Command.Argv}},
+			"program and arguments of another agent; {prompt}, {model}, {cwd} and {mcp_config} are filled in, " +
+				"without {prompt} the task is its input", operatorOnly, command{&a.Command.Argv}},
 		{"agent.command.argv_resume", "likewise, for a message to a sub-agent that has ended; empty: there is no way",
 			operatorOnly, command{&a.Command.Resume}},
 		{"agent.command.env_allow", "environment variables that this agent gets besides the usual ones, also secrets",
@@ -152,8 +153,8 @@ func checkAgent(l *loader) {
 	} {
 		if flag := agent.UnsafeFlag(argv); flag != "" {
 			l.problems.add(l.config.Origin(key), fmt.Sprintf(
-				"%s: %s lets the agent act without asking anybody; codehand starts no such agent: take it out, and let "+
-					"the agent work through the tools of codehand", key, flag))
+				"%s: %s lets the agent act without asking anybody; codehand starts no such agent: take it out, and "+
+					"let the agent work through the tools of codehand", key, flag))
 		}
 	}
 	switch {
@@ -162,7 +163,8 @@ func checkAgent(l *loader) {
 	case (a.API.Provider == "") != (a.API.Model == ""):
 		l.problems.add(l.config.Origin("agent.api.provider"), "agent.api: needs both provider and model")
 	case a.Backend == agentAPI && a.API.Provider == "":
-		l.problems.add(l.config.Origin("agent.backend"), "agent.backend: api needs agent.api.provider and agent.api.model")
+		l.problems.add(l.config.Origin("agent.backend"),
+			"agent.backend: api needs agent.api.provider and agent.api.model")
 	case a.Backend == agentCommand && len(a.Command.Argv) == 0:
 		l.problems.add(l.config.Origin("agent.backend"), "agent.backend: command needs agent.command.argv")
 	case a.Backend == agentSampling && !a.Sampling:

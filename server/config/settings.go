@@ -75,7 +75,8 @@ func defaults() Config {
 
 // table is the list of all settings, bound to c. Choices stand strictest first.
 func table(c *Config) []setting {
-	return slices.Concat(ruleTable(c), toolTable(c), agentTable(c), processTable(c), sandboxTable(c), webTable(c), webSearchTable(c), serveTable(c))
+	return slices.Concat(ruleTable(c), toolTable(c), agentTable(c), processTable(c), sandboxTable(c), webTable(c),
+		webSearchTable(c), serveTable(c))
 }
 
 // ruleTable is about what may be done, and who decides.

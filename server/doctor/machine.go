@@ -280,7 +280,8 @@ func (m Machine) agents(env []string) Finding {
 		}
 		return f
 	case a.Sampling && only("sampling"):
-		return Finding{"backends", OK, "sub-agents: the client's model, where the client offers it (sampling.tools)", ""}
+		return Finding{"backends", OK,
+			"sub-agents: the client's model, where the client offers it (sampling.tools)", ""}
 	}
 	return Finding{"backends", Note, "sub-agents: nobody executes them, so agent answers with a brief",
 		"set agent.api or agent.command if you want them"}

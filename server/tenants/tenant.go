@@ -189,7 +189,8 @@ func (t *Tenant) outsideDirs() []skills.Dir {
 	return slices.Concat(t.SkillDirs, t.Bare.Types)
 }
 
-// openSkills lets calls read the directories of skills and of types of sub-agents. One inside a root is there already, and stays what it is.
+// openSkills lets calls read the directories of skills and of types of sub-agents. One inside a root is there
+// already, and stays what it is.
 func (t *Tenant) openSkills(dirs, types []skills.Dir) {
 	t.SkillDirs = dirs
 	var open []string

@@ -33,13 +33,15 @@ type Command struct {
 	Argv, Resume []string
 	Env          func() []string // its environment, without DepthVariable
 	Dir          string          // for its files, absolute
-	// Server is the program and arguments of this server for the roots and the mode of a sub-agent, and its environment.
+	// Server is the program and arguments of this server for the roots and the mode of a sub-agent, and its
+	// environment.
 	Server func(p Parent) (argv []string, env map[string]string)
 }
 
 // unsafeFlag are arguments with which an agent asks nobody.
 var unsafeFlag = regexp.MustCompile(`(?i)^--?(?:yolo|dangerously-.*|allow-dangerously-.*|` +
-	`allow-all(?:-tools|-paths|-urls)?|skip-permissions.*|full-auto|force|trust-all-tools|auto-approve|no-confirm|bypass-.*)(?:=.*)?$|` +
+	`allow-all(?:-tools|-paths|-urls)?|skip-permissions.*|full-auto|force|trust-all-tools|` +
+	`auto-approve|no-confirm|bypass-.*)(?:=.*)?$|` +
 	`^--(?:permission-mode|approval-mode|ask-for-approval|sandbox)=` +
 	`(?:bypassPermissions|yolo|never|danger-full-access)$`)
 

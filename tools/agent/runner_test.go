@@ -39,8 +39,11 @@ func (m *held) Turn(ctx context.Context, _ loop.Turn, _ func(string)) (loop.Answ
 // noHands open sessions in which nothing can be called.
 type noHands struct{ opened, forgotten atomic.Int32 }
 
-func (h *noHands) Open(context.Context, Opening) (Child, error) { h.opened.Add(1); return noChild{h}, nil }
-func (h *noHands) Sampler() loop.Model                          { return nil }
+func (h *noHands) Open(context.Context, Opening) (Child, error) {
+	h.opened.Add(1)
+	return noChild{h}, nil
+}
+func (h *noHands) Sampler() loop.Model { return nil }
 
 type noChild struct{ h *noHands }
 
