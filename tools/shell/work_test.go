@@ -12,7 +12,7 @@ import (
 
 // A Work is a job: it is read, stopped and listed like a command, and a panic in it is its failure.
 func TestWork(t *testing.T) {
-	s := newShell(t, Options{})
+	s := newStage(t).Shell
 	for _, c := range []struct {
 		name string
 		do   Work
@@ -20,12 +20,12 @@ func TestWork(t *testing.T) {
 		out  string
 	}{
 		{"done", func(_ context.Context, out io.Writer) error { _, err := fmt.Fprintln(out, "a\nb"); return err }, Completed, "a\nb\n"},
-		{"failed", func(_ context.Context, out io.Writer) error { return errors.New("no") }, Failed, ""},
+		{"failed", func(context.Context, io.Writer) error { return errors.New("no") }, Failed, ""},
 		{"panics", func(context.Context, io.Writer) error { panic("x") }, Failed, ""},
 		{"secret", func(_ context.Context, out io.Writer) error {
 			_, err := fmt.Fprintln(out, "key ghp_"+strings.Repeat("a", 36))
 			return err
-		}, Completed, "key [masked github-token …aaaa]\n"},
+		}, Completed, "key [masked github-token ***********...aaaa]\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			j, err := Begin(t.Context(), s, Command{Text: c.name, Background: true}, c.do)
