@@ -343,7 +343,8 @@ func TestProfiles(t *testing.T) {
 	} {
 		x := serveHTTP(t, siteSetup{
 			principals: []string{"alice"}, values: map[string]auth.Values{"alice": c.token},
-			settings: map[string]string{"tools.profile": c.profile, "tools.deferral": "off", "sandbox.policy": "off"},
+			settings: map[string]string{"tools.profile": c.profile, "tools.deferral": "off", "sandbox.policy": "off",
+				"web.search.kind": "searxng", "web.search.url": "http://127.0.0.1:1"},
 		})
 		client := x.client("alice").Hello()
 		var want []string
@@ -415,5 +416,32 @@ func TestListsBeforeHello(t *testing.T) {
 	}
 	if r, err := f.Request("tools/list", map[string]any{"_meta": map[string]any{"codehand/session": "x"}}); err != nil || r.Error == nil {
 		t.Errorf("a handle that is none: %+v, %v", r, err)
+	}
+}
+
+// TestWebSearchIsListed: web_search is there only with an endpoint, which its description names.
+func TestWebSearchIsListed(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		settings map[string]string
+		want     bool
+	}{
+		{map[string]string{"tools.deferral": "off"}, false},
+		{map[string]string{"tools.deferral": "off", "web.search.kind": "searxng", "web.search.url": "http://127.0.0.1:1"}, true},
+	} {
+		f := start(t, setup{client: "copilot-cli", settings: c.settings})
+		must(t, f.Hello())
+		text := fmt.Sprint(f.server.local.Offers(true).Tools)
+		found := ""
+		for _, l := range f.server.local.Offers(true).Tools {
+			if l.Name == "web_search" {
+				b, err := l.JSON()
+				must(t, err)
+				found = string(b)
+			}
+		}
+		if (found != "") != c.want || c.want && !strings.Contains(found, `\nSearches go to SearXNG (127.0.0.1).`) {
+			t.Errorf("%v: %q in %s", c.settings, found, text)
+		}
 	}
 }

@@ -36,7 +36,7 @@ var webFetch = tool.Define(tool.Def[webFetchInput]{
 		Example: `{"url":"https://example.com/"}`,
 		Finds: []string{
 			"web fetch", "fetch url", "fetch a web page", "open a website", "download documentation page",
-			"read web page", "get web page", "webpage", "web page to markdown", "WebFetch", "url", "scrape web page",
+			"read web page", "get web page", "web page to markdown", "WebFetch", "url", "scrape web page",
 			"download a url",
 			"open link",
 		},

@@ -289,7 +289,7 @@ func straysOf(a *app, held grantReply) (all []attack) {
 			head(x, "POST /mcp", fmt.Sprintf("Authorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", held.Access, len(hello), hello)))
 	})
 	row("length and chunks", "401 unauthenticated", func(x *siege) string { // the second request is a body, or nothing
-		return x.raw(head(x, "POST /mcp", fmt.Sprintf("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")) +
+		return x.raw(head(x, "POST /mcp", "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n") +
 			head(x, "POST /mcp", fmt.Sprintf("Authorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", held.Access, len(hello), hello)))
 	})
 	row("a foreign host in the request line", "403 forbidden_host", func(x *siege) string {

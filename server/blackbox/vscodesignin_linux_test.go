@@ -14,8 +14,7 @@ import (
 // person again once the grant is revoked. There is no VS Code in a registry; code-server's package has its server and its
 // workbench, unchanged where they speak MCP and OAuth. vscode.mjs says what the test plays.
 func TestVSCodeSignsIn(t *testing.T) {
-	t.Parallel()
-	long(t)
+	long(t) // and alone: a whole editor takes all that a small machine has
 	modules, err := filepath.Abs(filepath.Join(benchOfClients, "node_modules"))
 	must(t, err)
 	editor := filepath.Join(modules, "code-server", "lib", "vscode")

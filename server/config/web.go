@@ -53,10 +53,12 @@ func webTable(c *Config) []setting {
 }
 
 // documentation are hosts on which only their owners publish, and which have what programmers look up.
-var documentation = strings.Fields("docs.python.org go.dev pkg.go.dev doc.rust-lang.org docs.rs " +
-	"developer.mozilla.org nodejs.org www.typescriptlang.org react.dev docs.oracle.com " +
-	"learn.microsoft.com en.cppreference.com kubernetes.io docs.docker.com www.postgresql.org www.sqlite.org git-scm.com man7.org " +
-	"www.rfc-editor.org datatracker.ietf.org www.w3.org html.spec.whatwg.org docs.djangoproject.com modelcontextprotocol.io")
+var documentation = strings.Fields(
+	"docs.python.org go.dev pkg.go.dev doc.rust-lang.org docs.rs developer.mozilla.org nodejs.org " +
+		"www.typescriptlang.org react.dev docs.oracle.com learn.microsoft.com en.cppreference.com " +
+		"kubernetes.io docs.docker.com www.postgresql.org www.sqlite.org git-scm.com man7.org " +
+		"www.rfc-editor.org datatracker.ietf.org www.w3.org html.spec.whatwg.org docs.djangoproject.com " +
+		"modelcontextprotocol.io")
 
 func defaultWeb() Web {
 	w := Web{Enabled: true, TimeoutMS: 30 * second, Upgrade: true, Search: WebSearch{Kind: searchOff}}

@@ -1,22 +1,20 @@
 package metrics
 
-import (
-	"syscall"
-	"time"
-)
+import "syscall"
 
-func processorTime() (time.Duration, bool) {
+// ask adds processor time.
+func (p process) ask() {
 	self, err := syscall.GetCurrentProcess()
 	if err != nil {
-		return 0, false
+		return
 	}
 	var created, ended, kernel, user syscall.Filetime
 	if syscall.GetProcessTimes(self, &created, &ended, &kernel, &user) != nil {
-		return 0, false
+		return
 	}
 	// Spans of time in steps of 100 ns, although the type is that of dates.
-	span := func(f syscall.Filetime) time.Duration {
-		return time.Duration(int64(f.HighDateTime)<<32|int64(f.LowDateTime)) * 100
+	span := func(f syscall.Filetime) float64 {
+		return float64(int64(f.HighDateTime)<<32|int64(f.LowDateTime)) / 1e7
 	}
-	return span(kernel) + span(user), true
+	p["process_cpu_seconds_total"] = span(kernel) + span(user)
 }

@@ -317,7 +317,6 @@ var varying = []struct {
 	{"$JOB", regexp.MustCompile(`\b(job_[a-z2-7]{12})\b`)},
 	{"$PLAN", regexp.MustCompile(`/plans/([a-z]+-[a-z]+-[a-z]+\.md)\b`)},
 	{"$SESSION", regexp.MustCompile(`/sessions/([0-9a-f]{16})/`)},
-	{"$SESSION", regexp.MustCompile(`/sessions/\$SESSION[0-9]+/([0-9a-f]{16})/`)},
 	{"$MARK", regexp.MustCompile(`(?m)^(?:! )?--- untrusted content ([0-9a-f]{16}) ---$`)},
 	{"$ID", regexp.MustCompile(`/([a-z2-7]{16})-`)},
 	{"$CELL", regexp.MustCompile(`(?:\bcell |<cell id=")([0-9a-f]{8})\b`)},

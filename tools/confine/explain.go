@@ -112,7 +112,8 @@ func pathsIn(line, dir string) []string {
 	for _, m := range absolute().FindAllStringSubmatch(line, -1) {
 		paths = append(paths, filepath.Clean(m[1]))
 	}
-	for _, m := range slices.Concat(quoted().FindAllStringSubmatch(line, -1), relative().FindAllStringSubmatch(line, -1)) {
+	for _, m := range slices.Concat(quoted().FindAllStringSubmatch(line, -1),
+		relative().FindAllStringSubmatch(line, -1)) {
 		if !filepath.IsAbs(m[1]) {
 			paths = append(paths, filepath.Join(dir, m[1]))
 		}

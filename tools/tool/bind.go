@@ -148,8 +148,8 @@ func arguments(raw json.RawMessage) (obj []byte, wrong string) {
 	return obj, ""
 }
 
-// paths makes every path of the input, named by Def.Paths, absolute and returns them as targets. A tool with ScopeWrite is given files: of
-// `new/` a clean path would be that of a file named new, and it would be made.
+// paths makes every path of the input, named by Def.Paths, absolute and returns them as targets. A tool with
+// ScopeWrite is given files: of `new/` a clean path would be that of a file named new, and it would be made.
 func (b *form) paths(s *session.State, in reflect.Value, named []*string) ([]permission.Target, error) {
 	at := map[*string]leaf{}
 	b.root.leaves(&place{}, in, at)

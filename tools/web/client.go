@@ -132,7 +132,7 @@ func (c *client) fetch(ctx context.Context, r Request) (Page, error) {
 	key := cacheKey{r.Principal, start.String()}
 	if p, ok := c.pages.get(key); ok {
 		p.Asked, p.Cached = asked.String(), true
-		return p, c.mayRead(r, asked, &p)
+		return c.allowed(r, asked, p), nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, c.caps.Time, errSlow)
 	defer cancel()
@@ -154,14 +154,13 @@ func (c *client) fetch(ctx context.Context, r Request) (Page, error) {
 	return p, nil
 }
 
-// mayRead looks again at a remembered page that came from the host with or without www.: rules may have changed.
-func (c *client) mayRead(r Request, asked *url.URL, p *Page) error {
-	u, err := url.Parse(p.URL)
-	if err != nil || u.Hostname() == asked.Hostname() || r.Follow != nil && r.Follow(u.Hostname()) {
-		return nil
+// allowed looks again at a remembered page that came from the host with or without www.: rules may have changed.
+func (c *client) allowed(r Request, asked *url.URL, p Page) Page {
+	from, err := url.Parse(p.URL)
+	if err == nil && (from.Hostname() == asked.Hostname() || r.Follow != nil && r.Follow(hostOf(from))) {
+		return p
 	}
-	*p = Page{URL: asked.String(), Asked: asked.String(), Status: http.StatusMovedPermanently, Redirect: p.URL}
-	return nil
+	return Page{URL: asked.String(), Asked: asked.String(), Status: http.StatusMovedPermanently, Redirect: p.URL}
 }
 
 // errDowngrade says that https leads back to http.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -12,13 +13,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"crypto/x509"
 )
 
 func fetched(t *testing.T, c *Client, address string) Page {
@@ -361,4 +363,34 @@ func TestSleep(t *testing.T) {
 			t.Error("it does not tell how it ended")
 		}
 	})
+}
+
+// A thousand fetches leave nothing behind.
+func TestThousandFetches(t *testing.T) {
+	if os.Getenv("CODEHAND_LONG") == "" {
+		t.Skip("a thousand fetches, and the memory of this process alone: CODEHAND_LONG=1")
+	}
+	page := "<main><h1>Page</h1>" + strings.Repeat("<p>Some <b>text</b> of a page.</p>", 2000) + "</main>"
+	w := newWall(t, nil, func(out http.ResponseWriter, r *http.Request) {
+		out.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(out, page)
+	})
+	c := w.client(t, Options{})
+	held := func() int64 {
+		debug.FreeOSMemory()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.Sys-m.HeapReleased) >> 20
+	}
+	fetched(t, c, "http://docs.example/")
+	before, goroutines := held(), runtime.NumGoroutine()
+	for i := range 1000 {
+		fetched(t, c, fmt.Sprintf("http://docs.example/%d", i))
+	}
+	after := held()
+	t.Logf("1,000 fetches: %d MiB before, %d MiB after, %d and %d goroutines", before, after, goroutines,
+		runtime.NumGoroutine())
+	if after > before+16 {
+		t.Errorf("%d MiB before, %d MiB after", before, after)
+	}
 }

@@ -41,7 +41,7 @@ await context.route((url) => url.origin === new URL(flags.editor).origin && url.
 });
 const page = await context.newPage();
 popups.length = 0;
-page.setDefaultTimeout(30_000);
+page.setDefaultTimeout(60_000);
 
 const rows = page.locator('.quick-input-list .monaco-list-row');
 /** again repeats what the editor may not be ready for. */
@@ -71,12 +71,11 @@ const discovered = (n) => page.waitForFunction((n) => {
 }, n);
 /** popup is the browser window that the editor opens, after its own question. */
 const popup = async () => {
-	const opened = popups.length ? popups.shift() : context.waitForEvent('page', { timeout: 30_000 });
+	const opened = popups.length ? popups.shift() : context.waitForEvent('page', { timeout: 60_000 });
 	const allow = page.locator('.monaco-dialog-box').getByRole('button', { name: /^(Allow|Open)/ });
-	const press = allow.click({ timeout: 15_000 }).catch(() => {}); // it does not ask each time
-	const p = await opened;
-	await press;
-	return p;
+	const press = allow.click({ timeout: 60_000 }); // it does not ask each time
+	press.catch(() => {});
+	return opened;
 };
 
 await check('signs in', async () => {

@@ -2,6 +2,7 @@ package install
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -90,18 +91,8 @@ func (e *ForeignError) Error() string {
 // that all is as wanted. Errors are ErrRootNeeded, ErrNoProject, ErrExclusive and ErrUnknown, *SyntaxError,
 // *RefusedError, *ForeignError, and those of reading.
 func Plan(p Places, client string, want Want) (*Change, error) {
-	s, err := snippetOf(client, placed(want), nil)
-	if err != nil {
-		return nil, err
-	}
-	files, err := p.targets(s, want.Project)
-	if err != nil {
-		return nil, err
-	}
-	if p.Command == "" {
-		p.Command = want.Command
-	}
-	notes, err := readNotes(p.State)
+	p.Command = cmp.Or(p.Command, want.Command)
+	_, files, notes, err := p.start(client, want)
 	if err != nil {
 		return nil, err
 	}
@@ -421,21 +412,25 @@ func removed(f form, r reading, container string, drop []string) ([]byte, bool) 
 	return body, err == nil && same(without(tree, container, all), without(r.tree, container, all))
 }
 
+// start reads what a plan begins with: the snippet of a client, its files, and our notes about files.
+func (p Places) start(client string, want Want) (
+	s clients.Snippet, files []string, notes map[string][]note, err error,
+) {
+	if s, err = snippetOf(client, placed(want), nil); err != nil {
+		return s, nil, nil, err
+	}
+	if files, err = p.targets(s, want.Project); err != nil {
+		return s, nil, nil, err
+	}
+	notes, err = readNotes(p.State)
+	return s, files, notes, err
+}
+
 // PlanRemoval says what an uninstall would change: what Want.Exclusive made goes, then our entry, and what an install
 // made for it. A file that we made and that has nothing else in it goes, too. The errors are those of Plan.
 func PlanRemoval(p Places, client string, want Want) (*Change, error) {
-	s, err := snippetOf(client, placed(want), nil)
-	if err != nil {
-		return nil, err
-	}
-	files, err := p.targets(s, want.Project)
-	if err != nil {
-		return nil, err
-	}
-	if p.Command == "" {
-		p.Command = want.Command
-	}
-	notes, err := readNotes(p.State)
+	p.Command = cmp.Or(p.Command, want.Command)
+	s, files, notes, err := p.start(client, want)
 	if err != nil {
 		return nil, err
 	}

@@ -60,7 +60,7 @@ func decodeName(body []byte, contentType string) string {
 			return "utf-16le"
 		}
 	}
-	if _, said, ok := labelled(contentType); ok && strings.HasPrefix(said, "utf-16") && zeros != [2]int{} {
+	if said, ok := labelled(contentType); ok && strings.HasPrefix(said, "utf-16") && zeros != [2]int{} {
 		return said
 	}
 	escapes := bytes.Contains(start, []byte("\x1b$")) || bytes.Contains(start, []byte("\x1b(")) // ISO-2022-JP is ASCII
@@ -71,13 +71,13 @@ func decodeName(body []byte, contentType string) string {
 }
 
 // labelled is the encoding that a Content-Type names.
-func labelled(contentType string) (label, name string, ok bool) {
+func labelled(contentType string) (name string, ok bool) {
 	_, params, _ := mime.ParseMediaType(contentType)
-	if label = params["charset"]; label == "" {
-		return "", "", false
+	if params["charset"] == "" {
+		return "", false
 	}
-	_, name = charset.Lookup(label)
-	return label, name, name != "" && name != "replacement"
+	_, name = charset.Lookup(params["charset"])
+	return name, name != "" && name != "replacement"
 }
 
 // inside finds the encoding that a page or an XML file names itself.
@@ -96,7 +96,7 @@ const sampled = 32 << 10 // bytes by which encodings are compared
 // is common.
 func chosen(body []byte, contentType, form string) string {
 	var declared []string
-	if _, name, ok := labelled(contentType); ok {
+	if name, ok := labelled(contentType); ok {
 		declared = append(declared, name)
 	}
 	if form == "html" || form == "xml" {

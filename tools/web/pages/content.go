@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"context"
 	"strings"
 	"unicode"
 
@@ -79,7 +80,7 @@ type found struct {
 }
 
 // content removes from a page what is no text, and finds its main text.
-func content(doc *html.Node) (f found) {
+func content(ctx context.Context, doc *html.Node) (f found) {
 	page := goquery.NewDocumentFromNode(doc)
 	f.title = oneLine(page.Find("title").First().Text())
 	f.about = about(page)
@@ -92,7 +93,10 @@ func content(doc *html.Node) (f found) {
 	root := body.Get(0)
 	prune(root)
 	all := weigh(root)
-	f.nodes = mainOf(root, all)
+	f.nodes = mainOf(ctx, root, all)
+	if ctx.Err() != nil {
+		return f
+	}
 	if len(f.nodes) == 0 {
 		removeAround(root)
 		unbanner(root, all)
@@ -238,10 +242,13 @@ func wordsIn(text string) (n int) {
 }
 
 // mainOf returns the elements of the first landmark that holds enough of the page; nil: no landmark does.
-func mainOf(body *html.Node, all map[*html.Node]weight) []*html.Node {
+func mainOf(ctx context.Context, body *html.Node, all map[*html.Node]weight) []*html.Node {
 	whole := all[body]
 	own := whole.words - whole.linked // a page of links alone has none
 	for _, s := range landmarks {
+		if ctx.Err() != nil {
+			return nil // the caller looks, too
+		}
 		nodes := outermost(s.MatchAll(body))
 		var w weight
 		for _, n := range nodes {

@@ -20,7 +20,7 @@ func fromHTML(ctx context.Context, text string, base *url.URL) (Doc, error) {
 	}
 	d := Doc{Form: "markdown", Note: note}
 	base = baseOf(tree, base)
-	f := content(tree)
+	f := content(ctx, tree)
 	d.Title = f.title
 	w := &writer{base: base, out: out{ctx: ctx}}
 	if f.heading != "" && len(f.nodes) > 0 {

@@ -1,0 +1,59 @@
+package pages
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// hostile are pages that are easy to write and hard to read, each of about size bytes.
+func hostile(size int) map[string]string {
+	r := func(s string) string { return strings.Repeat(s, size/len(s)) }
+	return map[string]string{
+		"quotes":         r("<blockquote>x"),
+		"lists":          r("<ul><li>x"),
+		"bold":           r("<b>x"),
+		"links":          r("<a href=/x>y"),
+		"tables":         r("<table><tr><td>x"),
+		"cells":          "<table><tr>" + r("<td>x") + "</table>",
+		"spans of cells": "<table>" + r("<tr><td colspan=99999 rowspan=99999>x<td>y</tr>") + "</table>",
+		"divs":           r("<div>"),
+		"breaks":         strings.Repeat("<blockquote>", 200) + r("x<br>"),
+		"details":        r("<dl><dt>a<dd>b"),
+		"code":           r("<code>x<code>y</code>"),
+		"lines of code":  "<pre>" + r("<div>x</div>") + "</pre>",
+		"nested lines":   "<pre>" + r("<div>x"),
+		"headings":       r("<h1>x<h2>y"),
+		"formulas":       "<math>" + r("<msup><mi>x</mi>"),
+		"comments":       r("<!-- x -->"),
+		"attributes":     "<p " + r("a=1 ") + ">x",
+		"classes":        `<div class="` + r("a b ") + `">x</div>`,
+		"paragraphs":     r("<p>x"),
+		"definitions":    "<dl>" + r("<dt>x<dd>y") + "</dl>",
+		"unclosed":       r("<"),
+		"entities":       r("&amp;&#x41;"),
+		"spans":          "<main>" + r("<span>x</span>") + "</main>",
+	}
+}
+
+// No page holds the converter up: each ends within its time, and soon after its context.
+func TestHostile(t *testing.T) {
+	t.Parallel()
+	for name, page := range hostile(300_000) {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, fmt.Errorf("it takes more than a minute"))
+			defer cancel()
+			begin := time.Now()
+			d, err := Text(ctx, []byte(page), "text/html", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if most := 50 * len(page); len(d.Text) > most {
+				t.Errorf("%d bytes of text from %d", len(d.Text), len(page))
+			}
+			t.Logf("%v, %d bytes, note %q", time.Since(begin).Round(time.Millisecond), len(d.Text), d.Note)
+		})
+	}
+}
