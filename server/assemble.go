@@ -20,6 +20,7 @@ import (
 	"codehand/server/sessions"
 	"codehand/server/state"
 	"codehand/server/tenants"
+	"codehand/tools/confine"
 	"codehand/tools/git/worktree"
 	"codehand/tools/hooks"
 	"codehand/tools/media"
@@ -102,9 +103,8 @@ func (s *Server) assemble(o Options) (err error) {
 		e.trees = worktree.New(cfg.Home, cfg.ConfigHome)
 	}
 	e.broken = settings.New(cfg.Check)
-	e.tenants = &tenants.Maker{
-		Config: cfg, Tools: s.tools.all, Search: e.search, Log: s.log, State: e.dir, Durable: e.durable,
-		Principal: o.Principal, Confine: confined, NoShell: e.noShellReason(cfg, o.Serve),
+	if e.tenants, err = newMaker(s, o, confined); err != nil {
+		return err
 	}
 	if err = e.useWeb(cfg, o.Version, s.log); err != nil {
 		return err
@@ -143,6 +143,16 @@ func (s *Server) assemble(o Options) (err error) {
 	return nil
 }
 
+// newMaker makes what makes tenants.
+func newMaker(s *Server, o Options, confined confine.Options) (*tenants.Maker, error) {
+	e := s.engines
+	agents, err := newAgents(s, o)
+	return &tenants.Maker{
+		Agents: agents, Config: o.Config, Tools: s.tools.all, Search: e.search, Log: s.log, State: e.dir,
+		Durable: e.durable, Principal: o.Principal, Confine: confined, NoShell: e.noShellReason(o.Config, o.Serve),
+	}, err
+}
+
 // alwaysIn keeps what a person allows for good in the file of that person's settings; nil: there is no such file, or
 // nothing in it would allow a call.
 func (e *engines) alwaysIn(cfg config.Config) *pipeline.Always {
@@ -161,6 +171,9 @@ func (e *engines) alwaysIn(cfg config.Config) *pipeline.Always {
 }
 
 func (e *engines) close() error {
+	if e.tenants != nil {
+		e.tenants.Agents.Close()
+	}
 	if e.keeps != nil {
 		e.keeps.Close()
 	}
@@ -243,6 +256,7 @@ func (s *Server) build(key session.Key, at *tenants.Tenant) (*session.State, fun
 		Tasks:   e.tenants.TaskList(at, memory),
 	}
 	st.SkillDirs = at.SkillDirs
+	st.Agents = session.Agents{Runner: e.tenants.Agents, Types: at.Bare.Types}
 	st.Confine = at.Confinement(filepath.Join(dir, "tmp"), jobs, kept)
 	st.Plans, st.PlanFallback = s.plans(at), s.cfg.Plan.ApprovalFallback
 	return st, func() {

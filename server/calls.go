@@ -98,11 +98,13 @@ func (t *toolCall) run(ctx context.Context, now *round) (*mcp.CallToolResult, re
 	s, to := t.s, t.target.tool
 	t.settleRoots(ctx)
 	t.identify()
+	t.asChild(ctx)
 	a := pipeline.Arrival{
 		Progress: t.note, Token: t.req.ProgressToken != nil, From: t.req.Caller.From,
 		Refused: sessions.Locate(ctx, t.state),
 		Lost:    func() bool { return request.Left(t.req.Peer) },
 		Teach:   t.teach, Find: t.inner, News: t.news(),
+		Agent: t.req.Child != nil, Hands: t.hands(),
 		Ask: func(ctx context.Context, q pipeline.Asking) (tool.Answer, error) { return t.keepQuestion(ctx, now, q) },
 	}
 	defer t.leavePlaces()
@@ -308,6 +310,7 @@ func (t *toolCall) identify() {
 	// A call that comes back with an answer has moved and chosen before, and what it did may hold no more.
 	st.Space, st.Rules, st.Clean, st.Prefs = t.space, at.Rules, at.Clean, at.Prefs
 	t.narrow(st)
+	st.Samples = !c.Modern && t.req.Client.Samples && !t.req.Client.Muted && t.s.cfg.Tools.Agent.Sampling
 	if t.req.Caller.From.Page {
 		st.PlanFallback = planNobody
 	}

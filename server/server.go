@@ -25,6 +25,7 @@ import (
 	"codehand/server/sessions"
 	"codehand/server/stdio"
 	"codehand/server/tenants"
+	"codehand/tools/agent/loop"
 	"codehand/tools/sandbox"
 	"codehand/tools/tool"
 )
@@ -47,6 +48,8 @@ type Options struct {
 	// Proven says how far this machine confines commands; nil: it is probed when a command first needs to know, and
 	// serve for others at once.
 	Proven func() sandbox.Report
+
+	agentModel loop.Model // takes the place of that of agent.api, for tests
 
 	storeTime time.Duration // bounds one operation of the Store with its retries; 0: 2 s
 

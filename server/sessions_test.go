@@ -13,6 +13,7 @@ import (
 	"codehand/server/config"
 	"codehand/server/replaytest"
 	"codehand/tools"
+	"codehand/tools/agent/loop"
 	"codehand/tools/tool"
 )
 
@@ -54,6 +55,7 @@ type setup struct {
 	roots    time.Duration // that a client has to name its roots; 0: as long as it likes
 
 	change func(*config.Config) // what settings cannot say; nil: nothing
+	model  loop.Model           // of sub-agents; nil: none
 }
 
 // start makes a server over a new workspace and connects a client. Its end is checked when the test ends.
@@ -70,7 +72,7 @@ func start(t testing.TB, o setup) *fixture {
 	if o.change != nil {
 		o.change(&cfg)
 	}
-	s, err := New(Options{Proven: limitsOnly, Config: cfg, Tools: o.tools, Version: "test"})
+	s, err := New(Options{Proven: limitsOnly, Config: cfg, Tools: o.tools, Version: "test", agentModel: o.model})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,9 @@ func All() []tool.Tool {
 		skill,
 		toolSearch,
 		callTool,
+		// Sub-agents.
+		agent,
+		sendMessage,
 		// Planning.
 		enterPlanMode,
 		exitPlanMode,

@@ -42,7 +42,7 @@ var rooms = map[string][]string{
 		"server/answers", "server/asking", "server/audit", "server/auth", "server/clients", "server/config", "server/control", "server/endpoint",
 		"server/issuer", "server/jsonrpc", "server/listen", "server/metrics", "server/oauth", "server/people", "server/pipeline", "server/prompts", "server/public", "server/request",
 		"server/resources", "server/sessions", "server/signin", "server/state", "server/stdio", "server/tenants", "filestate", "filestate/lock",
-		"tools/bash", "tools/catalog", "tools/confine", "tools/git/worktree", "tools/guidance", "tools/hooks", "tools/media", "tools/permission", "tools/results", "tools/running", "tools/sandbox", "tools/search",
+		"tools/agent", "tools/agent/loop", "tools/agent/models", "tools/bash", "tools/catalog", "tools/confine", "tools/git/worktree", "tools/guidance", "tools/hooks", "tools/media", "tools/permission", "tools/results", "tools/running", "tools/sandbox", "tools/search",
 		"tools/session", "tools/settings", "tools/shell", "tools/tool", "tools/web/search", "tools/workspace", "tools/web", "tools/web/guard"},
 	"server/endpoint": {
 		"server/auth", "server/config", "server/jsonrpc", "server/listen", "server/metrics", "server/pipeline", "server/public", "server/request",
@@ -53,7 +53,7 @@ var rooms = map[string][]string{
 		"server/jsonrpc", "server/request", "server/sessions", "server/tenants", "tools/session", "tools/tool",
 	},
 	"server/request": {
-		"server/auth", "server/jsonrpc", "server/pipeline", "server/sessions", "server/tenants", "tools/session",
+		"server/auth", "server/jsonrpc", "server/pipeline", "server/sessions", "server/tenants", "tools/permission", "tools/session",
 	},
 	"server/answers": {"server/jsonrpc", "server/resources", "tools/tool"},
 	"server/prompts": {"server/resources", "tools/guidance", "tools/results", "tools/session", "tools/skills"}, // skills are both
@@ -67,7 +67,7 @@ var rooms = map[string][]string{
 		"server/tenants", "tools/permission", "tools/session", "tools/shell", "tools/tool",
 	},
 	"server/tenants": {
-		"filestate/lock", "server/auth", "server/clients", "server/config", "server/jsonrpc", "tools/catalog", "tools/confine",
+		"filestate/lock", "server/auth", "server/clients", "server/config", "server/jsonrpc", "tools/agent", "tools/catalog", "tools/confine",
 		"tools/guarded", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/session", "tools/shell",
 		"tools/skills", "tools/tasks", "tools/tool", "tools/web/search", "tools/workspace", "tools/web"},
 	"server/audit":  {"server/pipeline", "tools/results", "tools/tool"},
@@ -77,7 +77,7 @@ var rooms = map[string][]string{
 	"server/jsonrpc":    {},
 	"server/listen":     {"server/auth", "server/config"},
 	"server/metrics":    {"server/pipeline", "server/state", "tools/results", "tools/shell", "tools/tool"},
-	"server/pipeline":   {"tools/bash", "tools/hooks", "tools/permission", "tools/results", "tools/session", "tools/textedit", "tools/tool", "tools/workspace"},
+	"server/pipeline":   {"tools/agent", "tools/bash", "tools/hooks", "tools/permission", "tools/results", "tools/session", "tools/textedit", "tools/tool", "tools/workspace"},
 	"server/auth":       {"server/auth/peers"},
 	"server/auth/peers": {},
 	"server/oauth":      {"server/auth", "server/state", "tools/web/guard"}, // metadata documents of clients come from anywhere
@@ -85,7 +85,7 @@ var rooms = map[string][]string{
 	"server/signin":     {"server/auth", "server/oauth", "server/people", "server/state", "tools/permission"}, // names and order of modes
 	"server/control":    {"server/oauth", "server/state"},                                                     // the Store, where no server runs
 	"server/issuer":     {"server/auth", "server/config"},
-	"server/config":     {"server/auth", "tools/keys", "tools/permission", "tools/web/guard", "tools/web/search"}, // what a host and a private network are
+	"server/config":     {"server/auth", "tools/agent", "tools/keys", "tools/permission", "tools/web/guard", "tools/web/search"}, // what a host and a private network are; which flags of an agent ask nobody
 	"server/state":      {},
 	"server/clients":    {},
 	"server/public":     {},
@@ -96,7 +96,7 @@ var rooms = map[string][]string{
 	"server/blackbox":   {"tools/bash"},
 	"server/replaytest": {"filestate/leaktest"},
 
-	"tools": {"filestate", "filestate/disk", "filestate/journal", "filestate/lock", "filestate/owner", "tools/bash", "tools/catalog", "tools/editing", "tools/git", "tools/history", "tools/media", "tools/notebook", "tools/permission", "tools/planning", "tools/results", "tools/running", "tools/search", "tools/search/ignore", "tools/session",
+	"tools": {"tools/agent", "tools/delegating", "filestate", "filestate/disk", "filestate/journal", "filestate/lock", "filestate/owner", "tools/bash", "tools/catalog", "tools/editing", "tools/git", "tools/history", "tools/media", "tools/notebook", "tools/permission", "tools/planning", "tools/results", "tools/running", "tools/search", "tools/search/ignore", "tools/session",
 		"tools/settings", "tools/shell", "tools/skills", "tools/skills/loading", "tools/tasks", "tools/textedit", "tools/tool", "tools/viewing", "tools/web/search", "tools/wording", "tools/workspace", "tools/browsing", "tools/web"},
 	"tools/git":           {"filestate", "filestate/disk"},
 	"tools/git/worktree":  {"filestate/disk", "tools/git", "tools/search/ignore"},
@@ -114,10 +114,13 @@ var rooms = map[string][]string{
 	"tools/wording": {"filestate", "filestate/disk", "filestate/lock", "tools/results", "tools/sandbox", "tools/search", "tools/shell", "tools/textedit", "tools/tool", "tools/workspace"},
 	"tools/tooltest": {"filestate", "filestate/journal", "server/state", "tools/catalog", "tools/git/worktree", "tools/media", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/session", "tools/shell", "tools/skills", "tools/tasks",
 		"tools/tool", "tools/web/search", "tools/workspace", "tools/web"}, // imported by tests only, so a Store is no edge upwards
-	"tools/tool": {"tools/bash", "tools/catalog", "tools/permission", "tools/session"},
-	"tools/session": {"filestate", "filestate/disk", "tools/catalog", "tools/confine", "tools/git/worktree", "tools/media", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/settings", "tools/shell", "tools/skills", "tools/web/search",
+	"tools/tool": {"tools/agent", "tools/bash", "tools/catalog", "tools/permission", "tools/session"},
+	"tools/session": {"tools/agent", "filestate", "filestate/disk", "tools/catalog", "tools/confine", "tools/git/worktree", "tools/media", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/settings", "tools/shell", "tools/skills", "tools/web/search",
 		"tools/tasks", "tools/workspace", "tools/web"},
 
+	"tools/delegating": {"tools/agent", "tools/agent/loop", "tools/results", "tools/running", "tools/shell", "tools/tool", "tools/wording"},
+
+	"tools/agent":            {"tools/agent/loop", "tools/permission", "tools/results", "tools/sandbox", "tools/skills"},
 	"tools/catalog":          {},
 	"tools/hooks":            {"tools/bash", "tools/permission", "tools/sandbox"},
 	"tools/media":            {"tools/sandbox"}, // poppler's programs

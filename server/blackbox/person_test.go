@@ -52,7 +52,6 @@ type button struct{ name, value, text, action string }
 // allows is the button that approves, and refuses the one that does not.
 var (
 	allows  = regexp.MustCompile(`(?i)\b(allow|approve|authori[sz]e|yes|connect)\b`)
-	refuses = regexp.MustCompile(`(?i)\b(deny|refuse|cancel|reject|no)\b`)
 	signsIn = regexp.MustCompile(`(?i)sign in|log in|continue`)
 )
 
@@ -64,9 +63,6 @@ func newPerson(t testing.TB, origin, password string) *person {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return p
 }
-
-// at is the last page.
-func (p *person) at() page { return p.pages[len(p.pages)-1] }
 
 // send makes one request as a browser does that was on the page from. The answer is kept.
 func (p *person) send(method, target, from string, values url.Values) page {

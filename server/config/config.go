@@ -130,6 +130,7 @@ type Tools struct {
 	Profile     string   // default, simple, readonly: which tools there are
 	Deferral    string   // auto, on, off: which of them are listed before they were searched for
 	Always      []string // names of further tools that are always listed
+	Agent       Agent    // how sub-agents are executed
 }
 
 // Skills are instructions in files.

@@ -66,6 +66,7 @@ func Load(src Sources) (Config, []Warning, error) {
 	l.auto()
 	l.holdManaged()
 	l.together()
+	checkAgent(&l)
 	l.stateDir()
 	mode := l.config.Permissions.Mode
 	if src.Rootless {

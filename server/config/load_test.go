@@ -103,6 +103,8 @@ func TestDefaults(t *testing.T) {
 		"write.durability": "full", "write.secret_paths": "", "journal.keep_days": "30", "journal.max_bytes": "1GiB", "journal.shell": "true", "output.mask_secrets": "true", "list.limit": "100", "list.gitignore": "false", "list.timeout_ms": "20000",
 		"grep.default_mode": "files_with_matches", "grep.timeout_ms": "20000", "shell.enabled": "true",
 		"shell.default_timeout_ms": "120000", "shell.max_timeout_ms": "600000", "shell.auto_background_ms": "110000",
+		"agent.backend": "auto", "agent.max_depth": "1", "agent.max_parallel": "4", "agent.max_per_hour": "40", "agent.max_turns": "50",
+		"agent.max_tokens": "500000", "agent.turn_tokens": "8192", "agent.max_time": "1h", "agent.sampling": "false",
 		"protocol.versions": "2026-07-28,2025-11-25,2025-06-18,2025-03-26,2024-11-05", "stdio.eof_grace": "5s", "stdio.parent_watch": "true",
 		"search.workers": "0", "search.outside_ignores": "auto", "log.level": "info",
 		"http.listen": "127.0.0.1:7433", "http.max_body": "4MiB", "http.drain": "30s", "http.orphan_grace": "30s", "http.lame_duck": "",
@@ -308,6 +310,25 @@ func samples(w *world) map[string][2]string {
 		"tasks.directory":             {`"` + w.path("home/tasks") + `"`, w.path("home/tasks")},
 		"git.co_author":               {`" Jo Doe <jo@example.com>"`, "Jo Doe <jo@example.com> "},
 		"audit.dir":                   {`"-"`, "-"},
+		"agent.backend":               {`"brief"`, "brief"},
+		"agent.dirs":                  {`["` + w.path("home") + `"]`, w.path("home")},
+		"agent.max_depth":             {"2", "2"},
+		"agent.max_parallel":          {"2", "2"},
+		"agent.max_per_hour":          {"7", "7"},
+		"agent.max_turns":             {"9", "9"},
+		"agent.max_tokens":            {"90000", "90000"},
+		"agent.turn_tokens":           {"1000", "1000"},
+		"agent.max_time":              {`"5m"`, "5m"},
+		"agent.sampling":              {"true", "true"},
+		"agent.api.provider":          {`"openai"`, "openai"},
+		"agent.api.base_url":          {`"https://models.example.com/v1/"`, "https://models.example.com/v1"},
+		"agent.api.model":             {`"m-1"`, "m-1"},
+		"agent.api.models":            {`["m-2", "m-3"]`, "m-2,m-3"},
+		"agent.api.key_env":           {`"MY_KEY"`, "MY_KEY"},
+		"agent.api.key_file":          {`"` + w.path("key") + `"`, w.path("key")},
+		"agent.command.argv":          {`["/usr/bin/other", "-p", "{prompt}"]`, "/usr/bin/other,-p,{prompt}"},
+		"agent.command.argv_resume":   {`["/usr/bin/other", "-c"]`, "/usr/bin/other,-c"},
+		"agent.command.env_allow":     {`["OTHER_KEY"]`, "OTHER_KEY"},
 		"audit.sync":                  {`"never"`, "never"},
 		"audit.on_error":              {`"continue"`, "continue"},
 		"audit.rotate_bytes":          {`"64KiB"`, "65536"},
@@ -327,6 +348,10 @@ func needs(w *world, key string) map[string]string {
 		return map[string]string{"http-tls-cert": w.path("cert.pem")}
 	case "sandbox.domains":
 		return map[string]string{"sandbox-network": "list"}
+	case "agent.api.provider":
+		return map[string]string{"agent-api-model": "m"}
+	case "agent.api.model":
+		return map[string]string{"agent-api-provider": "openai"}
 	case "web.search.kind":
 		return map[string]string{"web-search-url": "https://searx.example"}
 	case "web.search.url":

@@ -32,7 +32,8 @@ var sayings = []string{
 	`shell.max_timeout_ms = 700000`, `shell.env_allow = ["FOO"]`, `edit.guard = "relaxed"`, `tools.max_parallel = 10`, `tools.max_parallel = 1`,
 	`tools.profile = "default"`, `tools.profile = "simple"`, `tools.profile = "readonly"`, `tools.deferral = "off"`, `tools.always = ["web_fetch"]`,
 	`skills.dirs = ["HOME"]`, `skills.allow_shell = true`, `tasks.directory = "HOME/project/tasks"`, `git.co_author = "Jo <jo@example.com>"`,
-	`roots = ["HOME"]`, `principals.default.mode = "acceptEdits"`, `principals.bo.allow = ["Bash(*)"]`,
+	`agent.sampling = true`, `agent.max_depth = 3`, `agent.max_depth = 0`, `agent.backend = "auto"`, `agent.command.argv = ["/bin/true"]`, `agent.api.base_url = "https://evil.net"`,
+	`agent.max_tokens = 100000000`, `agent.max_tokens = 1000`, `roots = ["HOME"]`, `principals.default.mode = "acceptEdits"`, `principals.bo.allow = ["Bash(*)"]`,
 }
 
 // someOf returns a file of some of the sayings, each key once.

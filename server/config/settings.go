@@ -43,7 +43,7 @@ func defaults() Config {
 		Hooks:   Hooks{ToolNames: "claude"},
 		Plan:    Plan{ApprovalFallback: "client"},
 		Results: Results{KeepDays: 30, MaxBytes: gib},
-		Tools:   Tools{MaxParallel: 10, Profile: "default", Deferral: "auto"},
+		Tools:   Tools{MaxParallel: 10, Profile: "default", Deferral: "auto", Agent: defaultAgent()},
 		Read: Read{Dedup: "once", MaxTokens: 25000, MaxLine: 2000, LineFormat: "tab", Version: "auto",
 			ImageMaxEdge: 1568, PDF: true},
 		Edit:    Edit{Guard: "strict"},
@@ -75,8 +75,8 @@ func defaults() Config {
 
 // table is the list of all settings, bound to c. Choices stand strictest first.
 func table(c *Config) []setting {
-	return slices.Concat(ruleTable(c), toolTable(c), processTable(c), sandboxTable(c), webTable(c), webSearchTable(c),
-		serveTable(c))
+	return slices.Concat(ruleTable(c), toolTable(c), agentTable(c), processTable(c), sandboxTable(c), webTable(c),
+		webSearchTable(c), serveTable(c))
 }
 
 // ruleTable is about what may be done, and who decides.

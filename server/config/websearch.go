@@ -109,16 +109,20 @@ func (c *Config) checkWebSearch() (key, wrong string) {
 
 // KeyEnvs are the variables that hold the operator's keys: no command and no hook gets one, whatever is configured.
 func (c Config) KeyEnvs() []string {
-	if c.Web.Search.KeyEnv == "" {
-		return nil
-	}
-	return []string{c.Web.Search.KeyEnv}
+	return present(c.Web.Search.KeyEnv, c.Tools.Agent.API.KeyEnv)
 }
 
 // KeyFiles are the files that hold the operator's keys: no command reads one, and no call changes one.
 func (c Config) KeyFiles() []string {
-	if c.Web.Search.KeyFile == "" {
-		return nil
+	return present(c.Web.Search.KeyFile, c.Tools.Agent.API.KeyFile)
+}
+
+// present are those that are not empty; nil: none is.
+func present(names ...string) (some []string) {
+	for _, name := range names {
+		if name != "" {
+			some = append(some, name)
+		}
 	}
-	return []string{c.Web.Search.KeyFile}
+	return some
 }

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -253,8 +254,38 @@ func (m Machine) hooks(env []string) []Finding {
 	return out
 }
 
-// backends looks at what answers for codehand where it does not itself.
-func (m Machine) backends(env []string) []Finding { return append(m.classifier(env), m.webSearch()...) }
+// backends looks at what answers for codehand where it does not itself: the classifier, the
+// endpoint of web_search, and who executes sub-agents.
+func (m Machine) backends(env []string) []Finding {
+	return append(append(m.classifier(env), m.webSearch()...), m.agents(env))
+}
+
+// agents says who executes sub-agents, and what keeps it from that.
+func (m Machine) agents(env []string) Finding {
+	a := m.Config.Tools.Agent
+	only := func(backend string) bool { return a.Backend == config.AgentAuto || a.Backend == backend }
+	switch {
+	case a.API.Configured() && only("api"):
+		if _, err := a.API.Key(func(name string) string { return valueOf(m.Env, name) }); err != nil {
+			return Finding{"backends", Fail, "sub-agents: " + err.Error(),
+				"correct agent.api.key_env or agent.api.key_file"}
+		}
+		return Finding{"backends", OK, "sub-agents: the model " + a.API.Model + " behind the API " +
+			cmp.Or(a.API.BaseURL, "of "+a.API.Provider), ""}
+	case len(a.Command.Argv) > 0 && only("command"):
+		const key = "agent.command.argv"
+		f, ok := backend("backends", key, m.Config.Origin(key), a.Command.Argv, env)
+		if ok {
+			f = Finding{"backends", OK, "sub-agents: " + a.Command.Argv[0] + ", outside of the sandbox", ""}
+		}
+		return f
+	case a.Sampling && only("sampling"):
+		return Finding{"backends", OK,
+			"sub-agents: the client's model, where the client offers it (sampling.tools)", ""}
+	}
+	return Finding{"backends", Note, "sub-agents: nobody executes them, so agent answers with a brief",
+		"set agent.api or agent.command if you want them"}
+}
 
 // webSearch says which endpoint web_search asks, and whether its key is there. It asks nothing: a search costs.
 func (m Machine) webSearch() []Finding {

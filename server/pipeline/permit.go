@@ -130,7 +130,8 @@ func (c *call) settleAsk(ctx context.Context, d permission.Decision, r permissio
 
 // leaves says whether the client's own dialog stands in for a person.
 func leaves(c *call, d permission.Decision) bool {
-	return !d.Hard && c.pipe.AskFallback == AskClient && c.arrival.inside == nil && !c.arrival.From.Page &&
+	return !d.Hard && c.pipe.AskFallback == AskClient && c.arrival.inside == nil && !c.arrival.Agent &&
+		!c.arrival.From.Page &&
 		!(d.Dangerous && c.canAsk())
 }
 

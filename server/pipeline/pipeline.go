@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"codehand/tools/agent"
 	"codehand/tools/hooks"
 	"codehand/tools/permission"
 	"codehand/tools/results"
@@ -92,6 +93,11 @@ type Arrival struct {
 	Find func(name string, arrive func()) (found Inner, ok bool)
 
 	News News // nil: there is never any
+
+	// Hands open sessions for sub-agents that an Ungated call starts; nil: it starts none.
+	Hands agent.Hands
+	// Agent says that a sub-agent makes the call: the client's own dialog has shown nobody what it is.
+	Agent bool
 
 	inside *inside // a call that another one makes; nil: it comes from a client
 }
@@ -306,6 +312,7 @@ func (c *call) run(ctx context.Context) (tool.Result, error) {
 		Inner: c.arrival.inside != nil}
 	if c.mayCall() {
 		env.Call = c.inner
+		env.Hands = c.arrival.Hands
 	}
 	if !c.arrival.Token {
 		env.AnswerBy = c.visit.arrived.Add(waitUnheard)

@@ -14,6 +14,7 @@ import (
 	"codehand/server/pipeline"
 	"codehand/server/sessions"
 	"codehand/server/tenants"
+	"codehand/tools/permission"
 	"codehand/tools/session"
 )
 
@@ -29,6 +30,15 @@ type Request struct {
 	Shelf  session.Key
 	Caller Caller
 	Peer   Peer
+	Child  *Child // of a call that a sub-agent makes; nil: it comes from a client
+}
+
+// A Child is what the server knows of the sub-agent that makes a call.
+type Child struct {
+	Depth int // below the client: 1 or more
+	// Mode is the mode that holds for its calls now, whatever else would; it is never wider than that of its parent.
+	Mode  func(ctx context.Context) permission.Mode
+	Forms session.Forms // of the client of its parent
 }
 
 // A Client is what is known of the program that sent a request.

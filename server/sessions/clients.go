@@ -18,6 +18,7 @@ type ClientRecord struct {
 	Version  string   `json:"version,omitempty"`
 	Protocol string   `json:"protocol,omitempty"` // negotiated
 	CanAsk   bool     `json:"ask,omitempty"`      // declared elicitation
+	Samples  bool     `json:"samples,omitempty"`  // declared sampling with tools
 	HasRoots bool     `json:"roots,omitempty"`    // declared roots
 	Roots    []string `json:"dirs,omitzero"`      // its answer about them, over HTTP; nil: none yet
 

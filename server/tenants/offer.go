@@ -3,6 +3,7 @@ package tenants
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 
 	"codehand/server/clients"
 	"codehand/server/jsonrpc"
+	"codehand/tools/agent"
 	"codehand/tools/catalog"
 	"codehand/tools/permission"
 	"codehand/tools/session"
@@ -159,6 +161,9 @@ func (l Lists) spoken(t tool.Tool) tool.Tool {
 	return t
 }
 
+// agentTool is the tool that starts sub-agents.
+const agentTool = "agent"
+
 // arrange makes the offers of a tenant, once.
 func (m *Maker) arrange(t *Tenant) {
 	cannot := *t.Bare
@@ -178,7 +183,26 @@ func (m *Maker) arrange(t *Tenant) {
 	if t.Bare.Shell != nil {
 		lists.PowerShell = t.Bare.Shell.Dialect().PowerShell
 	}
+	if text := whoExecutes(t.Bare); text != "" {
+		if lists.Backends == nil {
+			lists.Backends = map[string]string{}
+		}
+		lists.Backends[agentTool] = text
+	}
 	t.asked, t.unasked = lists.Offer(all, true), lists.Offer(unasked, false)
+}
+
+// whoExecutes says who executes the sub-agents of a session, where that is not nobody.
+func whoExecutes(s *session.State) string {
+	switch s.Runner.InForce(s.Samples) {
+	case agent.API:
+		return "Here a model executes it: " + s.Runner.Models[0] + "."
+	case agent.Program:
+		return "Here another agent executes it: " + filepath.Base(s.Runner.Command.Argv[0]) + "."
+	case agent.Sampling:
+		return "Here the model of your client executes it, if the client lets it."
+	}
+	return ""
 }
 
 // order is that of lists: what is always listed, then the deferred tools, each by name.

@@ -44,6 +44,24 @@ func noPDFReason(c config.Config) string {
 	return "the operator switched that off (read.pdf)"
 }
 
+// typeDirs are the directories of types of sub-agents, as skillDirs those of skills.
+func (m *Maker) typeDirs(who auth.Principal) []skills.Dir {
+	var dirs []skills.Dir
+	for _, dir := range m.Config.Tools.Agent.Dirs {
+		dirs = append(dirs, skills.Dir{Path: dir, Trust: skills.Operator, Flat: true})
+	}
+	if who.Via != auth.ModeNone {
+		return dirs
+	}
+	if base := m.Config.ConfigHome; filepath.IsAbs(base) {
+		dirs = append(dirs, skills.Dir{Path: filepath.Join(base, "codehand", "agents"), Trust: skills.User, Flat: true})
+	}
+	if home := m.Config.Home; filepath.IsAbs(home) {
+		dirs = append(dirs, skills.Dir{Path: filepath.Join(home, ".claude", "agents"), Trust: skills.User, Flat: true})
+	}
+	return dirs
+}
+
 // skillDirs are the directories of skills that are not in the workspace, the one that wins a clash first. Those of the
 // home directory are of the person who started this process, and of nobody else who signs in.
 func (m *Maker) skillDirs(who auth.Principal) []skills.Dir {

@@ -243,7 +243,7 @@ func (r *ClientRoots) Narrow(t *Tenant, space *workspace.Space) (narrowed *works
 		return space, ignored
 	}
 	space = space.Narrow(part)
-	for _, d := range t.SkillDirs { // one in a root was no area of its own, and the operator named it
+	for _, d := range t.outsideDirs() { // one in a root was no area of its own, and the operator named it
 		if !space.Inside(d.Path) {
 			space = space.Readable(d.Path)
 		}

@@ -137,7 +137,7 @@ func (m *Maker) limits(t *Tenant, c permission.Coverage) (warning, fix, note str
 	if c.Kind != permission.Path || len(roots) == 0 || len(placesIn(t, c)) > 0 {
 		return "", "", ""
 	}
-	for _, d := range t.SkillDirs { // which tools may read
+	for _, d := range t.outsideDirs() { // which tools may read
 		if len(c.Below(config.Canonical(d.Path))) > 0 {
 			return "", "", ""
 		}

@@ -9,6 +9,7 @@ import (
 
 	"codehand/server/auth"
 	"codehand/server/config"
+	"codehand/tools/agent"
 	"codehand/tools/confine"
 	"codehand/tools/guarded"
 	"codehand/tools/permission"
@@ -55,6 +56,7 @@ type Maker struct {
 	Durable bool            // sessions outlive the process, and callers come over a network
 	NoShell string          // why no command runs in this process; "": each tenant says
 	Confine confine.Options // of commands, but what depends on the tenant
+	Agents  *agent.Runner   // nil: no sub-agent is executed
 
 	Principal string // of Local; "": auth.LocalID
 
@@ -116,7 +118,8 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 			t.Clean = t.Clean.Folding()
 		}
 	}
-	t.openSkills(m.skillDirs(o.who))
+	types := m.typeDirs(o.who)
+	t.openSkills(m.skillDirs(o.who), types)
 	t.Env = sync.OnceValue(func() []string {
 		return sandbox.Environ(sandbox.EnvOptions{Roots: t.Space.Roots(), Allow: m.Config.Shell.EnvAllow,
 			AllowSecret: m.Config.Shell.EnvAllowSecret, Withhold: m.Config.KeyEnvs(), Personal: !m.Durable})
@@ -133,7 +136,10 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 	t.Bare = &session.State{
 		Space: t.Space, Rules: t.Rules, Clean: t.Clean, Search: m.Search, Commands: session.Commands{Shell: probe},
 		Prefs: t.Prefs, Reach: session.Reach{Web: m.Web, WebSearch: m.WebSearch},
-		Skills: skills.New(), SkillDirs: t.SkillDirs, Client: session.Client{CanAsk: true},
+		Skills: skills.New(), Client: session.Client{CanAsk: true},
+		Helpers: session.Helpers{SkillDirs: t.SkillDirs, Agents: session.Agents{
+			Runner: m.Agents, Types: types, Samples: m.Config.Tools.Agent.Sampling,
+		}},
 	}
 	limits := m.Confine
 	limits.Protected, err = guarded.ProtectedNames(said.Protect, said.Unprotect)
@@ -158,7 +164,7 @@ func (t *Tenant) ownRoots(everybodys []string) []string {
 // Confinement is how the commands of one session are confined. temp is the session's temporary directory, and readable
 // what it may read besides its roots and the skills.
 func (t *Tenant) Confinement(temp string, readable ...string) *confine.Session {
-	for _, d := range t.SkillDirs {
+	for _, d := range t.outsideDirs() {
 		if !t.Space.Inside(d.Path) { // a command could put a link in its place there
 			readable = append(readable, config.Canonical(d.Path))
 		}
@@ -175,11 +181,20 @@ func (m *Maker) Withheld(t *Tenant) []string {
 	return sandbox.Withheld(t.Env())
 }
 
-// openSkills lets calls read the directories of skills. One inside a root is there already, and stays what it is.
-func (t *Tenant) openSkills(dirs []skills.Dir) {
+// outsideDirs are the directories of skills and of types of sub-agents that are not the workspace's.
+func (t *Tenant) outsideDirs() []skills.Dir {
+	if t.Bare == nil {
+		return t.SkillDirs
+	}
+	return slices.Concat(t.SkillDirs, t.Bare.Types)
+}
+
+// openSkills lets calls read the directories of skills and of types of sub-agents. One inside a root is there
+// already, and stays what it is.
+func (t *Tenant) openSkills(dirs, types []skills.Dir) {
 	t.SkillDirs = dirs
 	var open []string
-	for _, d := range dirs {
+	for _, d := range slices.Concat(dirs, types) {
 		if !t.Space.Inside(d.Path) {
 			t.Space = t.Space.Readable(d.Path)
 			open = append(open, config.Canonical(d.Path))

@@ -38,7 +38,7 @@ func TestSEC34Fence(t *testing.T) {
 			t.Errorf("%q: stands as\n%s", line, text)
 		}
 	}
-	if Fence("x") == Fence("x") {
+	if a, b := Fence("x"), Fence("x"); a == b {
 		t.Error("two frames have one mark")
 	}
 }

@@ -21,8 +21,8 @@ func Activity(description, command string) string {
 	return "Running " + command + " (" + description + ")"
 }
 
-// answerBy is when a call that began at start must answer although its command still runs; zero: never.
-func answerBy(env tool.Env, start time.Time) time.Time {
+// AnswerBy is when a call that began at start must answer although its command still runs; zero: never.
+func AnswerBy(env tool.Env, start time.Time) time.Time {
 	var until time.Time
 	if ms := env.Prefs.ShellBackgroundMS; ms > 0 {
 		until = start.Add(time.Duration(ms) * time.Millisecond)
@@ -42,7 +42,7 @@ func answerBy(env tool.Env, start time.Time) time.Time {
 
 // Wait returns when the command has ended, or when the call must answer; then it still runs.
 func (o *Outcome) Wait(ctx context.Context, job *shell.Job) (shell.Info, error) {
-	until := answerBy(o.Env, time.Now())
+	until := AnswerBy(o.Env, time.Now())
 	w := newWatch(o.Env, job.Last)
 	for {
 		step := time.Now().Add(lookEvery)

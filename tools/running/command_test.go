@@ -26,7 +26,7 @@ func TestAnswerBy(t *testing.T) {
 		{"over", 0, at(-7), at(5)},
 	} {
 		env := tool.Env{State: &session.State{Prefs: session.Prefs{ShellBackgroundMS: c.backgroundMS}}, AnswerBy: c.by}
-		if got := answerBy(env, start); !got.Equal(c.want) {
+		if got := AnswerBy(env, start); !got.Equal(c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"codehand/filestate"
+	"codehand/tools/agent"
 	"codehand/tools/catalog"
 	"codehand/tools/confine"
 	"codehand/tools/git/worktree"
@@ -128,7 +129,21 @@ type State struct {
 	// what it was told and need not be told again: the sum of a skill's text by its name; a tip by words of its own
 	Told Cell[map[string]string]
 
+	Helpers
+}
+
+// Helpers are where a session finds skills and sub-agents besides those of its workspace.
+type Helpers struct {
 	SkillDirs []skills.Dir // of the operator and the user, the one that wins a clash first; absolute
+	Agents
+}
+
+// Agents is what a session needs to start sub-agents.
+type Agents struct {
+	Runner  *agent.Runner // nil: there is no back-end
+	Types   []skills.Dir  // of the operator and the user, as SkillDirs
+	Depth   int           // how deep below others the session is; 0: it is no sub-agent's
+	Samples bool          // the model of the client that calls may be asked for answers during this call
 }
 
 // Modes are the permission modes that the operator gives a session.

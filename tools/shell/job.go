@@ -37,11 +37,17 @@ type Info struct {
 	Left    int       // processes that the command left running and that were ended
 	Printed
 	Trouble
-	Cwd        string // where the command ended; "": unknown
-	Log        string // path of the merged output
-	Fault      string `json:",omitempty"` // why Log is not whole, as that the disk is full; "": it is. While the command runs, that may pass. The two streams are elsewhere
-	Doubt      string `json:",omitempty"` // why the command may have been kept from printing, as that the disk was full when it ended; "": it was not
+	Cwd string // where the command ended; "": unknown
+	Log string // path of the merged output
+	Flaws
 	Background bool
+	Inside     bool `json:",omitempty"` // it is a Work of the server process, not a command
+}
+
+// Flaws are why the output of a command may not be whole.
+type Flaws struct {
+	Fault string `json:",omitempty"` // why Log is not whole, as that the disk is full; "": it is. While the command runs, that may pass. The two streams are elsewhere
+	Doubt string `json:",omitempty"` // why the command may have been kept from printing, as that the disk was full when it ended; "": it was not
 }
 
 // Trouble is what the sandbox had to do while a command ran.
@@ -58,11 +64,17 @@ type Printed struct {
 	Lines    int   // of both, a last one without an end included
 }
 
+// A doer is what a Job waits for.
+type doer struct {
+	process *sandbox.Process // nil: it is a Work
+	work    chan struct{}    // closed when the Work has returned; nil: it is a command
+}
+
 // A Job is a started command. It is safe for concurrent use.
 type Job struct {
-	id      string
-	shell   *Shell
-	process *sandbox.Process
+	id    string
+	shell *Shell
+	doer
 	output  *output
 	unserve func()      // ends what serves its network, and waits for it; nil: nothing does
 	unlink  func() bool // no ctx ends the command any more; nil: none did
@@ -168,7 +180,9 @@ func (j *Job) Detach(lifetime time.Duration) Info {
 		if j.unlink != nil {
 			j.unlink()
 		}
-		j.process.Settle()
+		if j.process != nil {
+			j.process.Settle()
+		}
 		j.report()
 	}
 	return j.Info()

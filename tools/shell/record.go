@@ -87,13 +87,13 @@ func (s *Shell) load(ctx context.Context, id string) (Info, error) {
 	lost := r.State == Running && r.Owner != s.owner && !sandbox.Alive(r.Owner)
 	old := r.State != Running && time.Since(r.End) > keptFor && time.Since(r.Found) > keptFor
 	switch {
-	case old, lost && !r.Background:
+	case old, lost && !r.Background && !r.Inside:
 		s.forget(ctx, id)
 		return Info{}, ErrUnknown
-	case !r.Background:
+	case !r.Background && !lost:
 		return Info{}, ErrUnknown
-	case lost:
-		r.State, r.Found = Lost, time.Now()
+	case lost: // what a Work of the process has done, nobody else can tell
+		r.State, r.Found, r.Background = Lost, time.Now(), true
 		r.End, r.Lines = lastSign(s, r.Info)
 		_ = s.save(ctx, r) // the next reader finds the same
 		(&Job{id: id, shell: s}).removeAllButLog()

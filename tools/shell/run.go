@@ -141,19 +141,8 @@ func (j *Job) finish(why State, left int) {
 			j.info.Signal = crash(exit.Code)
 		}
 	}
-	background := j.info.Background
-	if background {
-		j.shell.Look() // before anybody can see that it has ended
-	}
 	j.mu.Unlock()
-	if background && j.output.lost() == "" {
-		j.removeSpools() // the log has all that is kept of them
-	}
-	close(j.ended) // before the record: a Board that hangs must not delay an answer
-	if background {
-		j.report()
-		j.shell.over(j.Info())
-	}
+	j.over()
 }
 
 // crash names the signal that ended the last program of a command, which its shell reports as 128 and a number. Only

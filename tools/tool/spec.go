@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"codehand/tools/agent"
 	"codehand/tools/bash"
 	"codehand/tools/permission"
 	"codehand/tools/session"
@@ -83,6 +84,9 @@ type Env struct {
 	// asked: what is not allowed is refused. The rules of a loan count for this call alone; nil: none. The error is a
 	// *Refusal, or a fault of ours. nil: this call may make none.
 	Call func(ctx context.Context, name string, input json.RawMessage, loan *Loan) (Result, error)
+
+	// Hands open sessions for sub-agents, from within an Ungated call; nil: this call may start none.
+	Hands agent.Hands
 
 	Analysis *bash.Analysis // of Def.Command; nil: the tool has none. It is shared: only read
 }

@@ -1,0 +1,299 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"codehand/tools/agent/loop"
+)
+
+// A Run is one sub-agent. It is safe for concurrent use.
+type Run struct {
+	ID     string
+	order  Order
+	runner *Runner
+	group  *group
+	inbox  chan string
+
+	mu      sync.Mutex
+	child   Child // nil: it has none now
+	last    Child // as child, also when it is closed
+	alone   bool
+	running bool
+	ended   time.Time
+	talk
+}
+
+// A talk is what was said so far. The Run's mu covers it.
+type talk struct {
+	history []loop.Message
+	tokens  int
+	calls   int
+	prompt  string // of a run that goes on; "": that of its order
+	doing   string // the last tool
+}
+
+// A Status is how far a sub-agent is.
+type Status struct {
+	Calls int
+	Doing string // the last tool; "": none yet
+}
+
+// An Outcome is how a run ended.
+type Outcome struct {
+	Text    string // the last text of the sub-agent, as it is
+	Stopped string // one of loop's constants; loop.Done: it has finished
+	Detail  string // of loop.Failed: why; for a person
+	Calls   int
+	Tokens  int // 0: nobody counted
+	Rough   bool
+	Took    time.Duration
+}
+
+// Type is the name of its type, Title what its task is called, Backend who executes it.
+func (x *Run) Type() string     { return x.order.Type.Name }
+func (x *Run) Title() string    { return x.order.Title }
+func (x *Run) Backend() Backend { return x.order.Backend }
+
+// Status says how far it is.
+func (x *Run) Status() Status {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return Status{Calls: x.calls, Doing: x.doing}
+}
+
+// Alone says that the call which started it is over, so that nobody can be asked.
+func (x *Run) Alone() {
+	x.mu.Lock()
+	child := x.child
+	x.alone = true
+	x.mu.Unlock()
+	if child != nil {
+		child.Alone()
+	}
+}
+
+// Drop takes back a Start: nothing has run.
+func (x *Run) Drop() {
+	x.runner.mu.Lock()
+	x.group.waiting--
+	x.runner.mu.Unlock()
+	x.mu.Lock()
+	x.running, x.ended = false, x.runner.Now().Add(-24*time.Hour)
+	x.mu.Unlock()
+}
+
+// Do executes the sub-agent: it waits for its turn among those of its principal, and returns when it has ended. said is
+// told each step in a line; it may be nil.
+func (x *Run) Do(ctx context.Context, said func(line string)) Outcome {
+	if said == nil {
+		said = func(string) {}
+	}
+	began := time.Now()
+	out := x.do(ctx, said)
+	out.Took = time.Since(began)
+	x.mu.Lock()
+	child := x.child
+	x.child, x.running, x.ended = nil, false, x.runner.Now()
+	x.mu.Unlock()
+	if child != nil {
+		child.Close()
+	}
+	return out
+}
+
+func (x *Run) do(ctx context.Context, said func(string)) Outcome {
+	select {
+	case x.group.slots <- struct{}{}:
+	default:
+		said("waiting for other sub-agents to end")
+		select {
+		case x.group.slots <- struct{}{}:
+		case <-ctx.Done():
+			x.leaveQueue()
+			return Outcome{Stopped: loop.Cancelled}
+		}
+	}
+	defer func() { <-x.group.slots; x.leaveQueue() }()
+	if err := x.open(ctx); err != nil {
+		return failed(ctx, err)
+	}
+	if x.order.Backend == Program {
+		return x.runProgram(ctx, said)
+	}
+	for {
+		out := x.runLoop(ctx, said)
+		x.mu.Lock()
+		x.running = out.Stopped == loop.Done && len(x.inbox) > 0 // a message came after its last turn
+		again := x.running
+		x.mu.Unlock()
+		if !again {
+			return out
+		}
+	}
+}
+
+func failed(ctx context.Context, err error) Outcome {
+	if ctx.Err() != nil {
+		return Outcome{Stopped: loop.Cancelled}
+	}
+	return Outcome{Stopped: loop.Failed, Detail: err.Error()}
+}
+
+func (x *Run) leaveQueue() {
+	x.runner.mu.Lock()
+	defer x.runner.mu.Unlock()
+	x.group.waiting--
+}
+
+// open opens its session.
+func (x *Run) open(ctx context.Context) error {
+	o := x.order
+	if o.Backend == Program {
+		return nil // it comes with a server of its own
+	}
+	names := make([]string, len(o.Tools))
+	for i, t := range o.Tools {
+		names[i] = t.Name
+	}
+	x.mu.Lock()
+	again := x.last != nil
+	x.mu.Unlock()
+	mode, narrows := o.Type.limit()
+	child, err := o.Hands.Open(ctx, Opening{ID: x.ID, Depth: o.Parent.Depth + 1, Tools: names, Mode: mode,
+		Narrows: narrows, Again: again})
+	if err != nil {
+		return err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.child, x.last = child, child
+	if x.alone {
+		child.Alone()
+	}
+	return nil
+}
+
+// runLoop executes it with a model of ours or of the client.
+func (x *Run) runLoop(ctx context.Context, said func(string)) Outcome {
+	o, l := x.order, x.runner.Limits
+	model := x.runner.Model
+	if o.Backend == Sampling {
+		model = o.Hands.Sampler()
+	} else if o.Model != "" && x.runner.Pick != nil {
+		model = x.runner.Pick(o.Model)
+	}
+	if model == nil {
+		return Outcome{Stopped: loop.Failed, Detail: "there is no model any more"}
+	}
+	turns := l.Turns
+	if n := o.Type.MaxTurns; n > 0 {
+		turns = min(turns, n)
+	}
+	x.mu.Lock()
+	child, history, prompt := x.child, x.history, x.prompt
+	if history == nil && prompt == "" {
+		prompt = o.Prompt
+	}
+	x.prompt = ""
+	calls := x.calls
+	x.mu.Unlock()
+	out, err := loop.Run(ctx, loop.Task{
+		Model: model, System: system(o.System, o.Type, o.Parent.Place), Prompt: prompt, History: history,
+		Tools: o.Tools, MaxOutput: l.MaxOutput, Effort: o.Effort, Do: child.Do, Inbox: x.inbox,
+		Budget: loop.Budget{Turns: turns, Tokens: l.Tokens, Time: l.Time},
+		Step: func(s loop.Step) {
+			if s.Kind != loop.StepCall {
+				return
+			}
+			x.mu.Lock()
+			x.calls, x.doing = calls+s.Calls, s.Tool
+			line := countCalls(x.calls) + ", " + s.Tool
+			x.mu.Unlock()
+			said(line)
+		},
+	})
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.history, x.calls = out.Messages, calls+out.Calls
+	x.tokens += out.Tokens.Total()
+	end := Outcome{Text: out.Text, Stopped: out.Stopped, Calls: x.calls, Tokens: x.tokens, Rough: out.Tokens.Estimated}
+	if err != nil && out.Stopped == loop.Failed {
+		end.Detail = err.Error()
+		if known, ok := errors.AsType[*loop.Error](err); ok {
+			end.Detail = known.Text
+		}
+	}
+	return end
+}
+
+// countCalls says how many tool calls there were.
+func countCalls(n int) string {
+	if n == 1 {
+		return "1 tool call"
+	}
+	return fmt.Sprintf("%d tool calls", n)
+}
+
+func (x *Run) isOver() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return !x.running
+}
+
+func (x *Run) endedAt() time.Time {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.ended
+}
+
+// send is Runner.Send for one that is known.
+func (x *Run) send(message string, hands Hands) (*Run, bool, error) {
+	x.mu.Lock()
+	running := x.running
+	if running {
+		defer x.mu.Unlock()
+		select {
+		case x.inbox <- message:
+			return x, true, nil
+		default:
+			return nil, false, ErrFull
+		}
+	}
+	// A message that came too late for the last turn is no lost one.
+	for {
+		select {
+		case early := <-x.inbox:
+			message = early + "\n\n" + message
+			continue
+		default:
+		}
+		break
+	}
+	x.running, x.alone, x.prompt, x.order.Hands = true, false, message, hands
+	x.mu.Unlock()
+	x.runner.mu.Lock()
+	defer x.runner.mu.Unlock()
+	if x.group.waiting >= x.runner.Parallel+x.runner.Queue {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.running = false
+		return nil, false, ErrQueue
+	}
+	x.group.waiting++
+	return x, false, nil
+}
+
+// forget drops what its session remembers.
+func (x *Run) forget() {
+	x.mu.Lock()
+	last := x.last
+	x.history, x.last = nil, nil
+	x.mu.Unlock()
+	if last != nil {
+		last.Forget()
+	}
+}

@@ -1,0 +1,177 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"codehand/tools/agent/loop"
+	"codehand/tools/skills"
+)
+
+// A held model answers when it is let.
+type held struct {
+	let  chan struct{}
+	runs atomic.Int32
+	most atomic.Int32
+}
+
+func (m *held) Turn(ctx context.Context, _ loop.Turn, _ func(string)) (loop.Answer, error) {
+	n := m.runs.Add(1)
+	for {
+		most := m.most.Load()
+		if n <= most || m.most.CompareAndSwap(most, n) {
+			break
+		}
+	}
+	defer m.runs.Add(-1)
+	select {
+	case <-m.let:
+		return loop.Answer{Parts: []loop.Part{{Text: "done"}}, Stop: loop.StopEnd}, nil
+	case <-ctx.Done():
+		return loop.Answer{}, ctx.Err()
+	}
+}
+
+// noHands open sessions in which nothing can be called.
+type noHands struct{ opened, forgotten atomic.Int32 }
+
+func (h *noHands) Open(context.Context, Opening) (Child, error) {
+	h.opened.Add(1)
+	return noChild{h}, nil
+}
+func (h *noHands) Sampler() loop.Model { return nil }
+
+type noChild struct{ h *noHands }
+
+func (noChild) Do(context.Context, loop.Call) loop.Result { return loop.Result{} }
+func (noChild) Alone()                                    {}
+func (noChild) Close()                                    {}
+func (c noChild) Forget()                                 { c.h.forgotten.Add(1) }
+
+func order(m *held, h Hands, who string) (Options, Order) {
+	o := Options{Auto: true, Model: m, Limits: Limits{Depth: 1, Parallel: 2, Queue: 3, Turns: 5, Tokens: 1000, Time: time.Hour, MaxOutput: 100}}
+	t, _ := ReadTypes(skills.Set{}).Find("explore")
+	return o, Order{Parent: Parent{Principal: who, Session: "s"}, Hands: h, Backend: API, Type: t, Prompt: "x"}
+}
+
+// Of one principal so many work at once and so many wait; others have their own. One that has ended is forgotten later.
+func TestRunnerLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, h := &held{let: make(chan struct{})}, &noHands{}
+		o, job := order(m, h, "a")
+		r := New(o)
+		ends := make(chan Outcome)
+		for range 5 {
+			x, err := r.Start(job)
+			if err != nil {
+				t.Fatal(err)
+			}
+			go func() { ends <- x.Do(t.Context(), nil) }()
+		}
+		if _, err := r.Start(job); !errors.Is(err, ErrQueue) {
+			t.Errorf("a sixth: %v", err)
+		}
+		_, other := order(m, h, "b")
+		y, err := r.Start(other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		y.Drop()
+		synctest.Wait()
+		if n := m.runs.Load(); n != 2 {
+			t.Errorf("%d work at once", n)
+		}
+		close(m.let)
+		for range 5 {
+			if out := <-ends; out.Stopped != loop.Done || out.Text != "done" {
+				t.Errorf("%+v", out)
+			}
+		}
+		if m.most.Load() != 2 || h.opened.Load() != 5 || len(r.Names(job.Parent)) != 5 || len(r.Names(other.Parent)) != 0 {
+			t.Errorf("at most %d at once, %d sessions, %v", m.most.Load(), h.opened.Load(), r.Names(job.Parent))
+		}
+		time.Sleep(31 * time.Minute)
+		if n := len(r.Names(job.Parent)); n != 0 || h.forgotten.Load() != 5 {
+			t.Errorf("%d are known after 31 min, %d forgotten", n, h.forgotten.Load())
+		}
+	})
+}
+
+func TestRunnerRefuses(t *testing.T) {
+	m, h := &held{}, &noHands{}
+	o, job := order(m, h, "a")
+	o.PerHour = 2
+	now := time.Unix(0, 0)
+	o.Now = func() time.Time { return now }
+	r := New(o)
+	deep := job
+	deep.Parent.Depth = 1
+	if _, err := r.Start(deep); !errors.Is(err, ErrDepth) {
+		t.Errorf("depth 2: %v", err)
+	}
+	for range 2 {
+		x, err := r.Start(job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.Drop()
+	}
+	if _, err := r.Start(job); !errors.Is(err, ErrPerHour) {
+		t.Errorf("a third within the hour: %v", err)
+	}
+	now = now.Add(time.Hour)
+	x, err := r.Start(job)
+	if err != nil {
+		t.Errorf("an hour later: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if out := x.Do(ctx, nil); out.Stopped != loop.Cancelled {
+		t.Errorf("%+v", out)
+	}
+	if _, _, err := r.Send(Parent{Principal: "a", Session: "other"}, x.ID, "x", h); !errors.Is(err, ErrUnknown) {
+		t.Errorf("a message of another session: %v", err)
+	}
+	if _, _, err := r.Send(Parent{Principal: "b", Session: "s"}, x.ID, "x", h); !errors.Is(err, ErrUnknown) {
+		t.Errorf("a message of another principal: %v", err)
+	}
+	r.Close()
+	if _, err := r.Start(job); !errors.Is(err, ErrClosed) {
+		t.Errorf("after the end: %v", err)
+	}
+	below := o
+	below.Depth = 1
+	if _, err := New(below).Start(job); !errors.Is(err, ErrDepth) {
+		t.Errorf("in a process below another agent: %v", err)
+	}
+}
+
+func TestInForce(t *testing.T) {
+	m := &held{}
+	for _, c := range []struct {
+		o       Options
+		sampler bool
+		want    Backend
+	}{
+		{Options{Auto: true}, true, None},
+		{Options{Auto: true, Model: m, Command: Command{Argv: []string{"/x"}}, Sampling: true}, true, API},
+		{Options{Auto: true, Command: Command{Argv: []string{"/x"}}, Sampling: true}, true, Program},
+		{Options{Auto: true, Sampling: true}, true, Sampling},
+		{Options{Auto: true, Sampling: true}, false, None},
+		{Options{Backend: Sampling, Model: m, Sampling: true}, true, Sampling},
+		{Options{Backend: Program, Model: m}, true, None},
+		{Options{Backend: "brief", Model: m}, true, None},
+		{Options{}, true, None},
+	} {
+		if got := New(c.o).InForce(c.sampler); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.o, got, c.want)
+		}
+	}
+	if got := (*Runner)(nil).InForce(true); got != None {
+		t.Errorf("no runner: %q", got)
+	}
+}

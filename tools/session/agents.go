@@ -1,0 +1,69 @@
+package session
+
+import (
+	"context"
+	"path/filepath"
+
+	"codehand/tools/agent"
+	"codehand/tools/skills"
+)
+
+const (
+	maxTypeDirs   = 50 // directories of agent types that are looked into
+	maxTypeLevels = 3  // of directories below the one that agents have theirs in
+)
+
+// FindAgents returns the types of sub-agents that this session has now, from the disk as it is. On a clash of names the
+// one of the operator wins, then that of the user, then the one nearest to the current directory. The error is that of
+// ctx.
+func (s *State) FindAgents(ctx context.Context) (agent.Types, error) {
+	if s.Skills == nil || s.Space == nil {
+		return agent.ReadTypes(skills.Set{}), nil
+	}
+	files := visible{s.Space, s.Rules}
+	var dirs []skills.Dir
+	for _, d := range s.Types {
+		dirs = typeDirs(files, dirs, d, 0)
+	}
+	for _, at := range s.upward(s.Space.Cwd(), nil) {
+		for _, name := range []string{".codehand", ".claude"} {
+			dirs = typeDirs(files, dirs, skills.Dir{Path: filepath.Join(at, name, "agents"), Flat: true}, 0)
+		}
+	}
+	set, err := s.Skills.Scan(ctx, files, dirs)
+	if err != nil {
+		return agent.Types{}, err
+	}
+	return agent.ReadTypes(set), nil
+}
+
+// AgentText is the text of a type, which says what the sub-agent is. Errors are those of skills.Index.Body.
+func (s *State) AgentText(ctx context.Context, t agent.Type) (string, error) {
+	if t.File == "" {
+		return t.Prompt, nil
+	}
+	return s.Skills.Body(ctx, s.Visible(), t.Skill())
+}
+
+// typeDirs adds a directory and those below it.
+func typeDirs(files visible, dirs []skills.Dir, d skills.Dir, level int) []skills.Dir {
+	if len(dirs) >= maxTypeDirs {
+		return dirs
+	}
+	entries, err := files.ReadDir(d.Path, maxListed)
+	if err != nil {
+		return dirs // most of those that are asked for do not exist
+	}
+	dirs = append(dirs, d)
+	if level == maxTypeLevels {
+		return dirs
+	}
+	for _, e := range entries {
+		if e.IsDir() && e.Name()[0] != '.' {
+			below := d
+			below.Path = filepath.Join(d.Path, e.Name())
+			dirs = typeDirs(files, dirs, below, level+1)
+		}
+	}
+	return dirs
+}
