@@ -17,6 +17,8 @@ var keptExports = map[string]string{
 	"server/listen limitedConn.NetConn": "whoever asks for the peer of a socket unwraps it by that name, as a tls.Conn",
 	"server/state Audit":                "the family of a stream that the page of an operator will read",
 	"server/state Change":               "the family of a stream that the page of an operator will read",
+	"tools/agent/models Anthropic":      "what Options.Provider may be; here it comes from a file of settings",
+	"tools/agent/models OpenAI":         "what Options.Provider may be; here it comes from a file of settings",
 	"server/state ErrKey":               "a promise of the Store, which every back-end keeps",
 	"server/state ErrSize":              "a promise of the Store, which every back-end keeps",
 }
