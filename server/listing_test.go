@@ -344,7 +344,8 @@ func TestProfiles(t *testing.T) {
 		x := serveHTTP(t, siteSetup{
 			principals: []string{"alice"}, values: map[string]auth.Values{"alice": c.token},
 			settings: map[string]string{"tools.profile": c.profile, "tools.deferral": "off", "sandbox.policy": "off",
-				"web.search.kind": "searxng", "web.search.url": "http://127.0.0.1:1"},
+				"web.search.kind": "searxng", "web.search.url": "http://127.0.0.1:1",
+				"agent.api.provider": "openai", "agent.api.base_url": "http://127.0.0.1:1", "agent.api.model": "m"},
 		})
 		client := x.client("alice").Hello()
 		var want []string
