@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"fmt"
 	"regexp"
+	"sync"
 
 	subagent "codehand/tools/agent"
 	"codehand/tools/delegating"
@@ -90,7 +91,7 @@ func (in agentInput) all() []agentTask {
 	return []agentTask{{in.Description, in.Prompt, in.Type}}
 }
 
-var agentName = regexp.MustCompile(`^[a-z0-9-]*$`)
+var agentName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9-]*$`) })
 
 func checkAgent(in agentInput) error {
 	switch {
@@ -103,7 +104,7 @@ func checkAgent(in agentInput) error {
 		return tool.Invalid("agent", `give "prompt" or "tasks", not both`)
 	case in.Name != "" && len(in.Tasks) > 0:
 		return tool.Invalid("agent", `"name" is for one sub-agent, not for "tasks"`)
-	case !agentName.MatchString(in.Name):
+	case !agentName().MatchString(in.Name):
 		return tool.Invalid("agent", `"name" may have a-z, 0-9 and - only`)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"codehand/tools/agent"
@@ -131,10 +132,10 @@ func loopbackHost(host string) bool {
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variableName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`) })
 
 func envName(s string, _ input) (string, error) {
-	if !variableName.MatchString(s) {
+	if !variableName().MatchString(s) {
 		return "", errors.New("must be the name of an environment variable, not the key itself")
 	}
 	return s, nil

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"codehand/tools/agent/loop"
@@ -39,20 +40,24 @@ type Command struct {
 }
 
 // unsafeFlag are arguments with which an agent asks nobody.
-var unsafeFlag = regexp.MustCompile(`(?i)^--?(?:yolo|dangerously-.*|allow-dangerously-.*|` +
-	`allow-all(?:-tools|-paths|-urls)?|skip-permissions.*|full-auto|force|trust-all-tools|` +
-	`auto-approve|no-confirm|bypass-.*)(?:=.*)?$|` +
-	`^--(?:permission-mode|approval-mode|ask-for-approval|sandbox)=` +
-	`(?:bypassPermissions|yolo|never|danger-full-access)$`)
+var unsafeFlag = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^--?(?:yolo|dangerously-.*|allow-dangerously-.*|` +
+		`allow-all(?:-tools|-paths|-urls)?|skip-permissions.*|full-auto|force|trust-all-tools|` +
+		`auto-approve|no-confirm|bypass-.*)(?:=.*)?$|` +
+		`^--(?:permission-mode|approval-mode|ask-for-approval|sandbox)=` +
+		`(?:bypassPermissions|yolo|never|danger-full-access)$`)
+})
 
 // unsafeValue are values that mean the same in an argument of their own.
-var unsafeValue = regexp.MustCompile(`(?i)^(?:bypassPermissions|yolo|danger-full-access)$`)
+var unsafeValue = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^(?:bypassPermissions|yolo|danger-full-access)$`)
+})
 
 // UnsafeFlag returns the first argument with which an agent would ask nobody before it does something; "": there is
 // none.
 func UnsafeFlag(argv []string) string {
 	for i, arg := range argv {
-		if i > 0 && (unsafeFlag.MatchString(arg) || unsafeValue.MatchString(arg)) {
+		if i > 0 && (unsafeFlag().MatchString(arg) || unsafeValue().MatchString(arg)) {
 			return arg
 		}
 	}

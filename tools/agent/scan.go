@@ -4,16 +4,21 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"codehand/tools/results"
 )
 
 var (
 	// tags of texts that clients give a model as words of the system
-	systemTag = regexp.MustCompile(`(?i)\\?<(/?[ \t]*(?:system[-_ ]?(?:reminder|prompt|message)|` +
-		`system|untrusted[-_a-z]*|function_(?:calls|results)|antml:[a-z_]+)\b)`)
+	systemTag = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)\\?<(/?[ \t]*(?:system[-_ ]?(?:reminder|prompt|message)|` +
+			`system|untrusted[-_a-z]*|function_(?:calls|results)|antml:[a-z_]+)\b)`)
+	})
 	// beginnings of lines that stand for another speaker
-	speaker = regexp.MustCompile(`(?i)^([ \t>*_#]*)((?:human|assistant|system|user|not executed)[ \t*_]*:)`)
+	speaker = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)^([ \t>*_#]*)((?:human|assistant|system|user|not executed)[ \t*_]*:)`)
+	})
 )
 
 // Scan returns what a sub-agent said so that it imitates nobody: what looks like words of a system, of another speaker
@@ -28,10 +33,10 @@ func Scan(text string) string {
 		if i < len(plain) && line != plain[i] {
 			places++ // a line in the form of one of the server
 		}
-		if speaker.MatchString(line) {
-			line, places = speaker.ReplaceAllString(line, `$1\$2`), places+1
+		if speaker().MatchString(line) {
+			line, places = speaker().ReplaceAllString(line, `$1\$2`), places+1
 		}
-		line = systemTag.ReplaceAllStringFunc(line, func(tag string) string {
+		line = systemTag().ReplaceAllStringFunc(line, func(tag string) string {
 			if strings.HasPrefix(tag, `\`) {
 				return tag
 			}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"codehand/tools/permission"
 	"codehand/tools/skills"
@@ -111,7 +112,7 @@ func (t Type) limit() (mode permission.Mode, ok bool) {
 func (t Type) Skill() skills.Skill { return t.skill }
 
 // typeName is what a type may be called.
-var typeName = regexp.MustCompile(`^[\pL\pN][\pL\pN _.:-]{0,63}$`)
+var typeName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\pL\pN][\pL\pN _.:-]{0,63}$`) })
 
 // readType reads the front matter of a file. It takes the keys that other agents use for the same: tools and
 // allowed-tools, disallowedTools and disallowed_tools, maxTurns, max_turns and steps, permissionMode, readonly.
@@ -125,7 +126,7 @@ func readType(k skills.Skill) (Type, error) {
 		t.Name = strings.TrimSuffix(k.Name, ".agent")
 	}
 	switch {
-	case !typeName.MatchString(t.Name):
+	case !typeName().MatchString(t.Name):
 		return t, fmt.Errorf("an agent type cannot be named %q", oneLine(t.Name, 80))
 	case t.Description == "":
 		return t, fmt.Errorf("its front matter has no description")

@@ -3,6 +3,7 @@ package pages
 import (
 	"context"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/PuerkitoBio/goquery"
@@ -30,7 +31,7 @@ var landmarks = selectors(
 )
 
 // never are elements that are no text, wherever they stand.
-var never = cascadia.MustCompile(strings.Join([]string{
+var never = selector(strings.Join([]string{
 	"script", "style", "template", "svg", "canvas", "iframe", "object", "embed", "applet", "frameset", "head",
 	"link", "button", "select", "textarea", "input:not([type=checkbox])", "datalist", "progress", "map",
 	"dialog:not([open])", "[hidden]:not([hidden=until-found])", "[aria-hidden=true]:not(img)",
@@ -45,12 +46,12 @@ var never = cascadia.MustCompile(strings.Join([]string{
 }, ","))
 
 // frame are elements around the text of a page without landmarks.
-var frame = cascadia.MustCompile("body > header:not(#title-block-header), body > footer, body > div > header, " +
+var frame = selector("body > header:not(#title-block-header), body > footer, body > div > header, " +
 	"body > div > footer, body > aside, body > div > aside, footer.footer, footer.site-footer, header.site-header, " +
 	"#header:not(article *), #footer, .site-footer, .site-header")
 
 // holdsText finds what never stands in a frame.
-var holdsText = cascadia.MustCompile("main, article, pre")
+var holdsText = selector("main, article, pre")
 
 // banners are words in a class or an id that mean what visitors are asked to agree to, to buy or to share.
 var banners = []string{
@@ -63,11 +64,18 @@ var banners = []string{
 	"login-prompt",
 }
 
-func selectors(list ...string) (all []cascadia.Selector) {
-	for _, s := range list {
-		all = append(all, cascadia.MustCompile(s))
-	}
-	return all
+// selector is compiled when it is first needed: most processes never see a page.
+func selector(text string) func() cascadia.Selector {
+	return sync.OnceValue(func() cascadia.Selector { return cascadia.MustCompile(text) })
+}
+
+func selectors(list ...string) func() []cascadia.Selector {
+	return sync.OnceValue(func() (all []cascadia.Selector) {
+		for _, s := range list {
+			all = append(all, cascadia.MustCompile(s))
+		}
+		return all
+	})
 }
 
 // A found is what a page is about.
@@ -107,8 +115,8 @@ func content(ctx context.Context, doc *html.Node) (f found) {
 		}
 	}
 	for _, n := range f.nodes {
-		first := cascadia.Query(n, anyHeading)
-		if cascadia.Query(n, h1) != nil || n.DataAtom == atom.H1 || first != nil && leads(f.title, textOf(first)) {
+		first := cascadia.Query(n, anyHeading())
+		if cascadia.Query(n, h1()) != nil || n.DataAtom == atom.H1 || first != nil && leads(f.title, textOf(first)) {
 			f.heading = ""
 			break
 		}
@@ -122,7 +130,7 @@ func leads(title, heading string) bool {
 	return heading != "" && strings.HasPrefix(title, heading)
 }
 
-var h1 = cascadia.MustCompile("h1")
+var h1 = selector("h1")
 
 // about is the description in the head of a page.
 func about(page *goquery.Document) string {
@@ -143,7 +151,7 @@ func prune(n *html.Node) {
 			n.RemoveChild(c)
 		case c.Type != html.ElementNode:
 		case c.DataAtom == atom.Script && strings.HasPrefix(attr(c, "type"), "math/tex"):
-		case never.Match(c) && !keeps(c):
+		case never().Match(c) && !keeps(c):
 			n.RemoveChild(c)
 		default:
 			prune(c)
@@ -245,7 +253,7 @@ func wordsIn(text string) (n int) {
 func mainOf(ctx context.Context, body *html.Node, all map[*html.Node]weight) []*html.Node {
 	whole := all[body]
 	own := whole.words - whole.linked // a page of links alone has none
-	for _, s := range landmarks {
+	for _, s := range landmarks() {
 		if ctx.Err() != nil {
 			return nil // the caller looks, too
 		}
@@ -278,8 +286,8 @@ func outermost(nodes []*html.Node) (out []*html.Node) {
 }
 
 func removeAround(body *html.Node) {
-	for _, n := range frame.MatchAll(body) {
-		if n.Parent != nil && cascadia.Query(n, holdsText) == nil {
+	for _, n := range frame().MatchAll(body) {
+		if n.Parent != nil && cascadia.Query(n, holdsText()) == nil {
 			n.Parent.RemoveChild(n)
 		}
 	}
@@ -358,9 +366,9 @@ func scored(body *html.Node) *html.Node {
 	}
 }
 
-var anyHeading = cascadia.MustCompile("h1, h2, h3")
+var anyHeading = selector("h1, h2, h3")
 
-func heads(n *html.Node) int { return len(anyHeading.MatchAll(n)) }
+func heads(n *html.Node) int { return len(anyHeading().MatchAll(n)) }
 
 func attr(n *html.Node, name string) string {
 	for i := range n.Attr {
