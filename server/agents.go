@@ -76,7 +76,7 @@ func agentModels(log *slog.Logger, r *agent.Options, o Options) error {
 		return nil
 	}
 	r.Models = append([]string{c.Model}, c.Models...)
-	if _, err := c.Key(os.Getenv); err != nil {
+	if _, err := c.Key(); err != nil {
 		log.Warn("sub-agents have no model", "error", err)
 	}
 	others := map[string]loop.Model{}

@@ -1,8 +1,6 @@
 package server
 
 import (
-	"os"
-
 	"codehand/server/config"
 	"codehand/tools/agent/loop"
 	"codehand/tools/agent/models"
@@ -12,6 +10,6 @@ import (
 func openModel(c config.AgentAPI, name string) (loop.Model, error) {
 	return models.New(models.Options{
 		Provider: c.Provider, BaseURL: c.BaseURL, Model: name,
-		Key: func() (string, error) { return c.Key(os.Getenv) },
+		Key: c.Key,
 	})
 }

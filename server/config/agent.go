@@ -39,6 +39,8 @@ type AgentAPI struct {
 	Models   []string // others that a call may name
 	KeyEnv   string   // the variable that holds the key; "": none does
 	KeyFile  string   // absolute; the file that holds it; "": none does
+
+	lookup func(name string) string // of the environment that the settings were made from
 }
 
 // AgentCommand is the command line of another agent.
@@ -196,8 +198,8 @@ func parseDepth(s string) (int, error) {
 func (a AgentAPI) Configured() bool { return a.Provider != "" && a.Model != "" }
 
 // Key returns the key; "" and no error: there is none. Errors never hold any of it.
-func (a AgentAPI) Key(getenv func(string) string) (string, error) {
-	key, err := keys.Source{Env: a.KeyEnv, Lookup: getenv, File: a.KeyFile}.Read()
+func (a AgentAPI) Key() (string, error) {
+	key, err := keys.Source{Env: a.KeyEnv, Lookup: a.lookup, File: a.KeyFile}.Read()
 	if err != nil {
 		return "", fmt.Errorf("agent.api: %w", err)
 	}

@@ -53,6 +53,7 @@ func Load(src Sources) (Config, []Warning, error) {
 	l.config = defaults()
 	l.table = table(&l.config)
 	l.config.Web.Search.lookup = variables(l.env)
+	l.config.Tools.Agent.API.lookup = variables(l.env)
 	l.config.origins = map[string]string{}
 	for _, s := range l.table {
 		l.config.origins[s.key] = byDefault

@@ -266,7 +266,7 @@ func (m Machine) agents(env []string) Finding {
 	only := func(backend string) bool { return a.Backend == config.AgentAuto || a.Backend == backend }
 	switch {
 	case a.API.Configured() && only("api"):
-		if _, err := a.API.Key(func(name string) string { return valueOf(m.Env, name) }); err != nil {
+		if _, err := a.API.Key(); err != nil {
 			return Finding{"backends", Fail, "sub-agents: " + err.Error(),
 				"correct agent.api.key_env or agent.api.key_file"}
 		}

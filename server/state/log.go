@@ -33,10 +33,10 @@ const (
 	opEnd byte = 9 // last record of a snapshot: the last revision, no name, no value
 )
 
-var (
-	recordMagic = []byte("\xc7rec")
-	castagnoli  = crc32.MakeTable(crc32.Castagnoli)
-)
+var recordMagic = []byte("\xc7rec")
+
+// castagnoli is the table of checksums, which crc32 makes when it is first needed.
+func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 // errTorn says that there is no whole record where one was expected.
 var errTorn = errors.New("no whole record")
@@ -69,7 +69,7 @@ func (h header) encode() []byte {
 	b = binary.LittleEndian.AppendUint64(b, h.generation)
 	b = binary.LittleEndian.AppendUint64(b, h.salt)
 	b = binary.LittleEndian.AppendUint64(b, h.last)
-	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli()))
 }
 
 // readHeader returns ErrNewer for a format that it does not know, and errTorn for what is no header.
@@ -80,7 +80,7 @@ func readHeader(f io.ReaderAt) (header, error) {
 	} else if err != nil {
 		return header{}, err
 	}
-	if string(b[:8]) != fileMagic || crc32.Checksum(b[:40], castagnoli) != binary.LittleEndian.Uint32(b[40:]) {
+	if string(b[:8]) != fileMagic || crc32.Checksum(b[:40], castagnoli()) != binary.LittleEndian.Uint32(b[40:]) {
 		return header{}, errTorn
 	}
 	if format := binary.LittleEndian.Uint32(b[8:]); format != fileFormat {
@@ -108,7 +108,7 @@ func (h header) sum(offset int64, b []byte) uint32 {
 	var where [16]byte
 	binary.LittleEndian.PutUint64(where[:], h.salt)
 	binary.LittleEndian.PutUint64(where[8:], uint64(offset))
-	return crc32.Update(crc32.Checksum(where[:], castagnoli), castagnoli, b)
+	return crc32.Update(crc32.Checksum(where[:], castagnoli()), castagnoli(), b)
 }
 
 // add appends a record to b, whose first byte will be at the offset start.

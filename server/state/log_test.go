@@ -226,7 +226,7 @@ func TestWrongFiles(t *testing.T) {
 }
 
 func sumOf(b []byte) []byte {
-	sum := crc32.Checksum(b, castagnoli)
+	sum := crc32.Checksum(b, castagnoli())
 	return []byte{byte(sum), byte(sum >> 8), byte(sum >> 16), byte(sum >> 24)}
 }
 

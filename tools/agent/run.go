@@ -53,9 +53,13 @@ type Outcome struct {
 	Took    time.Duration
 }
 
-// Type is the name of its type, Title what its task is called, Backend who executes it.
-func (x *Run) Type() string     { return x.order.Type.Name }
-func (x *Run) Title() string    { return x.order.Title }
+// Type is the name of its type.
+func (x *Run) Type() string { return x.order.Type.Name }
+
+// Title is what its task is called.
+func (x *Run) Title() string { return x.order.Title }
+
+// Backend is who executes it.
 func (x *Run) Backend() Backend { return x.order.Backend }
 
 // Status says how far it is.

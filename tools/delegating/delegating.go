@@ -140,7 +140,7 @@ func (d *Delegation) model(backend agent.Backend, t agent.Type) (string, error) 
 
 // possible says why this call can start no sub-agent; nil: it can.
 func (d *Delegation) possible(backend agent.Backend) error {
-	why := ""
+	var why string
 	switch {
 	case !d.Env.Runner.Deeper(d.Env.Depth):
 		why = "sub-agents may not start others here (agent.max_depth). Do the work yourself."
