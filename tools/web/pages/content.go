@@ -24,7 +24,8 @@ var landmarks = selectors(
 	"section#main-content", "#main-content .docblock", // rustdoc
 	"div.headertitle, div.contents", "#doc-content", // Doxygen
 	".Documentation-content", ".UnitReadme-content", // Go
-	"div.manual-text",                                              // mandoc
+	"div.manual-text", // mandoc
+	"body.manpage > #header, body.manpage > #content", // AsciiDoc
 	"#apicontent", ".vp-doc", ".book-body", ".sl-markdown-content", // Node.js, VitePress, GitBook, Starlight
 	"main", "[role=main]", "article", "#main-content", "#main_content", "#content", "#main", "#bodyContent",
 	".post-content", ".entry-content", ".article-body", ".article-content", ".post-body", ".page-content", ".content",
@@ -42,7 +43,8 @@ var never = selector(strings.Join([]string{
 	"#catlinks", ".catlinks", "a.headerlink", "a.anchor", "a.anchorjs-link", "a.hash-link", "a.header-anchor",
 	"a.doc-anchor", ".sr-only-focusable", ".skip-link", ".skip-to-content", "a.skip", ".linenos", ".lineno",
 	".line-numbers-rows", ".gutter", "summary.hideme", ".clipboard-copy", ".copybtn", ".hljs-copy",
-	".visually-hidden", ".screen-reader-text",
+	".visually-hidden", ".screen-reader-text", "div.navheader", "div.navfooter", "table.navigation",
+	"a.previous_page", "a.next_page", "footer#edit",
 }, ","))
 
 // frame are elements around the text of a page without landmarks.
@@ -59,7 +61,7 @@ var banners = []string{
 	"subscribe", "paywall", "popup", "modal", "advert", "advertisement", "ad-slot", "adsbygoogle", "sponsor",
 	"social-share", "share-buttons", "sharing", "related-posts", "related-articles", "recommended",
 	"breadcrumb", "breadcrumbs", "pagination", "pagination-nav", "sidebar", "side-bar", "sphinxsidebar",
-	"table-of-contents", "toc", "menu", "navbar", "nav", "navigation", "topbar", "skiplink", "edit-this-page",
+	"table-of-contents", "table_of_contents", "toc", "menu", "navbar", "nav", "navigation", "topbar", "skiplink", "edit-this-page",
 	"edit-page", "feedback", "announcement", "announcement-bar", "promo", "banner", "masthead", "signup",
 	"login-prompt",
 }
@@ -301,7 +303,8 @@ func unbanner(n *html.Node, all map[*html.Node]weight) {
 		for c := n.FirstChild; c != nil; {
 			next := c.NextSibling
 			if c.Type == html.ElementNode {
-				if w, ok := all[c]; ok && bannered(c) && w.words*4 <= whole+40 && w.blocks == 0 && beside(w) {
+				w, ok := all[c]
+				if ok && w.words*4 <= whole+40 && (w.blocks == 0 && beside(w) && bannered(c, w) || steps(c, w)) {
 					n.RemoveChild(c)
 				} else {
 					walk(c)
@@ -319,16 +322,92 @@ func beside(w weight) bool {
 	return w.words < 150 || w.density() > 0.5
 }
 
+// steps says of an element that it is a row of links to the pages before, behind and above, as manuals have it around
+// each of their sections.
+func steps(n *html.Node, w weight) bool {
+	if w.words > 60 || w.linked == 0 || n.DataAtom == atom.Span {
+		return false
+	}
+	if n.DataAtom == atom.Table {
+		return bracketed(n)
+	}
+	found, most := 0, 100
+	var look func(n *html.Node)
+	look = func(n *html.Node) {
+		for c := n.FirstChild; c != nil && most > 0; c = c.NextSibling {
+			switch most--; {
+			case heading(c) || c.DataAtom == atom.Pre || c.DataAtom == atom.Dl:
+				most = 0
+				found = -1
+				return
+			case c.DataAtom == atom.A && rels[attr(c, "rel")] && attr(c, "accesskey") != "":
+				found++
+			}
+			look(c)
+		}
+	}
+	look(n)
+	return found > 0
+}
+
+// bracketed says of a table that it has one row of links in brackets, as texi2html writes [ < ] [ > ] [Top].
+func bracketed(n *html.Node) bool {
+	rows, _ := rowsOf(n)
+	if len(rows) != 1 || len(rows[0].cells) < 3 {
+		return false
+	}
+	for _, c := range rows[0].cells {
+		text := strings.Trim(textOf(c), " \n\u00a0")
+		if text != "" && (text[0] != '[' || text[len(text)-1] != ']') {
+			return false
+		}
+	}
+	return true
+}
+
+// rels are what links to other parts of a manual say that they are.
+var rels = map[string]bool{"next": true, "prev": true, "previous": true, "up": true}
+
+func heading(n *html.Node) bool {
+	return len(n.Data) == 2 && n.Data[0] == 'h' && n.Data[1] >= '1' && n.Data[1] <= '6'
+}
+
+// named says whether the id of an element is made of the heading with which it begins: then the id says what a part of
+// the text is about, and not what the element is.
+func named(n *html.Node) bool {
+	id := slug(attr(n, "id"))
+	for c := n.FirstChild; c != nil && id != ""; c = c.NextSibling {
+		if c.Type == html.ElementNode && attr(c, "id") == "" || heading(c) {
+			return heading(c) && slug(textOf(c)) == id
+		}
+	}
+	return false
+}
+
+// slug is the letters and digits of a text.
+func slug(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, text)
+}
+
 // bannered says whether the class or the id of an element is, or has as a part, the name of a banner.
-func bannered(n *html.Node) bool {
+func bannered(n *html.Node, w weight) bool {
 	names := attr(n, "class") + " " + attr(n, "id")
 	if len(names) == 1 {
 		return false
 	}
+	if w.density() < 0.5 && named(n) {
+		names = attr(n, "class")
+	}
 	for name := range strings.FieldsSeq(strings.ToLower(names)) {
 		for _, b := range banners {
 			if at := strings.Index(name, b); at >= 0 && edge(name, at-1) && edge(name, at+len(b)) {
-				return true
+				// Some manuals call every list so. What leads nowhere is no table of contents.
+				return b != "toc" || w.density() > 0.3
 			}
 		}
 	}

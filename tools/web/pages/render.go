@@ -48,7 +48,7 @@ func (w *writer) node(n *html.Node) {
 	}
 	switch n.DataAtom {
 	case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
-		w.heading(n)
+		w.heading(n, int(n.Data[1]-'0'))
 	case atom.Ul, atom.Ol, atom.Menu, atom.Dir:
 		w.list(n)
 	case atom.Pre, atom.Listing, atom.Xmp, atom.Plaintext:
@@ -73,6 +73,8 @@ func (w *writer) node(n *html.Node) {
 		switch {
 		case n.DataAtom == atom.Div && hasClass(n, "fragment"): // Doxygen
 			w.code(n)
+		case n.DataAtom == atom.Div && hasClass(n, "title") && hasClass(n.Parent, "headertitle"): // Doxygen
+			w.heading(n, 1)
 		case w.inlineNode(n):
 		case blocks[n.Data]:
 			w.block()
@@ -122,9 +124,9 @@ func (w *writer) inlineNode(n *html.Node) bool {
 	return true
 }
 
-func (w *writer) heading(n *html.Node) {
+func (w *writer) heading(n *html.Node, level int) {
 	w.block()
-	sign := strings.Repeat("#", int(n.Data[1]-'0')) + " "
+	sign := strings.Repeat("#", level) + " "
 	if w.cell || w.flat > 0 {
 		w.strongly(n)
 	} else {
