@@ -92,15 +92,14 @@ type found struct {
 // content removes from a page what is no text, and finds its main text.
 func content(ctx context.Context, doc *html.Node) (f found) {
 	page := goquery.NewDocumentFromNode(doc)
-	f.title = oneLine(page.Find("title").First().Text())
+	f.title = firstText(doc, title())
 	f.about = about(page)
-	f.scripts = page.Find("script[src], script[type=module]").Length() > 0 || len(page.Find("script").Text()) > 500
-	f.heading = oneLine(page.Find("h1").First().Text())
-	body := page.Find("body").First()
-	if body.Length() == 0 {
+	f.scripts = scripted(doc)
+	f.heading = firstText(doc, h1())
+	root := cascadia.Query(doc, inBody())
+	if root == nil {
 		return f
 	}
-	root := body.Get(0)
 	prune(root)
 	all := weigh(root)
 	f.nodes = mainOf(ctx, root, all)
@@ -132,7 +131,35 @@ func leads(title, heading string) bool {
 	return heading != "" && strings.HasPrefix(title, heading)
 }
 
-var h1 = selector("h1")
+var title, h1, inBody = selector("title"), selector("h1"), selector("body")
+
+// firstText is the text of the first element that a selector finds, on one line.
+func firstText(n *html.Node, s cascadia.Selector) string {
+	if n = cascadia.Query(n, s); n == nil {
+		return ""
+	}
+	return oneLine(textOf(n))
+}
+
+// scripted says whether a page has scripts that may make its text.
+func scripted(n *html.Node) bool {
+	size := 0
+	var look func(n *html.Node) bool
+	look = func(n *html.Node) bool {
+		if n.DataAtom == atom.Script {
+			if size += len(textOf(n)); size > 500 || attr(n, "src") != "" || attr(n, "type") == "module" {
+				return true
+			}
+		}
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			if look(c) {
+				return true
+			}
+		}
+		return false
+	}
+	return look(n)
+}
 
 // about is the description in the head of a page.
 func about(page *goquery.Document) string {
@@ -153,13 +180,51 @@ func prune(n *html.Node) {
 			n.RemoveChild(c)
 		case c.Type != html.ElementNode:
 		case c.DataAtom == atom.Script && strings.HasPrefix(attr(c, "type"), "math/tex"):
-		case never().Match(c) && !keeps(c):
+		case telling(c) && never().Match(c) && !keeps(c):
 			n.RemoveChild(c)
 		default:
 			prune(c)
 		}
 		c = next
 	}
+}
+
+// telling says whether an element can be one that never finds: most are not, and asking all of them takes long.
+func telling(n *html.Node) bool {
+	for i := range n.Attr {
+		switch n.Attr[i].Key {
+		case "class", "id", "role", "style", "hidden", "aria-hidden":
+			return true
+		}
+	}
+	return !plainText[n.DataAtom]
+}
+
+// plainText are elements that never does not find by their names, the most frequent ones.
+var plainText = map[atom.Atom]bool{
+	atom.A: true, atom.P: true, atom.Li: true, atom.Ul: true, atom.Ol: true, atom.Em: true, atom.Strong: true,
+	atom.B: true, atom.I: true, atom.Code: true, atom.Pre: true, atom.Span: true, atom.Div: true, atom.Td: true,
+	atom.Tr: true, atom.Th: true, atom.Table: true, atom.Tbody: true, atom.Dl: true, atom.Dt: true, atom.Dd: true,
+	atom.Br: true, atom.H1: true, atom.H2: true, atom.H3: true, atom.H4: true, atom.Var: true, atom.Dfn: true,
+}
+
+// holders are elements of a body in which a landmark may be: what stands in running text is none.
+func holders(body *html.Node) (all []*html.Node) {
+	var walk func(n *html.Node)
+	walk = func(n *html.Node) {
+		switch n.DataAtom {
+		case atom.A, atom.P, atom.Li, atom.Span, atom.Code, atom.Pre, atom.Dt, atom.H1, atom.H2, atom.H3, atom.H4:
+		default:
+			if n.Type == html.ElementNode && (telling(n) || attr(n, "itemprop") != "") {
+				all = append(all, n)
+			}
+		}
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			walk(c)
+		}
+	}
+	walk(body)
+	return all
 }
 
 // keeps says of an element that never would remove that it is text after all.
@@ -255,11 +320,12 @@ func wordsIn(text string) (n int) {
 func mainOf(ctx context.Context, body *html.Node, all map[*html.Node]weight) []*html.Node {
 	whole := all[body]
 	own := whole.words - whole.linked // a page of links alone has none
+	held := holders(body)
 	for _, s := range landmarks() {
 		if ctx.Err() != nil {
 			return nil // the caller looks, too
 		}
-		nodes := outermost(s.MatchAll(body))
+		nodes := outermost(s.Filter(held))
 		var w weight
 		for _, n := range nodes {
 			v := all[n]
@@ -331,23 +397,19 @@ func steps(n *html.Node, w weight) bool {
 	if n.DataAtom == atom.Table {
 		return bracketed(n)
 	}
-	found, most := 0, 100
+	found, text := false, false
+	most := 100
 	var look func(n *html.Node)
 	look = func(n *html.Node) {
 		for c := n.FirstChild; c != nil && most > 0; c = c.NextSibling {
-			switch most--; {
-			case heading(c) || c.DataAtom == atom.Pre || c.DataAtom == atom.Dl:
-				most = 0
-				found = -1
-				return
-			case c.DataAtom == atom.A && rels[attr(c, "rel")] && attr(c, "accesskey") != "":
-				found++
-			}
+			most--
+			text = text || heading(c) || c.DataAtom == atom.Pre || c.DataAtom == atom.Dl
+			found = found || c.DataAtom == atom.A && rels[attr(c, "rel")] && attr(c, "accesskey") != ""
 			look(c)
 		}
 	}
 	look(n)
-	return found > 0
+	return found && !text
 }
 
 // bracketed says of a table that it has one row of links in brackets, as texi2html writes [ < ] [ > ] [Top].
@@ -396,13 +458,10 @@ func slug(text string) string {
 
 // bannered says whether the class or the id of an element is, or has as a part, the name of a banner.
 func bannered(n *html.Node, w weight) bool {
-	names := attr(n, "class") + " " + attr(n, "id")
-	if len(names) == 1 {
-		return false
-	}
-	if w.density() < 0.5 && named(n) {
-		names = attr(n, "class")
-	}
+	return bannerName(attr(n, "class"), w) || bannerName(attr(n, "id"), w) && !(w.density() < 0.5 && named(n))
+}
+
+func bannerName(names string, w weight) bool {
 	for name := range strings.FieldsSeq(strings.ToLower(names)) {
 		for _, b := range banners {
 			if at := strings.Index(name, b); at >= 0 && edge(name, at-1) && edge(name, at+len(b)) {

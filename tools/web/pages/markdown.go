@@ -23,6 +23,7 @@ func fromHTML(ctx context.Context, text string, base *url.URL) (Doc, error) {
 	f := content(ctx, tree)
 	d.Title = f.title
 	w := &writer{base: base, out: out{ctx: ctx}}
+	w.b.Grow(min(len(text)/2, maxOutput)) // most pages need less
 	if f.heading != "" && len(f.nodes) > 0 {
 		w.block()
 		w.literal("# " + f.heading)

@@ -109,6 +109,12 @@ func (p realPage) check(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	said := letters(page.Text()) + letters(string(body))
+	for _, k := range p.drop {
+		if !strings.Contains(said, letters(k)) {
+			t.Errorf("the page no longer has what must be left out: %s", k)
+		}
+	}
 	page.Find(strings.Join(append(p.skip, "script, style, head"), ", ")).Remove()
 	main := page.Find(p.main)
 	if main.Length() == 0 {
