@@ -62,7 +62,8 @@ var banners = []string{
 	"social-share", "share-buttons", "sharing", "related-posts", "related-articles", "recommended",
 	"breadcrumb", "breadcrumbs", "pagination", "pagination-nav", "sidebar", "side-bar", "sphinxsidebar",
 	"table-of-contents", "table_of_contents", "toc", "menu", "navbar", "nav", "navigation", "topbar", "skiplink",
-	"edit-this-page", "edit-page", "feedback", "announcement", "announcement-bar", "promo", "banner", "masthead", "signup",
+	"edit-this-page", "edit-page", "feedback", "announcement", "announcement-bar", "promo", "banner", "masthead",
+	"signup",
 	"login-prompt",
 }
 
