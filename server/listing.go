@@ -3,6 +3,7 @@ package server
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 
 	"codehand/server/tenants"
 	"codehand/tools/session"
@@ -18,12 +19,13 @@ func (e *engines) active(key session.Key) session.Cell[[]string] {
 const activeCell = "cell.active"
 
 // Digest is the SHA-256, in hex, of what every client of a release is told before it calls anything: the entries of
-// tools/list, if nothing is switched off, each on a line, and the instructions but for what they say of the directories
-// and the mode of a session. It depends on nothing else, so a list that differs was changed by the operator's settings,
-// or by nobody who should have.
+// tools/list, if nothing is switched off and no back-end is configured, each on a line, and the instructions but for
+// what they say of the directories and the mode of a session. It depends on nothing else, so a list that differs was
+// changed by the operator's settings, or by nobody who should have.
 func Digest(tools []tool.Tool) (string, error) {
 	sum := sha256.New()
-	for _, d := range (tenants.Lists{}).Offer(tools, true).Tools {
+	plain := slices.DeleteFunc(slices.Clone(tools), func(t tool.Tool) bool { return t.Spec.Backed })
+	for _, d := range (tenants.Lists{}).Offer(plain, true).Tools {
 		b, err := d.JSON()
 		if err != nil {
 			return "", err

@@ -23,7 +23,7 @@ var sendMessage = tool.Define(tool.Def[sendMessageInput]{
 	Spec: tool.Spec{
 		Name: "send_message", Aliases: []string{"SendMessage"}, Title: "Message sub-agent",
 		Description: sendMessageText, Hint: "message, talk to, continue or resume a running sub-agent",
-		Deferred: true, MaxRunes: 32_000,
+		Deferred: true, Backed: true, MaxRunes: 32_000,
 		Scope: tool.ScopeRead, Family: permission.FamilyNone,
 		Traits:    tool.Traits{Ungated: true},
 		Example:   `{"to":"search","message":"Look in the tests, too."}`,

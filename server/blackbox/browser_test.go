@@ -36,8 +36,18 @@ func chromiumBy(t *testing.T, script string, args ...string) *exec.Cmd {
 		args = append(args, "--out", dir)
 	}
 	cmd := exec.Command(node, append([]string{path}, args...)...)
-	cmd.Env = append(os.Environ(), "CHROMIUM="+program, "TMPDIR="+leaktest.Dir(t))
+	cmd.Env = append(os.Environ(), "CHROMIUM="+program, "TMPDIR="+shortDir(t))
 	return cmd
+}
+
+// shortDir is a directory whose path leaves room for the name of a socket: Chromium makes some below it, and a name may
+// have 107 bytes.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "b")
+	must(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // what a browser still writes there goes with the run
+	return dir
 }
 
 // TestPagesInChromium: the pages of sign-in, on a phone and a desk, light and dark, by keyboard alone, without script,

@@ -81,10 +81,11 @@ func TestListHoldsNothingForeign(t *testing.T) {
 	}
 }
 
-// digestOf makes the digest as somebody does who has the wire only.
 // situation is what the instructions say of where a session works: it is about directories of the user's, the digest not.
-var situation = regexp.MustCompile(` ?Your directories: .*? mode \w+\.(?: Commands are (?:not )?confined to them\.| No commands run here\.)?`)
+var situation = regexp.MustCompile(` ?Your directories: .*? mode \w+\.(?: Commands are (?:not )?confined to them\.| No commands run here\.)?` +
+	`| Before you begin, read the project's own instructions:(?: \S+,)* \S+\.`)
 
+// digestOf makes the digest as somebody does who has the wire only.
 func digestOf(t *testing.T, list json.RawMessage, words string) string {
 	t.Helper()
 	var entries []json.RawMessage

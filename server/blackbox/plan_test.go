@@ -168,7 +168,8 @@ var writers = map[string][]string{
 		`{"command":"$(echo cat) a.txt"}`, `{"command":"echo x > '$PLAN'"}`, `{"command":"git commit -m x"}`},
 }
 
-var freeTools = []string{"job_stop", "enter_plan_mode", "exit_plan_mode", "skill", "todo_write", "task_create", "task_update", "session_config"}
+var freeTools = []string{"job_stop", "enter_plan_mode", "exit_plan_mode", "skill", "todo_write", "task_create", "task_update", "session_config",
+	"agent", "send_message"} // each call of a sub-agent is judged by itself: TestAgentChanges
 
 // TestPlanModeRefuses: in plan mode every tool that changes something is refused with the reason, but for the plan file,
 // however it is named, and for commands that are proved to change nothing.

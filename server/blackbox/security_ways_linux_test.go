@@ -74,6 +74,7 @@ func ways() []way {
 		{"list_files", "pattern", matchesPath, "", one("pattern")},
 		{"grep_search", "glob", matchesPath, "", one("glob", "pattern", "here|root", "output_mode", "content")},
 		{"file_history", "file_path", inJournal, "-", unless(one("file_path"), "")},
+		{"show_changes", "path", inJournal, "-", unless(one("path"), "")},
 		{"undo_change", "file_path", inJournal, "CHANGE_UNKNOWN", one("file_path")},
 		{"file_history", "change_id", namesThing, "CHANGE_UNKNOWN", unless(one("change_id"), "")},
 		{"undo_change", "change_id", namesThing, "CHANGE_UNKNOWN", one("change_id")},
@@ -110,5 +111,8 @@ var noPaths = map[string]string{
 	"ask_user_question.questions[].options[].preview": "shown",
 	"todo_write.todos[].content":                      "shown", "todo_write.todos[].status": "a list of ours", "todo_write.todos[].activeForm": "shown",
 	"task_create.subject": "shown", "task_create.description": "shown", "task_create.activeForm": "shown", "task_create.metadata": "kept", "task_update.subject": "shown", "task_update.description": "shown",
+	"agent.description": "shown", "agent.prompt": "text for a model", "agent.subagent_type": "a list of ours", "agent.model": "a list of the operator's", "agent.name": "shown",
+	"agent.tasks[].description": "shown", "agent.tasks[].prompt": "text for a model", "agent.tasks[].subagent_type": "a list of ours",
+	"web_fetch.url": "http and https alone", "web_fetch.prompt": "shown",
 	"task_update.activeForm": "shown", "task_update.metadata": "kept", "task_update.owner": "shown", "task_update.status": "a list of ours", "task_update.addBlocks[]": "numbers in the list", "task_update.addBlockedBy[]": "numbers in the list",
 }
