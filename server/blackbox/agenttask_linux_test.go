@@ -117,7 +117,7 @@ func agentScripts() map[string][]modelstest.Turn {
 var (
 	agentID = regexp.MustCompile(`agent_[a-z2-7]{12}`)
 	took    = regexp.MustCompile(` · [0-9.]+ m?s\]`)
-	keptAt  = regexp.MustCompile(`/[^ "]*/sessions/[^ "]*-grep_search.txt`)
+	wholeAt  = regexp.MustCompile(`/[^ "]*/sessions/[^ "]*-grep_search.txt`)
 	toolOf  = regexp.MustCompile(`"name":"([a-z_]+)"`)
 )
 
@@ -166,7 +166,7 @@ func toolNames(text string) (names []string) {
 // neutral takes out of a text what is different in each run.
 func neutral(text, work string) string {
 	text = strings.ReplaceAll(text, work, "$WORK")
-	text = keptAt.ReplaceAllString(text, "KEPT.txt")
+	text = wholeAt.ReplaceAllString(text, "KEPT.txt")
 	return took.ReplaceAllString(agentID.ReplaceAllString(text, "agent_ID"), " · 1 s]")
 }
 
