@@ -117,7 +117,7 @@ func agentScripts() map[string][]modelstest.Turn {
 var (
 	agentID = regexp.MustCompile(`agent_[a-z2-7]{12}`)
 	took    = regexp.MustCompile(` · [0-9.]+ m?s\]`)
-	wholeAt  = regexp.MustCompile(`/[^ "]*/sessions/[^ "]*-grep_search.txt`)
+	wholeAt = regexp.MustCompile(`/[^ "]*/sessions/[^ "]*-grep_search.txt`)
 	toolOf  = regexp.MustCompile(`"name":"([a-z_]+)"`)
 )
 
@@ -216,7 +216,7 @@ func TestAgentTask(t *testing.T) {
 				"--permissions-mode=acceptEdits", "--permissions-deny=Edit(locked/**)", "--agent-max-tokens=80000")
 			files := map[string]string{
 				"a.go": "one\ntwo\n", "b.go": "three\n", "locked/c.go": "one\ntwo\n", "f0.txt": "old\n", "f1.txt": "old\n", "f2.txt": "old\n", "f3.txt": "old\n",
-				"big.log":                  strings.Repeat("a line of a long file that is found again and again\n", 4000),
+				"big.log":                 strings.Repeat("a line of a long file that is found again and again\n", 4000),
 				".claude/agents/short.md": "---\nname: short\ndescription: Has few turns.\nmaxTurns: 2\n---\nBe brief.\n",
 			}
 			for _, name := range slices.Sorted(maps.Keys(files)) {

@@ -41,6 +41,8 @@ type Options struct {
 	Limits
 	Depth int // of this process below others
 
+	Release func() // gives back what the models hold, when the Runner closes; nil: nothing
+
 	Keep time.Duration    // how long a run that has ended can be gone on with; 0: 30 min
 	Now  func() time.Time // nil: time.Now
 }
@@ -158,6 +160,9 @@ func (r *Runner) Deeper(depth int) bool { return r.Options.Depth+depth < r.Limit
 
 // Offer returns the tools that a session whose tools have these names could give to a sub-agent.
 func (r *Runner) Offer(names []string) []Offered {
+	if r == nil {
+		return nil
+	}
 	var out []Offered
 	for _, x := range r.Tools {
 		if slices.Contains(names, x.Name) {
@@ -309,14 +314,17 @@ func (r *Runner) Leave(principal, session string) {
 	})
 }
 
-// Close starts no sub-agent any more.
+// Close starts no sub-agent any more, and gives back what the models hold.
 func (r *Runner) Close() {
 	if r == nil {
 		return
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.closed, r.runs = true, nil
+	r.mu.Unlock()
+	if r.Release != nil {
+		r.Release()
+	}
 }
 
 // newID returns agent_ and 60 random bits.
