@@ -124,7 +124,8 @@ type group struct {
 
 const (
 	keepRuns = 30 * time.Minute
-	maxRuns  = 200 // that have ended and can be gone on with
+	maxRuns  = 200      // that have ended and can be gone on with
+	maxKept  = 16 << 20 // bytes of what they know, all together; the newest is kept in any case
 )
 
 // New makes a Runner.
@@ -221,17 +222,19 @@ func (r *Runner) Start(o Order) (*Run, error) {
 
 // sweep forgets what ended too long ago. The caller holds mu.
 func (r *Runner) sweep(now time.Time) {
-	over := 0
+	over, size := 0, 0
 	for _, x := range r.runs {
 		if x.isOver() {
 			over++
+			size += x.weighs()
 		}
 	}
 	r.runs = slices.DeleteFunc(r.runs, func(x *Run) bool {
-		if !x.isOver() || now.Sub(x.endedAt()) < r.Keep && over <= maxRuns {
+		if !x.isOver() || now.Sub(x.endedAt()) < r.Keep && over <= maxRuns && (size <= maxKept || over == 1) {
 			return false
 		}
 		over--
+		size -= x.weighs()
 		x.forget()
 		return true
 	})

@@ -209,7 +209,7 @@ func TestGoesOn(t *testing.T) {
 		}
 	}}
 	e := env(t, m, nil)
-	e.AnswerBy = time.Now()
+	e.Prefs.ShellBackgroundMS = 1
 	d := Delegation{Env: e, Tasks: task("HOLD"), Name: "holder"}
 	r, err := d.Run(t.Context())
 	if err != nil || !strings.HasPrefix(r.Text, "Still running after ") || !strings.Contains(r.Text, "moved to the background as job_") ||
@@ -222,7 +222,7 @@ func TestGoesOn(t *testing.T) {
 	}
 	close(let)
 	tooltest.Eventually(t, func() bool { return !e.Runner.Holds(e.Key.Principal, e.Key.Session) })
-	e.AnswerBy = time.Time{}
+	e.Prefs.ShellBackgroundMS = 0
 	if r, err := Send(t.Context(), e, " holder ", "and now?"); err != nil || !strings.HasPrefix(r.Text, "held\n[agent ") {
 		t.Errorf("%v: %s", err, r.Text)
 	}
