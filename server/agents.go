@@ -80,14 +80,20 @@ func agentModels(log *slog.Logger, r *agent.Options, o Options) error {
 		log.Warn("sub-agents have no model", "error", err)
 	}
 	others := map[string]loop.Model{}
+	var idle []func()
 	for _, name := range r.Models {
-		m, err := openModel(c, name)
+		m, release, err := openModel(c, name)
 		if err != nil {
 			return fmt.Errorf("agent.api: %w", err)
 		}
-		others[name] = m
+		others[name], idle = m, append(idle, release)
 	}
 	r.Model, r.Pick = others[c.Model], func(name string) loop.Model { return others[name] }
+	r.Release = func() {
+		for _, release := range idle {
+			release()
+		}
+	}
 	return nil
 }
 

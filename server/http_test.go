@@ -27,6 +27,7 @@ import (
 	"codehand/server/replaytest"
 	"codehand/server/state"
 	"codehand/tools"
+	"codehand/tools/agent/loop"
 	"codehand/tools/tool"
 )
 
@@ -56,6 +57,7 @@ type siteSetup struct {
 	hooks      []config.Hook
 	roots      time.Duration                 // that a client has to name its roots; 0: as long as it likes
 	store      func(state.Store) state.Store // takes the place of the Store; nil: nothing does
+	model      loop.Model                    // of sub-agents; nil: that of the settings
 }
 
 // serveHTTP starts a httpSite. It ends with the test, or by stop.
@@ -101,7 +103,7 @@ func serveHTTP(t testing.TB, o siteSetup) *httpSite {
 	if o.log != nil {
 		log = slog.New(slog.NewTextHandler(o.log, nil))
 	}
-	s, err := New(Options{Proven: limitsOnly, Config: cfg, Tools: o.tools, Version: "test", Serve: true, Extend: o.extend, Log: log, storeTime: replaytest.HangAfter})
+	s, err := New(Options{Proven: limitsOnly, Config: cfg, Tools: o.tools, Version: "test", Serve: true, Extend: o.extend, Log: log, storeTime: replaytest.HangAfter, agentModel: o.model})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	subagent "codehand/tools/agent"
 	"codehand/tools/catalog"
 	"codehand/tools/permission"
 	"codehand/tools/session"
@@ -84,14 +85,24 @@ func runSkill(ctx context.Context, env tool.Env, in skillInput) (tool.Result, er
 		return tool.Result{},
 			tool.Refuse(tool.SkillUserOnly, "Only the user may run %s. Ask them to, or go on without it.", k.Name)
 	case k.Fork:
-		return tool.Result{},
-			tool.Refuse(tool.ToolDisabled,
-				"The skill %s is not available: it needs an agent of type %s, which this version cannot start. Read "+
-					"its text in %s and follow it yourself.",
-				k.Name, wording.LineOf(cmp.Or(k.Agent, "general-purpose"), 100), k.File)
+		return tool.Result{}, forAgent(env, k)
 	}
 	l := loading.Load{Env: env, Skill: k}
 	return l.Run(ctx, in.Args)
+}
+
+// forAgent is the refusal of a skill that is written for a sub-agent. It is not started here: whether a sub-agent may
+// run is decided about a call of agent.
+func forAgent(env tool.Env, k skills.Skill) error {
+	kind := wording.LineOf(cmp.Or(k.Agent, subagent.General), 100)
+	able := env.Runner.InForce(env.Samples) != subagent.None && env.Runner.Deeper(env.Depth) &&
+		slices.ContainsFunc(env.Catalog, func(e catalog.Entry) bool { return e.Name == "agent" })
+	if able {
+		return tool.Refuse(tool.ToolDisabled, "The skill %s is for a sub-agent and is not loaded here. Call agent "+
+			"with subagent_type %q and a prompt that holds the task and the text of %s.", k.Name, kind, k.File)
+	}
+	return tool.Refuse(tool.ToolDisabled, "The skill %s is not available: it is for a sub-agent of type %s, and none "+
+		"can be started here. Read its text in %s and follow it yourself.", k.Name, kind, k.File)
 }
 
 // skillList is the answer to a call without a name. The model cannot run what only a person may, so that is left out.

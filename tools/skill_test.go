@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	subagent "codehand/tools/agent"
 	"codehand/tools/session"
 	"codehand/tools/skills"
 	"codehand/tools/tool"
@@ -156,7 +157,7 @@ func TestSkillRefusals(t *testing.T) {
 		`{"skill":"` + strings.Repeat("x", 201) + `"}`:                  `INPUT_INVALID: Input validation failed for skill:` + "\n" + `- "skill" must have at most 200 bytes`,
 		`{"skill":"long","args":"` + strings.Repeat("ä", 10_000) + `"}`: "TOO_LARGE: The skill long cannot be loaded: ",
 		`{"skill":"long","args":"` + strings.Repeat("ä", 10_001) + `"}`: "INPUT_INVALID: ",
-		`{"skill":"agent"}`:                                             "TOOL_DISABLED: The skill agent is not available: it needs an agent of type general-purpose, which this version cannot start.",
+		`{"skill":"agent"}`:                                             "TOOL_DISABLED: The skill agent is not available: it is for a sub-agent of type general-purpose, and none can be started here. Read its text in ",
 	} {
 		if _, got := r.do("skill", args); !strings.HasPrefix(got, want) || len([]rune(got)) > 1000 {
 			t.Errorf("%.60s: got %s, want %s", args, got, want)
@@ -171,6 +172,31 @@ func TestSkillRefusals(t *testing.T) {
 	}
 	if _, got := r.do("skill", `{"skill":"cmd1"}`); !strings.HasPrefix(got, "STATE_UNAVAILABLE: ") {
 		t.Errorf("without the store: %s", got)
+	}
+}
+
+// A skill for a sub-agent names the tool that starts one, where there is somebody to execute it.
+func TestSkillForAgent(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write(".claude/skills/far/SKILL.md", "---\ncontext: fork\nagent: Explore\n---\nSearch.\n")
+	far := filepath.Join(r.dir, ".claude/skills/far/SKILL.md")
+	with := subagent.New(subagent.Options{Auto: true, Sampling: true, Limits: subagent.Limits{Depth: 1}})
+	for name, c := range map[string]struct {
+		change func()
+		want   string
+	}{
+		"nobody":   {func() { r.Runner, r.Samples = with, false }, "none can be started here"},
+		"somebody": {func() { r.Runner, r.Samples = with, true }, `Call agent with subagent_type "Explore" and a prompt that holds the task and the text of ` + far + "."},
+		"too deep": {func() { r.Runner, r.Samples, r.Depth = with, true, 1 }, "none can be started here"},
+		"no tool":  {func() { r.Runner, r.Samples, r.Depth, r.Catalog = with, true, 0, nil }, "none can be started here"},
+	} {
+		found := r.Catalog
+		c.change()
+		if _, got := r.do("skill", `{"skill":"far"}`); !strings.HasPrefix(got, "TOOL_DISABLED: ") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %s", name, got)
+		}
+		r.Depth, r.Catalog = 0, found
 	}
 }
 

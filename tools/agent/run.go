@@ -30,6 +30,7 @@ type Run struct {
 // A talk is what was said so far. The Run's mu covers it.
 type talk struct {
 	history []loop.Message
+	size    int // bytes of history
 	tokens  int
 	calls   int
 	prompt  string // of a run that goes on; "": that of its order
@@ -222,7 +223,7 @@ func (x *Run) runLoop(ctx context.Context, said func(string)) Outcome {
 	})
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.history, x.calls = out.Messages, calls+out.Calls
+	x.history, x.size, x.calls = out.Messages, weight(out.Messages), calls+out.Calls
 	x.tokens += out.Tokens.Total()
 	end := Outcome{Text: out.Text, Stopped: out.Stopped, Calls: x.calls, Tokens: x.tokens, Rough: out.Tokens.Estimated}
 	if err != nil && out.Stopped == loop.Failed {
@@ -246,6 +247,33 @@ func (x *Run) isOver() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return !x.running
+}
+
+// weighs is how many bytes a run keeps of what was said.
+func (x *Run) weighs() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.size
+}
+
+// weight is how many bytes messages hold, about.
+func weight(messages []loop.Message) (n int) {
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			n += len(p.Text) + len(p.Opaque)
+			if p.Call != nil {
+				n += len(p.Call.Arguments)
+			}
+			if p.Result == nil {
+				continue
+			}
+			n += len(p.Result.Text)
+			for _, i := range p.Result.Images {
+				n += len(i.Data)
+			}
+		}
+	}
+	return n
 }
 
 func (x *Run) endedAt() time.Time {
@@ -295,7 +323,7 @@ func (x *Run) send(message string, hands Hands) (*Run, bool, error) {
 func (x *Run) forget() {
 	x.mu.Lock()
 	last := x.last
-	x.history, x.last = nil, nil
+	x.history, x.size, x.last = nil, 0, nil
 	x.mu.Unlock()
 	if last != nil {
 		last.Forget()

@@ -41,6 +41,8 @@ type Options struct {
 	Limits
 	Depth int // of this process below others
 
+	Release func() // gives back what the models hold, when the Runner closes; nil: nothing
+
 	Keep time.Duration    // how long a run that has ended can be gone on with; 0: 30 min
 	Now  func() time.Time // nil: time.Now
 }
@@ -122,7 +124,8 @@ type group struct {
 
 const (
 	keepRuns = 30 * time.Minute
-	maxRuns  = 200 // that have ended and can be gone on with
+	maxRuns  = 200      // that have ended and can be gone on with
+	maxKept  = 16 << 20 // bytes of what they know, all together; the newest is kept in any case
 )
 
 // New makes a Runner.
@@ -158,6 +161,9 @@ func (r *Runner) Deeper(depth int) bool { return r.Options.Depth+depth < r.Limit
 
 // Offer returns the tools that a session whose tools have these names could give to a sub-agent.
 func (r *Runner) Offer(names []string) []Offered {
+	if r == nil {
+		return nil
+	}
 	var out []Offered
 	for _, x := range r.Tools {
 		if slices.Contains(names, x.Name) {
@@ -216,17 +222,19 @@ func (r *Runner) Start(o Order) (*Run, error) {
 
 // sweep forgets what ended too long ago. The caller holds mu.
 func (r *Runner) sweep(now time.Time) {
-	over := 0
+	over, size := 0, 0
 	for _, x := range r.runs {
 		if x.isOver() {
 			over++
+			size += x.weighs()
 		}
 	}
 	r.runs = slices.DeleteFunc(r.runs, func(x *Run) bool {
-		if !x.isOver() || now.Sub(x.endedAt()) < r.Keep && over <= maxRuns {
+		if !x.isOver() || now.Sub(x.endedAt()) < r.Keep && over <= maxRuns && (size <= maxKept || over == 1) {
 			return false
 		}
 		over--
+		size -= x.weighs()
 		x.forget()
 		return true
 	})
@@ -309,14 +317,17 @@ func (r *Runner) Leave(principal, session string) {
 	})
 }
 
-// Close starts no sub-agent any more.
+// Close starts no sub-agent any more, and gives back what the models hold.
 func (r *Runner) Close() {
 	if r == nil {
 		return
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.closed, r.runs = true, nil
+	r.mu.Unlock()
+	if r.Release != nil {
+		r.Release()
+	}
 }
 
 // newID returns agent_ and 60 random bits.

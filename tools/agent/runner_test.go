@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -99,6 +100,34 @@ func TestRunnerLimits(t *testing.T) {
 			t.Errorf("%d are known after 31 min, %d forgotten", n, h.forgotten.Load())
 		}
 	})
+}
+
+// What those that have ended know has a limit of its size: the oldest are forgotten first, and the newest stays.
+func TestRunnerForgetsMuch(t *testing.T) {
+	t.Parallel()
+	m, h := &held{let: make(chan struct{})}, &noHands{}
+	close(m.let)
+	o, job := order(m, h, "a")
+	r := New(o)
+	for i, mib := range []int{7, 7, 7, 1, 17} {
+		job.Prompt = strings.Repeat("x", mib<<20)
+		x, err := r.Start(job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.Do(t.Context(), nil)
+		if got, want := len(r.Names(job.Parent)), []int{1, 2, 2, 3, 1}[i]; got != want || r.Names(job.Parent)[0] != x.ID {
+			t.Errorf("after %d: %d are known, want %d", i+1, got, want)
+		}
+	}
+	if n := h.forgotten.Load(); n != 4 {
+		t.Errorf("%d are forgotten", n)
+	}
+	released := 0
+	r.Release = func() { released++ }
+	if r.Close(); released != 1 {
+		t.Errorf("the models are released %d times", released)
+	}
 }
 
 func TestRunnerRefuses(t *testing.T) {

@@ -78,7 +78,7 @@ func (d *Delegation) orders(ctx context.Context, backend agent.Backend) ([]agent
 			return nil, unknownType(types, task.Type)
 		}
 		given, unknown := t.Pick(offered, deeper)
-		if len(given) == 0 {
+		if len(given) == 0 && d.Env.Runner != nil { // a brief without a list of tools is one, too
 			return nil, noTools(t, unknown)
 		}
 		text, err := d.Env.AgentText(ctx, t)
