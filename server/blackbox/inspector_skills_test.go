@@ -41,7 +41,7 @@ func TestInspectorSkills(t *testing.T) {
 				}
 				var list struct{ Prompts []struct{ Name string } }
 				must(t, json.Unmarshal([]byte(run("prompts/list")), &list))
-				if len(list.Prompts) != 8 || list.Prompts[1].Name != "commit" {
+				if len(list.Prompts) != 9 || list.Prompts[1].Name != "commit" {
 					t.Errorf("prompts: %+v", list)
 				}
 				var got struct {
