@@ -44,7 +44,7 @@ func chromiumBy(t *testing.T, script string, args ...string) *exec.Cmd {
 // have 107 bytes.
 func shortDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "b")
+	dir, err := os.MkdirTemp("", "b") //nolint:usetesting // that of t is named after the test
 	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // what a browser still writes there goes with the run
 	return dir
