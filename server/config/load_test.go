@@ -115,7 +115,7 @@ func TestDefaults(t *testing.T) {
 		"sandbox.min_level": "2", "sandbox.auto_allow": "true", "sandbox.readable": "", "sandbox.writable": "", "sandbox.hide": "",
 		"sandbox.network": "on", "sandbox.domains": "", "sandbox.memory": "8GiB", "sandbox.processes": "512", "web.allow_private": "", "web.nat64": "false",
 		"web.enabled": "true", "web.timeout_ms": "30000", "web.upgrade": "true", "web.user_agent": "", "web.proxy": "", "web.ca_file": "",
-		"web.ports": "", "web.preapproved": strings.Join(documentation, ","), "web.search.kind": "off",
+		"web.ports": "", "web.preapproved": strings.Join(strings.Fields(documentation), ","), "web.search.kind": "off",
 		"audit.sync": "1s", "audit.on_error": "refuse", "audit.rotate_bytes": "256MiB", "audit.keep": "90d", "audit.commands": "redacted",
 	}
 	for key, want := range defaults {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"codehand/tools/permission"
 	"codehand/tools/web/guard"
@@ -53,19 +54,26 @@ func webTable(c *Config) []setting {
 }
 
 // documentation are hosts on which only their owners publish, and which have what programmers look up.
-var documentation = strings.Fields("docs.python.org go.dev pkg.go.dev doc.rust-lang.org docs.rs " +
+const documentation = "docs.python.org go.dev pkg.go.dev doc.rust-lang.org docs.rs " +
 	"developer.mozilla.org nodejs.org www.typescriptlang.org react.dev docs.oracle.com " +
 	"learn.microsoft.com en.cppreference.com kubernetes.io docs.docker.com www.postgresql.org www.sqlite.org " +
 	"git-scm.com man7.org www.rfc-editor.org datatracker.ietf.org www.w3.org html.spec.whatwg.org " +
-	"docs.djangoproject.com modelcontextprotocol.io")
+	"docs.djangoproject.com modelcontextprotocol.io"
+
+// preapproved are the default of web.preapproved, read once: Load makes several Configs.
+var preapproved = sync.OnceValue(func() (all []guard.Domain) {
+	for host := range strings.FieldsSeq(documentation) {
+		d, _ := guard.ParseDomain(host) // a test reads them all
+		all = append(all, d)
+	}
+	return all
+})
 
 func defaultWeb() Web {
-	w := Web{Enabled: true, TimeoutMS: 30 * second, Upgrade: true, Search: WebSearch{Kind: searchOff}}
-	for _, host := range documentation {
-		d, _ := guard.ParseDomain(host) // a test reads them all
-		w.Preapproved = append(w.Preapproved, d)
+	return Web{
+		Enabled: true, TimeoutMS: 30 * second, Upgrade: true, Preapproved: slices.Clone(preapproved()),
+		Search: WebSearch{Kind: searchOff},
 	}
-	return w
 }
 
 // PreapprovedRules are the rules that web.preapproved stands for.
