@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"codehand/tools/agent/loop"
 	"codehand/tools/results"
@@ -62,6 +63,16 @@ func UnsafeFlag(argv []string) string {
 		}
 	}
 	return ""
+}
+
+// IsModelName says whether text can stand for {model}. The call or a file of the workspace chose it, so it must not be
+// read as a flag.
+func IsModelName(text string) bool {
+	foreign := func(r rune) bool {
+		word := r <= unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r))
+		return !word && !strings.ContainsRune("-._:/@+", r)
+	}
+	return text != "" && text[0] != '-' && len(text) <= 200 && !strings.ContainsFunc(text, foreign)
 }
 
 const (

@@ -3,6 +3,7 @@
 package delegating
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -121,10 +122,13 @@ func (d *Delegation) readable() bool { return slices.Contains(d.catalog(), "job_
 func (d *Delegation) model(backend agent.Backend, t agent.Type) (string, error) {
 	switch known := d.Env.Runner; {
 	case backend == agent.Program:
-		if d.Model != "" {
-			return d.Model, nil
+		name := cmp.Or(d.Model, t.Model)
+		if name != "" && !agent.IsModelName(name) {
+			return "", tool.Invalid("agent", fmt.Sprintf("%q is no name of a model: letters, digits and -._:/@+, "+
+				"and no - in front. Leave \"model\" out, or correct it in the file of type %s",
+				wording.LineOf(name, 80), t.Name))
 		}
-		return t.Model, nil
+		return name, nil
 	case backend != agent.API:
 		return "", nil // the client chooses
 	case d.Model != "" && !slices.Contains(known.Models, d.Model):
@@ -163,11 +167,11 @@ func (d *Delegation) limit(err error) error {
 	r := d.Env.Runner
 	switch {
 	case errors.Is(err, agent.ErrQueue):
-		return tool.Refuse(tool.AgentLimit, "%d sub-agents run and %d wait already. Nothing was started. Wait for one "+
-			"to end, or do the work yourself.", r.Parallel, r.Queue)
+		return tool.Refuse(tool.AgentLimit, "%d sub-agents run and %d wait already (agent.max_parallel). Nothing was "+
+			"started. Wait for one to end, or do the work yourself.", r.Parallel, r.Queue)
 	case errors.Is(err, agent.ErrPerHour):
-		return tool.Refuse(tool.AgentLimit, "%d sub-agents were started within the last hour, which is the limit. "+
-			"Nothing was started. Do the work yourself, or try again later.", r.PerHour)
+		return tool.Refuse(tool.AgentLimit, "%d sub-agents were started within the last hour, which is the limit "+
+			"(agent.max_per_hour). Nothing was started. Do the work yourself, or try again later.", r.PerHour)
 	case errors.Is(err, agent.ErrClosed):
 		return tool.Refuse(tool.ToolDisabled, "agent is not available: the server ends.")
 	case errors.Is(err, agent.ErrDepth):

@@ -98,17 +98,21 @@ func TestRefusals(t *testing.T) {
 		change  func(*Delegation)
 		want    string
 	}{
-		"type":       {nil, func(d *Delegation) { d.Tasks[0].Type = "no\nsuch" }, `AGENT_UNKNOWN: There is no agent type no\x0asuch. Types:`},
-		"no tools":   {func(o *agent.Options) { o.Tools = nil }, nil, "AGENT_NO_TOOLS: "},
-		"model":      {nil, func(d *Delegation) { d.Model = "huge" }, "INPUT_INVALID: "},
+		"type":     {nil, func(d *Delegation) { d.Tasks[0].Type = "no\nsuch" }, `AGENT_UNKNOWN: There is no agent type no\x0asuch. Types:`},
+		"no tools": {func(o *agent.Options) { o.Tools = nil }, nil, "AGENT_NO_TOOLS: "},
+		"model":    {nil, func(d *Delegation) { d.Model = "huge" }, "INPUT_INVALID: "},
+		"flag as model": {func(o *agent.Options) { o.Model, o.Command.Argv = nil, []string{"/bin/agent", "--model", "{model}"} },
+			func(d *Delegation) { d.Model = "--yolo" }, `INPUT_INVALID: `},
+		"words as model": {func(o *agent.Options) { o.Model, o.Command.Argv = nil, []string{"/bin/agent", "--model={model}"} },
+			func(d *Delegation) { d.Model = "m --yolo" }, `INPUT_INVALID: `},
 		"inner call": {nil, func(d *Delegation) { d.Env.Hands = nil }, "TOOL_DISABLED: agent is not available: it was called from within another call."},
 		"no jobs":    {nil, func(d *Delegation) { d.Env.Shell = nil }, "TOOL_DISABLED: agent is not available: this server can run no jobs."},
 		"depth":      {nil, func(d *Delegation) { d.Env.Depth = 1 }, "TOOL_DISABLED: agent is not available: sub-agents may not start others here"},
 		"unreadable": {nil, func(d *Delegation) { d.Background, d.Env.Catalog = true, known[:1] }, "TOOL_DISABLED: agent is not available: job_output, "},
 		"sampling": {func(o *agent.Options) { o.Model, o.Sampling = nil, true },
 			func(d *Delegation) { d.Background, d.Env.Samples = true, true }, "TOOL_DISABLED: agent is not available: the client's own model answers only while a call waits."},
-		"queue":    {nil, func(d *Delegation) { d.Tasks = task("A", "B", "C", "D") }, "AGENT_LIMIT: 2 sub-agents run and 1 wait already. Nothing was started."},
-		"per hour": {func(o *agent.Options) { o.PerHour = 1 }, func(d *Delegation) { d.Tasks = task("A", "B") }, "AGENT_LIMIT: 1 sub-agents were started within the last hour"},
+		"queue":    {nil, func(d *Delegation) { d.Tasks = task("A", "B", "C", "D") }, "AGENT_LIMIT: 2 sub-agents run and 1 wait already (agent.max_parallel). Nothing was started."},
+		"per hour": {func(o *agent.Options) { o.PerHour = 1 }, func(d *Delegation) { d.Tasks = task("A", "B") }, "AGENT_LIMIT: 1 sub-agents were started within the last hour, which is the limit (agent.max_per_hour)."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
