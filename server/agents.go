@@ -165,7 +165,9 @@ func (h agentHands) Open(ctx context.Context, o agent.Opening) (agent.Child, err
 				},
 				Roots: t.req.Client.Roots,
 			},
-			Child: &request.Child{Depth: o.Depth, Mode: h.mode(&parent, o), Forms: parent.Client.Forms},
+			Child: &request.Child{
+				ID: o.ID, Type: o.Type, Depth: o.Depth, Mode: h.mode(&parent, o), Forms: parent.Client.Forms,
+			},
 		},
 	}
 	c.request.Peer = c.peer

@@ -104,7 +104,7 @@ func (t *toolCall) run(ctx context.Context, now *round) (*mcp.CallToolResult, re
 		Refused: sessions.Locate(ctx, t.state),
 		Lost:    func() bool { return request.Left(t.req.Peer) },
 		Teach:   t.teach, Find: t.inner, News: t.news(),
-		Agent: t.req.Child != nil, Hands: t.hands(),
+		Agent: t.agent(), Hands: t.hands(),
 		Ask: func(ctx context.Context, q pipeline.Asking) (tool.Answer, error) { return t.keepQuestion(ctx, now, q) },
 	}
 	defer t.leavePlaces()

@@ -96,11 +96,14 @@ type Arrival struct {
 
 	// Hands open sessions for sub-agents that an Ungated call starts; nil: it starts none.
 	Hands agent.Hands
-	// Agent says that a sub-agent makes the call: the client's own dialog has shown nobody what it is.
-	Agent bool
+	// Agent is the sub-agent that makes the call: the client's own dialog has shown nobody what it is.
+	Agent Agent
 
 	inside *inside // a call that another one makes; nil: it comes from a client
 }
+
+// An Agent is a sub-agent. The zero value is none: a client calls itself.
+type Agent struct{ ID, Type string }
 
 // From is where a call came from, for the record, and whether its client can have a dialog that counts.
 type From struct {

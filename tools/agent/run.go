@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,7 +25,14 @@ type Run struct {
 	alone   bool
 	running bool
 	ended   time.Time
+	begun   begun
 	talk
+}
+
+// begun is what a Run has of hooks that were told that it starts. The Run's mu covers it.
+type begun struct {
+	added string           // to its instructions
+	ended func(how string) // nil: they were told nothing, or that it has ended
 }
 
 // A talk is what was said so far. The Run's mu covers it.
@@ -81,8 +89,43 @@ func (x *Run) Alone() {
 	}
 }
 
+// Begin tells the operator's hooks that the sub-agent is about to start, or to go on. Do or Drop must follow. The error
+// says why it must not start.
+func (x *Run) Begin(ctx context.Context) error {
+	x.mu.Lock()
+	hands := x.order.Hands
+	x.mu.Unlock()
+	added, ended, err := hands.Begin(ctx, x.ID, x.Type())
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.begun = begun{added, ended}
+	return err
+}
+
+// end tells the hooks that it has ended, if they know that it began.
+func (x *Run) end(how string) {
+	x.mu.Lock()
+	ended := x.begun.ended
+	x.begun.ended = nil
+	x.mu.Unlock()
+	if ended != nil {
+		ended(how)
+	}
+}
+
+// instructions are the text of its type, and what hooks added to it.
+func (x *Run) instructions() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.begun.added == "" {
+		return x.order.System
+	}
+	return strings.TrimSpace(x.order.System + "\n\n" + x.begun.added)
+}
+
 // Drop takes back a Start: nothing has run.
 func (x *Run) Drop() {
+	x.end(loop.Cancelled)
 	x.runner.mu.Lock()
 	x.group.waiting--
 	x.runner.mu.Unlock()
@@ -98,7 +141,10 @@ func (x *Run) Do(ctx context.Context, said func(line string)) Outcome {
 		said = func(string) {}
 	}
 	began := time.Now()
+	how := loop.Failed // of a panic
+	defer func() { x.end(how) }()
 	out := x.do(ctx, said)
+	how = out.Stopped
 	out.Took = time.Since(began)
 	x.mu.Lock()
 	child := x.child
@@ -168,8 +214,8 @@ func (x *Run) open(ctx context.Context) error {
 	again := x.last != nil
 	x.mu.Unlock()
 	mode, narrows := o.Type.limit()
-	child, err := o.Hands.Open(ctx, Opening{ID: x.ID, Depth: o.Parent.Depth + 1, Tools: names, Mode: mode,
-		Narrows: narrows, Again: again})
+	child, err := o.Hands.Open(ctx, Opening{ID: x.ID, Type: x.Type(), Depth: o.Parent.Depth + 1, Tools: names,
+		Mode: mode, Narrows: narrows, Again: again})
 	if err != nil {
 		return err
 	}
@@ -207,7 +253,7 @@ func (x *Run) runLoop(ctx context.Context, said func(string)) Outcome {
 	calls := x.calls
 	x.mu.Unlock()
 	out, err := loop.Run(ctx, loop.Task{
-		Model: model, System: system(o.System, o.Type, o.Parent.Place), Prompt: prompt, History: history,
+		Model: model, System: system(x.instructions(), o.Type, o.Parent.Place), Prompt: prompt, History: history,
 		Tools: o.Tools, MaxOutput: l.MaxOutput, Effort: o.Effort, Do: child.Do, Inbox: x.inbox,
 		Budget: loop.Budget{Turns: turns, Tokens: l.Tokens, Time: l.Time},
 		Step: func(s loop.Step) {

@@ -46,6 +46,10 @@ func (h *noHands) Open(context.Context, Opening) (Child, error) {
 }
 func (h *noHands) Sampler() loop.Model { return nil }
 
+func (h *noHands) Begin(context.Context, string, string) (string, func(string), error) {
+	return "", func(string) {}, nil
+}
+
 type noChild struct{ h *noHands }
 
 func (noChild) Do(context.Context, loop.Call) loop.Result { return loop.Result{} }
