@@ -246,7 +246,7 @@ func (t *toolCall) asChild(ctx context.Context) {
 	}
 	mode := of.Mode(ctx)
 	t.state.Start, t.state.Highest, t.state.Depth = mode, mode, of.Depth
-	t.state.Client.Forms, t.state.Samples = of.Forms, false
+	t.state.Client.Forms, t.state.Samples, t.state.PageModel = of.Forms, false, false
 }
 
 // A child is the session of a sub-agent.

@@ -104,7 +104,7 @@ func (t *toolCall) run(ctx context.Context, now *round) (*mcp.CallToolResult, re
 		Refused: sessions.Locate(ctx, t.state),
 		Lost:    func() bool { return request.Left(t.req.Peer) },
 		Teach:   t.teach, Find: t.inner, News: t.news(),
-		Agent: t.agent(), Hands: t.hands(),
+		Agent: t.agent(), Hands: t.hands(), Sample: t.sample(),
 		Ask: func(ctx context.Context, q pipeline.Asking) (tool.Answer, error) { return t.keepQuestion(ctx, now, q) },
 	}
 	defer t.leavePlaces()
@@ -311,6 +311,7 @@ func (t *toolCall) identify() {
 	st.Space, st.Rules, st.Clean, st.Prefs = t.space, at.Rules, at.Clean, at.Prefs
 	t.narrow(st)
 	st.Samples = !c.Modern && t.req.Client.Samples && !t.req.Client.Muted && t.s.cfg.Tools.Agent.Sampling
+	st.PageModel = !c.Modern && t.req.Client.Sampling && !t.req.Client.Muted && t.s.cfg.Web.Sampling
 	if t.req.Caller.From.Page {
 		st.PlanFallback = planNobody
 	}

@@ -96,6 +96,8 @@ type Arrival struct {
 
 	// Hands open sessions for sub-agents that an Ungated call starts; nil: it starts none.
 	Hands agent.Hands
+	// Sample is Env.Sample; nil: the client's model may not be asked.
+	Sample func(ctx context.Context, system, prompt string, maxTokens int) (string, error)
 	// Agent is the sub-agent that makes the call: the client's own dialog has shown nobody what it is.
 	Agent Agent
 
@@ -313,6 +315,9 @@ func (c *call) run(ctx context.Context) (tool.Result, error) {
 	}
 	env := tool.Env{State: c.state, CallID: c.visit.id, Limit: c.limit(), Answer: c.answer, Progress: c.progress,
 		Inner: c.arrival.inside != nil}
+	if c.arrival.inside == nil {
+		env.Sample = c.arrival.Sample
+	}
 	if c.mayCall() {
 		env.Call = c.inner
 		env.Hands = c.arrival.Hands
