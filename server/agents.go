@@ -150,7 +150,8 @@ func (h agentHands) Open(ctx context.Context, o agent.Opening) (agent.Child, err
 			Tenant: t.req.Tenant, Session: key, Caller: t.req.Caller,
 			Client: request.Client{
 				ClientRecord: sessions.ClientRecord{
-					Name: childClient, CanAsk: parent.Client.CanAsk && !t.req.Client.Modern && !t.req.Client.Muted,
+					Name: childClient, CanAsk: parent.Client.CanAsk && !t.req.Client.Muted &&
+						(!t.req.Client.Modern || t.waits != nil),
 				},
 				Roots: t.req.Client.Roots,
 			},

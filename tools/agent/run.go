@@ -185,9 +185,9 @@ func (x *Run) open(ctx context.Context) error {
 // runLoop executes it with a model of ours or of the client.
 func (x *Run) runLoop(ctx context.Context, said func(string)) Outcome {
 	o, l := x.order, x.runner.Limits
-	model := x.runner.Model
+	model, most := x.runner.Model, 0
 	if o.Backend == Sampling {
-		model = o.Hands.Sampler()
+		model, most = o.Hands.Sampler()
 	} else if o.Model != "" && x.runner.Pick != nil {
 		model = x.runner.Pick(o.Model)
 	}
@@ -197,6 +197,9 @@ func (x *Run) runLoop(ctx context.Context, said func(string)) Outcome {
 	turns := l.Turns
 	if n := o.Type.MaxTurns; n > 0 {
 		turns = min(turns, n)
+	}
+	if most > 0 {
+		turns = min(turns, most)
 	}
 	x.mu.Lock()
 	child, history, prompt := x.child, x.history, x.prompt

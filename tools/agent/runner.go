@@ -81,8 +81,9 @@ type Parent struct {
 type Hands interface {
 	// Open opens a session for a sub-agent, or opens it again.
 	Open(ctx context.Context, o Opening) (Child, error)
-	// Sampler is the model of the client that called, for as long as its call waits; nil: it has none.
-	Sampler() loop.Model
+	// Sampler is the model of the client that called, for as long as its call waits; nil: it has none. turns is how
+	// many answers it gives within this call at most; 0: there is no such limit.
+	Sampler() (m loop.Model, turns int)
 }
 
 // An Opening says what the session of a sub-agent may do at most.

@@ -44,7 +44,7 @@ func (h *noHands) Open(context.Context, Opening) (Child, error) {
 	h.opened.Add(1)
 	return noChild{h}, nil
 }
-func (h *noHands) Sampler() loop.Model { return nil }
+func (h *noHands) Sampler() (loop.Model, int) { return nil, 0 }
 
 type noChild struct{ h *noHands }
 

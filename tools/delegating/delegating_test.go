@@ -35,7 +35,7 @@ func text(said, stop string) loop.Answer {
 type hands struct{}
 
 func (hands) Open(context.Context, agent.Opening) (agent.Child, error) { return child{}, nil }
-func (hands) Sampler() loop.Model                                      { return says{} }
+func (hands) Sampler() (loop.Model, int) { return says{}, 0 }
 
 type child struct{}
 
