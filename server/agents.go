@@ -65,6 +65,17 @@ func newAgents(s *Server, o Options) (*agent.Runner, error) {
 	return agent.New(r), nil
 }
 
+// limitReports gives the tools that return reports of sub-agents as many characters as agent.max_output says.
+func limitReports(tools []tool.Tool, most int) []tool.Tool {
+	limited := slices.Clone(tools)
+	for i, t := range limited {
+		if most > 0 && (t.Spec.Name == "agent" || t.Spec.Name == "send_message") {
+			limited[i] = t.Limited(most)
+		}
+	}
+	return limited
+}
+
 // agentModels opens the models behind an API. A key that cannot be had is no reason not to start: each task says so.
 func agentModels(log *slog.Logger, r *agent.Options, o Options) error {
 	c := o.Config.Tools.Agent.API

@@ -147,7 +147,7 @@ func New(o Options) (*Server, error) {
 	var err error
 	lists := tenants.Lists{Deferral: o.Config.Tools.Deferral, Always: o.Config.Tools.Always}
 	s.profiles = profiles{forced: o.Config.Client.Profile, lists: lists}
-	s.tools, err = newToolset(o.Tools, lists)
+	s.tools, err = newToolset(limitReports(o.Tools, o.Config.Tools.Agent.MaxOutput), lists)
 	if err != nil {
 		return nil, err
 	}

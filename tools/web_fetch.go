@@ -30,7 +30,7 @@ type webFetchInput struct {
 var webFetch = tool.Define(tool.Def[webFetchInput]{
 	Spec: tool.Spec{
 		Name: "web_fetch", Aliases: []string{"WebFetch"}, Title: "Fetch web page", Description: webFetchText,
-		Hint: "fetch, open, download or read a web page by url", Deferred: true, MaxRunes: 50_000,
+		Hint: "fetch, open, download, read a web page by url, link", Deferred: true, MaxRunes: 50_000,
 		Scope: tool.ScopeWeb, Family: permission.FamilyNone,
 		Traits:  tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true},
 		Example: `{"url":"https://example.com/"}`,
