@@ -56,8 +56,8 @@ func realPages(t *testing.T) (all []realPage) {
 			t.Fatalf("testdata/real.txt: %q", s.Text())
 		}
 	}
-	if s.Err() != nil || len(all) < 20 {
-		t.Fatalf("%d pages, want at least 20: %v", len(all), s.Err())
+	if s.Err() != nil || len(all) < 40 {
+		t.Fatalf("%d pages, want at least 40: %v", len(all), s.Err())
 	}
 	return all
 }
@@ -250,7 +250,8 @@ func filled(s *goquery.Selection) int {
 func dataRows(main *goquery.Selection) (rows int) {
 	main.Find("table").Each(func(_ int, table *goquery.Selection) {
 		inside := table.Parent().Closest("td, pre").Length() > 0
-		if inside || table.Find("table, pre, h1, h2, h3, h4, h5, h6").Length() > 0 || table.HasClass("memname") {
+		note := table.Parent().HasClass("admonitionblock")
+		if inside || note || table.Find("table, pre, h1, h2, h3, h4, h5, h6").Length() > 0 || table.HasClass("memname") {
 			return
 		}
 		columns, here := 0, 0
