@@ -163,7 +163,11 @@ func document(ctx context.Context, env tool.Env, p web.Page, w Want) (tool.Resul
 	pages, err := env.Media.Pages(ctx, bytes.NewReader(p.Body), int64(len(p.Body)), 0, 0)
 	var b strings.Builder
 	for _, page := range pages {
-		fmt.Fprintf(&b, "--- page %d ---\n%s\n", page.Number, strings.TrimRight(page.Text, " \n\f"))
+		text := strings.TrimRight(page.Text, " \n\f")
+		if text == "" {
+			text = "[no text: an image, or empty]"
+		}
+		fmt.Fprintf(&b, "--- page %d ---\n%s\n", page.Number, text)
 	}
 	limit, isLimit := errors.AsType[*media.LimitError](err)
 	missing, isMissing := errors.AsType[*media.ProgramError](err)

@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -48,8 +49,8 @@ func readBody(res *http.Response, most int64) ([]byte, error) {
 		}
 		body, from = z, z
 	default:
-		return nil, &Error{Code: Failed,
-			Text: "Error fetching URL: the answer is compressed in a way that was not asked for"}
+		return nil, &Error{Code: Failed, Text: "Error fetching URL: the server compressed the answer" + known(coding) +
+			", and only gzip was asked for"}
 	}
 	text, err := readAll(body, most)
 	if from != nil {
@@ -59,6 +60,14 @@ func readBody(res *http.Response, most int64) ([]byte, error) {
 		return nil, tooLarge
 	}
 	return text, err
+}
+
+// known names a content coding; "": none that has a name here.
+func known(coding string) string {
+	if slices.Contains([]string{"br", "zstd", "deflate", "compress"}, coding) {
+		return " as " + coding
+	}
+	return ""
 }
 
 var errTooMuch = errors.New("too much")

@@ -323,6 +323,10 @@ func TestBodies(t *testing.T) {
 	if p := fetched(t, c, "http://docs.example/untyped"); p.Form != "markdown" || p.Type != "text/html" {
 		t.Errorf("untyped: %+v", p)
 	}
+	if _, err := c.Fetch(t.Context(), Request{URL: "http://docs.example/br"}); err == nil ||
+		!strings.HasSuffix(err.Error(), "the server compressed the answer as br, and only gzip was asked for") {
+		t.Errorf("br: %v", err)
+	}
 	for path, want := range map[string]Code{"/cut": Failed, "/short": Failed, "/br": Failed, "/gone": Status} {
 		if _, err := c.Fetch(t.Context(), Request{URL: "http://docs.example" + path}); codeOf(err) != want {
 			t.Errorf("%s: %v", path, err)
