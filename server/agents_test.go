@@ -397,7 +397,9 @@ func TestAgentFollowsItsParentsMode(t *testing.T) {
 	if got := m.results("FOLLOW", 1); len(got) != 1 || !strings.HasPrefix(got[0], "Created one.txt") {
 		t.Errorf("before: %q", got)
 	}
-	if got := m.results("FOLLOW", 2); len(got) != 1 || !strings.HasPrefix(got[0], "PLAN_MODE: ") {
+	// It was told to call enter_plan_mode, which no sub-agent has.
+	if got := m.results("FOLLOW", 2); len(got) != 1 || got[0] != "PLAN_MODE: Blocked in plan mode: write_file. Only read-only tools are allowed. "+
+		"Go on without it, and say in your report what is to be changed." {
 		t.Errorf("in plan mode: %q", got)
 	}
 }
