@@ -166,7 +166,9 @@ func (h agentHands) Open(ctx context.Context, o agent.Opening) (agent.Child, err
 				},
 				Roots: t.req.Client.Roots,
 			},
-			Child: &request.Child{Depth: o.Depth, Mode: h.mode(&parent, o), Forms: parent.Client.Forms},
+			Child: &request.Child{
+				Depth: o.Depth, Mode: h.mode(&parent, o), Forms: parent.Client.Forms, Searches: parent.Searches,
+			},
 		},
 	}
 	c.request.Peer = c.peer
@@ -245,7 +247,7 @@ func (t *toolCall) asChild(ctx context.Context) {
 	}
 	mode := of.Mode(ctx)
 	t.state.Start, t.state.Highest, t.state.Depth = mode, mode, of.Depth
-	t.state.Client.Forms, t.state.Samples = of.Forms, false
+	t.state.Client.Forms, t.state.Samples, t.state.Searches = of.Forms, false, of.Searches
 }
 
 // A child is the session of a sub-agent.

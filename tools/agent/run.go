@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,6 +24,7 @@ type Run struct {
 	last    Child // as child, also when it is closed
 	alone   bool
 	running bool
+	begun   bool // Do was called
 	ended   time.Time
 	talk
 }
@@ -34,6 +36,7 @@ type talk struct {
 	tokens  int
 	calls   int
 	prompt  string // of a run that goes on; "": that of its order
+	early   string // what came too late for the last run
 	doing   string // the last tool
 }
 
@@ -81,14 +84,21 @@ func (x *Run) Alone() {
 	}
 }
 
-// Drop takes back a Start: nothing has run.
+// Drop takes back a Start, or the Send that was to make it go on: nothing has run, and nothing of it counts.
 func (x *Run) Drop() {
-	x.runner.mu.Lock()
-	x.group.waiting--
-	x.runner.mu.Unlock()
 	x.mu.Lock()
-	x.running, x.ended = false, x.runner.Now().Add(-24*time.Hour)
+	begun, now := x.begun, x.runner.Now()
+	x.running, x.prompt, x.ended = false, "", now
+	if !begun {
+		x.ended = now.Add(-24 * time.Hour)
+	}
 	x.mu.Unlock()
+	x.runner.mu.Lock()
+	defer x.runner.mu.Unlock()
+	x.group.waiting--
+	if n := len(x.group.started); !begun && n > 0 {
+		x.group.started = x.group.started[:n-1]
+	}
 }
 
 // Do executes the sub-agent: it waits for its turn among those of its principal, and returns when it has ended. said is
@@ -98,31 +108,53 @@ func (x *Run) Do(ctx context.Context, said func(line string)) Outcome {
 		said = func(string) {}
 	}
 	began := time.Now()
-	out := x.do(ctx, said)
-	out.Took = time.Since(began)
 	x.mu.Lock()
-	child := x.child
-	x.child, x.running, x.ended = nil, false, x.runner.Now()
+	x.begun = true
 	x.mu.Unlock()
-	if child != nil {
-		child.Close()
+	defer x.leaveQueue()
+	out := Outcome{Stopped: loop.Cancelled}
+	if x.enter(ctx, said) {
+		defer func() { <-x.group.slots }()
+		out = x.do(ctx, said)
 	}
+	for !x.settle(out) {
+		out = x.do(ctx, said)
+	}
+	out.Took = time.Since(began)
 	return out
 }
 
-func (x *Run) do(ctx context.Context, said func(string)) Outcome {
+// enter waits for a place among those of its principal. It returns false if ctx ends before.
+func (x *Run) enter(ctx context.Context, said func(string)) bool {
 	select {
 	case x.group.slots <- struct{}{}:
+		return true
 	default:
-		said("waiting for other sub-agents to end")
-		select {
-		case x.group.slots <- struct{}{}:
-		case <-ctx.Done():
-			x.leaveQueue()
-			return Outcome{Stopped: loop.Cancelled}
-		}
 	}
-	defer func() { <-x.group.slots; x.leaveQueue() }()
+	said("waiting for other sub-agents to end")
+	select {
+	case x.group.slots <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// settle ends the run, unless a message has come since its last turn. Its session is closed by now: from then on a
+// message begins another run, which opens it again.
+func (x *Run) settle(out Outcome) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if out.Stopped == loop.Done && len(x.inbox) > 0 {
+		return false
+	}
+	x.running, x.ended = false, x.runner.Now()
+	return true
+}
+
+// do executes it once, in a session that is open meanwhile.
+func (x *Run) do(ctx context.Context, said func(string)) Outcome {
+	defer x.close()
 	if err := x.open(ctx); err != nil {
 		return failed(ctx, err)
 	}
@@ -131,11 +163,7 @@ func (x *Run) do(ctx context.Context, said func(string)) Outcome {
 	}
 	for {
 		out := x.runLoop(ctx, said)
-		x.mu.Lock()
-		x.running = out.Stopped == loop.Done && len(x.inbox) > 0 // a message came after its last turn
-		again := x.running
-		x.mu.Unlock()
-		if !again {
+		if out.Stopped != loop.Done || len(x.inbox) == 0 { // a message came after its last turn
 			return out
 		}
 	}
@@ -182,6 +210,17 @@ func (x *Run) open(ctx context.Context) error {
 	return nil
 }
 
+// close closes its session. That may take as long as jobs in it take to end.
+func (x *Run) close() {
+	x.mu.Lock()
+	child := x.child
+	x.child = nil
+	x.mu.Unlock()
+	if child != nil {
+		child.Close()
+	}
+}
+
 // runLoop executes it with a model of ours or of the client.
 func (x *Run) runLoop(ctx context.Context, said func(string)) Outcome {
 	o, l := x.order, x.runner.Limits
@@ -202,11 +241,13 @@ func (x *Run) runLoop(ctx context.Context, said func(string)) Outcome {
 		turns = min(turns, most)
 	}
 	x.mu.Lock()
-	child, history, prompt := x.child, x.history, x.prompt
-	if history == nil && prompt == "" {
+	child, history, prompt := x.child, x.history, x.said()
+	switch {
+	case history == nil && prompt == "":
 		prompt = o.Prompt
+	case history == nil: // it was stopped before it had begun
+		prompt = o.Prompt + "\n\n" + prompt
 	}
-	x.prompt = ""
 	calls := x.calls
 	x.mu.Unlock()
 	out, err := loop.Run(ctx, loop.Task{
@@ -236,6 +277,14 @@ func (x *Run) runLoop(ctx context.Context, said func(string)) Outcome {
 		}
 	}
 	return end
+}
+
+// said takes the messages with which it goes on, in the order in which they came; "": there are none. The caller holds
+// mu.
+func (x *Run) said() string {
+	text := strings.TrimSpace(x.early + "\n\n" + x.prompt)
+	x.early, x.prompt = "", ""
+	return text
 }
 
 // countCalls says how many tool calls there were.
@@ -287,10 +336,11 @@ func (x *Run) endedAt() time.Time {
 
 // send is Runner.Send for one that is known.
 func (x *Run) send(message string, hands Hands) (*Run, bool, error) {
+	x.runner.mu.Lock()
+	defer x.runner.mu.Unlock()
 	x.mu.Lock()
-	running := x.running
-	if running {
-		defer x.mu.Unlock()
+	defer x.mu.Unlock()
+	if x.running {
 		select {
 		case x.inbox <- message:
 			return x, true, nil
@@ -298,26 +348,13 @@ func (x *Run) send(message string, hands Hands) (*Run, bool, error) {
 			return nil, false, ErrFull
 		}
 	}
-	// A message that came too late for the last turn is no lost one.
-	for {
-		select {
-		case early := <-x.inbox:
-			message = early + "\n\n" + message
-			continue
-		default:
-		}
-		break
-	}
-	x.running, x.alone, x.prompt, x.order.Hands = true, false, message, hands
-	x.mu.Unlock()
-	x.runner.mu.Lock()
-	defer x.runner.mu.Unlock()
 	if x.group.waiting >= x.runner.Parallel+x.runner.Queue {
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		x.running = false
 		return nil, false, ErrQueue
 	}
+	for len(x.inbox) > 0 { // nobody else receives now
+		x.early = strings.TrimSpace(x.early + "\n\n" + <-x.inbox)
+	}
+	x.running, x.alone, x.prompt, x.order.Hands = true, false, message, hands
 	x.group.waiting++
 	return x, false, nil
 }

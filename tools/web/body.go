@@ -29,7 +29,7 @@ const (
 // readBody reads the decoded body, at most most bytes of it. An *Error, or what the network says.
 func readBody(res *http.Response, most int64) ([]byte, error) {
 	tooLarge := &Error{Code: TooLarge,
-		Text: fmt.Sprintf("The page is larger than %s. Fetch a part of it, or a smaller page", size(most))}
+		Text: fmt.Sprintf("The page is larger than %s. Look for a smaller page that has what you need", size(most))}
 	coding := strings.ToLower(strings.TrimSpace(res.Header.Get("Content-Encoding")))
 	plain := coding == "" || coding == "identity"
 	if plain && res.ContentLength > most {
@@ -167,9 +167,13 @@ func (c *client) read(ctx context.Context, p *Page, u *url.URL, contentType stri
 	return nil
 }
 
+// maxType bounds what a server calls a body: those that are registered have at most 80 characters, and a result shows it
+// as words of ours.
+const maxType = 100
+
 // mediaType is what the server says that a body is; else what it looks like.
 func mediaType(header string, body []byte) string {
-	if t, _, err := mime.ParseMediaType(header); err == nil && strings.Contains(t, "/") {
+	if t, _, err := mime.ParseMediaType(header); err == nil && strings.Contains(t, "/") && len(t) <= maxType {
 		return t
 	}
 	t, _, _ := mime.ParseMediaType(http.DetectContentType(body)) // it always is one

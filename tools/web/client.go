@@ -243,7 +243,8 @@ func hostOf(u *url.URL) string {
 
 func blocked(u *url.URL, err error) *Error {
 	return &Error{Code: Blocked, Cause: err, Text: fmt.Sprintf(
-		"%s is a private or local address. Only public pages can be fetched", u.Hostname())}
+		"%s is a private or local address. Only public pages can be fetched, and those in networks that the operator "+
+			"opens (web.allow_private)", u.Hostname())}
 }
 
 // sentence is the text of an error of the guard without the word that tells its kind.
