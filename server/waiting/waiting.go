@@ -129,8 +129,9 @@ func canonical(raw json.RawMessage) []byte {
 // Begin prepares a call. It takes the place of the Peer in what the server does for it, and Run follows.
 func (c *Calls) Begin(r request.Request) *Call {
 	x := &Call{
-		calls: c, of: bindingOf(r), peer: r.Peer, token: r.ProgressToken, asked: map[string]*question{},
-		wake: make(chan struct{}, 1), done: make(chan struct{}), gone: make(chan struct{}),
+		calls: c, of: sync.OnceValue(func() binding { return bindingOf(r) }), peer: r.Peer, token: r.ProgressToken,
+		asked: map[string]*question{}, wake: make(chan struct{}, 1), done: make(chan struct{}),
+		gone: make(chan struct{}),
 	}
 	x.leave = sync.OnceFunc(func() { close(x.gone) })
 	if r.RequestState != nil {
@@ -156,9 +157,10 @@ func (c *Calls) Resume(r request.Request) (request.Work, error) {
 	if r.InputResponses != nil && json.Unmarshal(r.InputResponses, &answers) != nil {
 		answers = nil // they cannot be read: nothing was answered
 	}
+	of := bindingOf(r)
 	c.mu.Lock()
 	x := c.calls[state]
-	if x == nil || x.of != bindingOf(r) {
+	if x == nil || x.of() != of {
 		c.mu.Unlock()
 		return nil, ErrOver
 	}
@@ -172,7 +174,7 @@ func (c *Calls) Resume(r request.Request) (request.Work, error) {
 func (c *Calls) forget(state string, x *Call) {
 	x.idle.Stop()
 	delete(c.calls, state)
-	if p := x.of.key.Principal; c.of[p] > 1 {
+	if p := x.of().key.Principal; c.of[p] > 1 {
 		c.of[p]--
 	} else {
 		delete(c.of, p)
@@ -181,14 +183,15 @@ func (c *Calls) forget(state string, x *Call) {
 
 // park keeps a call under a new name; "": there are too many of its principal, or the process ends.
 func (c *Calls) park(x *Call) (state string) {
+	principal := x.of().key.Principal
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed || c.of[x.of.key.Principal] >= mostOfOne {
+	if c.closed || c.of[principal] >= mostOfOne {
 		return ""
 	}
 	state = version + strings.ToLower(rand.Text())
 	c.calls[state] = x
-	c.of[x.of.key.Principal]++
+	c.of[principal]++
 	x.idle = time.AfterFunc(c.life, func() {
 		c.mu.Lock()
 		abandoned := c.calls[state] == x
@@ -207,7 +210,7 @@ func (c *Calls) park(x *Call) (state string) {
 // concurrent use.
 type Call struct {
 	calls  *Calls
-	of     binding
+	of     func() binding          // made when it first waits: most calls never do
 	cancel context.CancelCauseFunc // of the work
 	idle   *time.Timer             // while it is in the table; its mu guards it
 	wake   chan struct{}           // something was asked
