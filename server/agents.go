@@ -167,7 +167,8 @@ func (h agentHands) Open(ctx context.Context, o agent.Opening) (agent.Child, err
 				Roots: t.req.Client.Roots,
 			},
 			Child: &request.Child{
-				Depth: o.Depth, Mode: h.mode(&parent, o), Forms: parent.Client.Forms, Searches: parent.Searches,
+				ID: o.ID, Type: o.Type, Depth: o.Depth, Mode: h.mode(&parent, o), Forms: parent.Client.Forms,
+				Searches: parent.Searches,
 			},
 		},
 	}
@@ -247,7 +248,8 @@ func (t *toolCall) asChild(ctx context.Context) {
 	}
 	mode := of.Mode(ctx)
 	t.state.Start, t.state.Highest, t.state.Depth = mode, mode, of.Depth
-	t.state.Client.Forms, t.state.Samples, t.state.Searches = of.Forms, false, of.Searches
+	t.state.Client.Forms, t.state.Searches = of.Forms, of.Searches
+	t.state.Samples, t.state.PageModel = false, false
 }
 
 // A child is the session of a sub-agent.

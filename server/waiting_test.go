@@ -106,7 +106,7 @@ type sampledTurn struct {
 
 func (s sampledTurn) last() map[string]any { return s.Messages[len(s.Messages)-1].Content[0] }
 
-const sampling = `{"sampling":{"tools":{}}}`
+const lends = `{"sampling":{"tools":{}}}`
 
 // saysText and saysCall are answers of a client's model.
 func saysText(text string) string {
@@ -147,7 +147,7 @@ func (m *scripted) fresh() *scripted { return &scripted{script: m.script} }
 // with the answer.
 func TestModernSamples(t *testing.T) {
 	t.Parallel()
-	eachModern(t, sampling, nil, map[string]string{"agent.sampling": "true"}, func(t *testing.T, c *replaytest.ElicitClient, work string) {
+	eachModern(t, lends, nil, map[string]string{"agent.sampling": "true"}, func(t *testing.T, c *replaytest.ElicitClient, work string) {
 		must(t, os.MkdirAll(work, 0o700))
 		replaytest.WriteFile(t, filepath.Join(work, "a.txt"), []byte("two\n"))
 		turns := 0
@@ -175,7 +175,7 @@ func TestModernSamples(t *testing.T) {
 func TestModernSamplesSideBySide(t *testing.T) {
 	t.Parallel()
 	f := start(t, setup{silent: true, settings: map[string]string{"agent.sampling": "true"}})
-	c := replaytest.OnPipe(t, f.Wire, true, sampling)
+	c := replaytest.OnPipe(t, f.Wire, true, lends)
 	text, rounds := answered(t, c, "agent", `{"tasks":[{"prompt":"A"},{"prompt":"B"},{"prompt":"C"}]}`, func(_ string, params json.RawMessage) string {
 		var turn sampledTurn
 		must(t, json.Unmarshal(params, &turn))
@@ -199,7 +199,7 @@ func TestModernSamplesSideBySide(t *testing.T) {
 func TestModernRoundsEnd(t *testing.T) {
 	t.Parallel()
 	f := start(t, setup{silent: true, settings: map[string]string{"agent.sampling": "true"}})
-	c := replaytest.OnPipe(t, f.Wire, true, sampling)
+	c := replaytest.OnPipe(t, f.Wire, true, lends)
 	turns, warned := 0, false
 	say := func(_ string, params json.RawMessage) string {
 		turns++
@@ -249,10 +249,10 @@ func TestModernSubAgentAsks(t *testing.T) {
 func TestModernStates(t *testing.T) {
 	t.Parallel()
 	x := serveHTTP(t, siteSetup{settings: map[string]string{"agent.sampling": "true"}, principals: []string{"ann", "bob"}})
-	ann, bob := onHTTP(t, x, "ann", true, sampling), onHTTP(t, x, "bob", true, sampling)
+	ann, bob := onHTTP(t, x, "ann", true, lends), onHTTP(t, x, "bob", true, lends)
 	h := x.client("ann")
 	h.URL += "/s/another-session"
-	other := replaytest.OverHTTP(t, h, true, sampling)
+	other := replaytest.OverHTTP(t, h, true, lends)
 	const args = `{"prompt":"x","description":"y"}`
 	a := once(t, ann, "agent", args, "", nil)
 	if a.State == "" || len(a.Asked) != 1 {
@@ -285,7 +285,7 @@ func TestModernStates(t *testing.T) {
 func TestModernAnswersMissing(t *testing.T) {
 	t.Parallel()
 	f := start(t, setup{silent: true, settings: map[string]string{"agent.sampling": "true"}})
-	c := replaytest.OnPipe(t, f.Wire, true, sampling)
+	c := replaytest.OnPipe(t, f.Wire, true, lends)
 	for what, want := range map[string]string{
 		`null`: "AGENT_FAILED: the client did not let its model answer", ``: "AGENT_FAILED: the client did not let its model answer",
 		`7`: "AGENT_FAILED: the client's answer cannot be read", `{"content":"x"}`: "AGENT_FAILED: the client's answer cannot be read",
@@ -307,7 +307,7 @@ func TestModernAnswersMissing(t *testing.T) {
 func TestModernProgress(t *testing.T) {
 	t.Parallel()
 	f := start(t, setup{silent: true, settings: map[string]string{"agent.sampling": "true"}})
-	c := replaytest.OnPipe(t, f.Wire, true, sampling)
+	c := replaytest.OnPipe(t, f.Wire, true, lends)
 	a := once(t, withToken(c, "first"), "agent", `{"prompt":"x"}`, "", nil)
 	told := 0
 	for n := range 3 {
@@ -341,7 +341,7 @@ func withToken(c *replaytest.ElicitClient, token string) *replaytest.ElicitClien
 func TestModernEnds(t *testing.T) {
 	t.Parallel()
 	f := start(t, setup{silent: true, settings: map[string]string{"agent.sampling": "true"}})
-	c := replaytest.OnPipe(t, f.Wire, true, sampling)
+	c := replaytest.OnPipe(t, f.Wire, true, lends)
 	if a := once(t, c, "agent", `{"prompt":"x"}`, "", nil); a.State == "" {
 		t.Fatalf("%+v", a)
 	}

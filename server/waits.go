@@ -5,6 +5,7 @@ import (
 
 	"codehand/server/answers"
 	"codehand/server/asking"
+	"codehand/server/config"
 	"codehand/server/request"
 	"codehand/server/waiting"
 	"codehand/tools/agent"
@@ -13,9 +14,9 @@ import (
 
 // useWaiting lets modern calls ask their client while they work, where something may: that costs each of them a
 // goroutine.
-func (c *corridor) useWaiting(asks *asking.Asker, agents *agent.Runner, r replies) {
+func (c *corridor) useWaiting(asks *asking.Asker, cfg config.Config, agents *agent.Runner, r replies) {
 	c.asks = asks
-	if agents.InForce(true) != agent.None {
+	if cfg.Web.Sampling || agents.InForce(true) != agent.None {
 		c.waiting = waiting.New(asks.Life, r.question)
 	}
 }

@@ -47,6 +47,9 @@ var webFetch = tool.Define(tool.Def[webFetchInput]{
 		}
 		return ""
 	},
+	Traits: func(s *session.State, in webFetchInput) tool.Traits {
+		return tool.Traits{Ungated: s.PageModel && in.Prompt != ""} // its answer can take as long as a person thinks
+	},
 	Targets: func(_ *session.State, in webFetchInput) []permission.Target {
 		return []permission.Target{{Kind: permission.Domain, Value: in.Host}}
 	},

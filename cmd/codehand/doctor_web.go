@@ -125,6 +125,7 @@ func checkShared(cfg config.Config) []doctor.Finding {
 		return nil
 	}
 	return []doctor.Finding{{ID: "backends", Level: doctor.Warn,
-		Text: "serve: agent.command is not used, because it has all rights of the server and others can connect: " + why,
-		Fix:  "set agent.api for a server that several people use"}}
+		Text: "serve: agent.command is not used, because it has all rights of the server and others can connect: " +
+			why,
+		Fix: "set agent.api for a server that several people use"}}
 }

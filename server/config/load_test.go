@@ -114,7 +114,7 @@ func TestDefaults(t *testing.T) {
 		"store.url": "embedded:", "store.max_bytes": "4GiB", "store.sync": "1s", "sandbox.policy": "best-effort",
 		"sandbox.min_level": "2", "sandbox.auto_allow": "true", "sandbox.readable": "", "sandbox.writable": "", "sandbox.hide": "",
 		"sandbox.network": "on", "sandbox.domains": "", "sandbox.memory": "8GiB", "sandbox.processes": "512", "web.allow_private": "", "web.nat64": "false",
-		"web.enabled": "true", "web.timeout_ms": "30000", "web.upgrade": "true", "web.user_agent": "", "web.proxy": "", "web.ca_file": "",
+		"web.enabled": "true", "web.prompt_sampling": "false", "web.timeout_ms": "30000", "web.upgrade": "true", "web.user_agent": "", "web.proxy": "", "web.ca_file": "",
 		"web.ports": "", "web.preapproved": strings.Join(strings.Fields(documentation), ","), "web.search.kind": "off",
 		"audit.sync": "1s", "audit.on_error": "refuse", "audit.rotate_bytes": "256MiB", "audit.keep": "90d", "audit.commands": "redacted",
 	}
@@ -272,6 +272,7 @@ func samples(w *world) map[string][2]string {
 		"web.enabled":               {"false", "false"},
 		"web.timeout_ms":            {"20000", "20000"},
 		"web.upgrade":               {"false", "false"},
+		"web.prompt_sampling":       {"true", "true"},
 		"web.user_agent":            {`"bot/1 (+https://example.org)"`, "bot/1 (+https://example.org)"},
 		"web.preapproved":           {`["go.dev", "*.Python.org"]`, "go.dev,*.python.org"},
 		"web.proxy":                 {`"http://proxy.example:3128/"`, "http://proxy.example:3128"},

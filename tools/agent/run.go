@@ -26,7 +26,14 @@ type Run struct {
 	running bool
 	begun   bool // Do was called
 	ended   time.Time
+	hooks   announcement
 	talk
+}
+
+// An announcement is what a Run has of hooks that were told that it starts. The Run's mu covers it.
+type announcement struct {
+	added string           // to its instructions
+	ended func(how string) // nil: they were told nothing, or that it has ended
 }
 
 // A talk is what was said so far. The Run's mu covers it.
@@ -84,8 +91,43 @@ func (x *Run) Alone() {
 	}
 }
 
+// Begin tells the operator's hooks that the sub-agent is about to start, or to go on. Do or Drop must follow. The error
+// says why it must not start.
+func (x *Run) Begin(ctx context.Context) error {
+	x.mu.Lock()
+	hands := x.order.Hands
+	x.mu.Unlock()
+	added, ended, err := hands.Begin(ctx, x.ID, x.Type())
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.hooks = announcement{added, ended}
+	return err
+}
+
+// end tells the hooks that it has ended, if they know that it began.
+func (x *Run) end(how string) {
+	x.mu.Lock()
+	ended := x.hooks.ended
+	x.hooks.ended = nil
+	x.mu.Unlock()
+	if ended != nil {
+		ended(how)
+	}
+}
+
+// instructions are the text of its type, and what hooks added to it.
+func (x *Run) instructions() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.hooks.added == "" {
+		return x.order.System
+	}
+	return strings.TrimSpace(x.order.System + "\n\n" + x.hooks.added)
+}
+
 // Drop takes back a Start, or the Send that was to make it go on: nothing has run, and nothing of it counts.
 func (x *Run) Drop() {
+	x.end(loop.Cancelled)
 	x.mu.Lock()
 	begun, now := x.begun, x.runner.Now()
 	x.running, x.prompt, x.ended = false, "", now
@@ -108,6 +150,8 @@ func (x *Run) Do(ctx context.Context, said func(line string)) Outcome {
 		said = func(string) {}
 	}
 	began := time.Now()
+	how := loop.Failed // of a panic
+	defer func() { x.end(how) }()
 	x.mu.Lock()
 	x.begun = true
 	x.mu.Unlock()
@@ -120,7 +164,7 @@ func (x *Run) Do(ctx context.Context, said func(line string)) Outcome {
 	for !x.settle(out) {
 		out = x.do(ctx, said)
 	}
-	out.Took = time.Since(began)
+	out.Took, how = time.Since(began), out.Stopped
 	return out
 }
 
@@ -196,8 +240,8 @@ func (x *Run) open(ctx context.Context) error {
 	again := x.last != nil
 	x.mu.Unlock()
 	mode, narrows := o.Type.limit()
-	child, err := o.Hands.Open(ctx, Opening{ID: x.ID, Depth: o.Parent.Depth + 1, Tools: names, Mode: mode,
-		Narrows: narrows, Again: again})
+	child, err := o.Hands.Open(ctx, Opening{ID: x.ID, Type: x.Type(), Depth: o.Parent.Depth + 1, Tools: names,
+		Mode: mode, Narrows: narrows, Again: again})
 	if err != nil {
 		return err
 	}
@@ -251,7 +295,7 @@ func (x *Run) runLoop(ctx context.Context, said func(string)) Outcome {
 	calls := x.calls
 	x.mu.Unlock()
 	out, err := loop.Run(ctx, loop.Task{
-		Model: model, System: system(o.System, o.Type, o.Parent.Place), Prompt: prompt, History: history,
+		Model: model, System: system(x.instructions(), o.Type, o.Parent.Place), Prompt: prompt, History: history,
 		Tools: o.Tools, MaxOutput: l.MaxOutput, Effort: o.Effort, Do: child.Do, Inbox: x.inbox,
 		Budget: loop.Budget{Turns: turns, Tokens: l.Tokens, Time: l.Time},
 		Step: func(s loop.Step) {

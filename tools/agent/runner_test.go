@@ -47,6 +47,10 @@ func (h *noHands) Open(context.Context, Opening) (Child, error) {
 }
 func (h *noHands) Sampler() (loop.Model, int) { return nil, 0 }
 
+func (h *noHands) Begin(context.Context, string, string) (string, func(string), error) {
+	return "", func(string) {}, nil
+}
+
 type noChild struct{ h *noHands }
 
 func (noChild) Do(context.Context, loop.Call) loop.Result { return loop.Result{} }

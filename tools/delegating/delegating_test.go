@@ -36,6 +36,9 @@ type hands struct{}
 
 func (hands) Open(context.Context, agent.Opening) (agent.Child, error) { return child{}, nil }
 func (hands) Sampler() (loop.Model, int) { return says{}, 0 }
+func (hands) Begin(context.Context, string, string) (string, func(string), error) {
+	return "", func(string) {}, nil
+}
 
 type child struct{}
 
