@@ -244,6 +244,22 @@ func TestModernSubAgentAsks(t *testing.T) {
 	})
 }
 
+// The model of a modern client answers a prompt about a page.
+func TestModernPagePrompt(t *testing.T) {
+	t.Parallel()
+	f := start(t, setup{silent: true, settings: aPage(t, map[string]string{"web.prompt_sampling": "true"})})
+	c := replaytest.OnPipe(t, f.Wire, true, sampling)
+	text, rounds := answered(t, c, "web_fetch", pageCall, func(method string, params json.RawMessage) string {
+		if method != "sampling/createMessage" || !strings.Contains(string(params), "Question: which port?") {
+			t.Errorf("%s %s", method, params)
+		}
+		return saysText("It is 8443.")
+	})
+	if len(rounds) != 1 || !strings.HasPrefix(text, pageHead+"Answer of your client's model") || !strings.Contains(text, "It is 8443.") {
+		t.Errorf("%v %s", rounds, text)
+	}
+}
+
 // A requestState is good for its call, once: not for another principal, session, tool or input, and not when nothing
 // waits any more. The call that it was made for is not harmed by who tries.
 func TestModernStates(t *testing.T) {
