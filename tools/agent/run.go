@@ -67,6 +67,14 @@ func (x *Run) Title() string { return x.order.Title }
 // Backend is who executes it.
 func (x *Run) Backend() Backend { return x.order.Backend }
 
+// Turns is how many turns a run of it has, and where that is said: a setting, or the file of its type.
+func (x *Run) Turns() (n int, origin string) {
+	if t := x.order.Type; t.MaxTurns > 0 && t.MaxTurns < x.runner.Limits.Turns {
+		return t.MaxTurns, "maxTurns in " + t.File
+	}
+	return x.runner.Limits.Turns, "agent.max_turns"
+}
+
 // Status says how far it is.
 func (x *Run) Status() Status {
 	x.mu.Lock()
@@ -260,10 +268,7 @@ func (x *Run) runLoop(ctx context.Context, said func(string)) Outcome {
 	if model == nil {
 		return Outcome{Stopped: loop.Failed, Detail: "there is no model any more"}
 	}
-	turns := l.Turns
-	if n := o.Type.MaxTurns; n > 0 {
-		turns = min(turns, n)
-	}
+	turns, _ := x.Turns()
 	x.mu.Lock()
 	child, history, prompt := x.child, x.history, x.said()
 	switch {
