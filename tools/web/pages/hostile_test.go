@@ -11,6 +11,11 @@ import (
 // hostile are pages that are easy to write and hard to read, each of about size bytes.
 func hostile(size int) map[string]string {
 	r := func(s string) string { return strings.Repeat(s, size/len(s)) }
+	formats := "<p>" // each paragraph behind it repeats all of them
+	for i := range 480 {
+		formats += fmt.Sprintf("<b id=%d>", i)
+	}
+	formats += "</p>"
 	return map[string]string{
 		"quotes":         r("<blockquote>x"),
 		"lists":          r("<ul><li>x"),
@@ -34,6 +39,9 @@ func hostile(size int) map[string]string {
 		"definitions":    "<dl>" + r("<dt>x<dd>y") + "</dl>",
 		"unclosed":       r("<"),
 		"entities":       r("&amp;&#x41;"),
+		"formats":        formats + r("<p>x</p>"),
+		"fonts":          r("<font color=a><p>"),
+		"beside rows":    "<table>" + r("x<tr>"),
 		"spans":          "<main>" + r("<span>x</span>") + "</main>",
 	}
 }
