@@ -40,9 +40,33 @@ func hostile(size int) map[string]string {
 		"unclosed":       r("<"),
 		"entities":       r("&amp;&#x41;"),
 		"formats":        formats + r("<p>x</p>"),
+		"wide and deep":  strings.Repeat("<div>", 480) + "<h1>x</h1>" + r("<p>word word</p>"),
+		"bodies":         strings.Repeat("<div>", 480) + r(`<div class="body markdown content">x</div>`),
+		"exponents":      strings.Repeat("<sup>", 480) + r("x y ["),
 		"fonts":          r("<font color=a><p>"),
 		"beside rows":    "<table>" + r("x<tr>"),
 		"spans":          "<main>" + r("<span>x</span>") + "</main>",
+	}
+}
+
+// JSON that is written on many short lines of its own stays as it is where indenting would make it many times as long.
+func TestDeepJSON(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"deep":     strings.Repeat("[", 60) + strings.Repeat("0,", 200_000) + "0" + strings.Repeat("]", 60),
+		"deeper":   strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000),
+		"closings": strings.Repeat("]", 300_000),
+		"opened":   strings.Repeat("{", 300_000),
+		"many":     "[" + strings.Repeat("{},", 200_000) + "{}]",
+		"empty":    strings.Repeat(`{"a":[`, 300) + strings.Repeat(`]}`, 300),
+	} {
+		d, err := Text(t.Context(), []byte(text), "application/json", nil)
+		if err != nil || d.Form != "json" || len(d.Text) > 2*len(text)+maxIndent {
+			t.Errorf("%s: %d bytes from %d, %v", name, len(d.Text), len(text), err)
+		}
+	}
+	if d, _ := Text(t.Context(), []byte(`{"a":[1,{"b":"]"}]}`), "application/json", nil); !strings.Contains(d.Text, "\n    {\n      \"b\": \"]\"\n    }\n") {
+		t.Errorf("%s", d.Text)
 	}
 }
 
