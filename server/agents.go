@@ -161,12 +161,14 @@ func (h agentHands) Open(ctx context.Context, o agent.Opening) (agent.Child, err
 			Tenant: t.req.Tenant, Session: key, Caller: t.req.Caller,
 			Client: request.Client{
 				ClientRecord: sessions.ClientRecord{
-					Name: childClient, CanAsk: parent.Client.CanAsk && !t.req.Client.Modern && !t.req.Client.Muted,
+					Name: childClient, CanAsk: parent.Client.CanAsk && !t.req.Client.Muted &&
+						(!t.req.Client.Modern || t.waits != nil),
 				},
 				Roots: t.req.Client.Roots,
 			},
 			Child: &request.Child{
 				ID: o.ID, Type: o.Type, Depth: o.Depth, Mode: h.mode(&parent, o), Forms: parent.Client.Forms,
+				Searches: parent.Searches,
 			},
 		},
 	}
@@ -246,7 +248,8 @@ func (t *toolCall) asChild(ctx context.Context) {
 	}
 	mode := of.Mode(ctx)
 	t.state.Start, t.state.Highest, t.state.Depth = mode, mode, of.Depth
-	t.state.Client.Forms, t.state.Samples, t.state.PageModel = of.Forms, false, false
+	t.state.Client.Forms, t.state.Searches = of.Forms, of.Searches
+	t.state.Samples, t.state.PageModel = false, false
 }
 
 // A child is the session of a sub-agent.

@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -397,7 +400,9 @@ func TestAgentFollowsItsParentsMode(t *testing.T) {
 	if got := m.results("FOLLOW", 1); len(got) != 1 || !strings.HasPrefix(got[0], "Created one.txt") {
 		t.Errorf("before: %q", got)
 	}
-	if got := m.results("FOLLOW", 2); len(got) != 1 || !strings.HasPrefix(got[0], "PLAN_MODE: ") {
+	// It was told to call enter_plan_mode, which no sub-agent has.
+	if got := m.results("FOLLOW", 2); len(got) != 1 || got[0] != "PLAN_MODE: Blocked in plan mode: write_file. Only read-only tools are allowed. "+
+		"Go on without it, and say in your report what is to be changed." {
 		t.Errorf("in plan mode: %q", got)
 	}
 }
@@ -478,5 +483,76 @@ func TestAgentsLeaveNothing(t *testing.T) {
 	}
 	if jobs := f.server.sessions.Jobs(); len(jobs) > 0 {
 		t.Errorf("jobs: %v", jobs)
+	}
+}
+
+// The searches of a session's sub-agents are its own: each sub-agent had the budget of a session for itself.
+func TestAgentSearchesCount(t *testing.T) {
+	t.Parallel()
+	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		var hits []string // one request is enough for a search
+		for i := range 10 {
+			hits = append(hits, fmt.Sprintf(`{"title":"one","url":"https://one.example/%d","content":"text"}`, i))
+		}
+		_, _ = io.WriteString(w, `{"results":[`+strings.Join(hits, ",")+`]}`)
+	}))
+	t.Cleanup(endpoint.Close)
+	m := &scripted{script: map[string][]scriptTurn{}}
+	for _, name := range []string{"FIRST", "SECOND"} {
+		turn := scriptTurn{}
+		for i := range 105 {
+			turn.calls = append(turn.calls, fmt.Sprintf(`web_search {"query":"%s %d"}`, name, i))
+		}
+		m.script[name] = []scriptTurn{turn, {text: "done"}}
+	}
+	f := start(t, setup{model: m, settings: map[string]string{
+		"web.search.kind": "searxng", "web.search.url": endpoint.URL + "/", "permissions.allow": "WebSearch",
+	}})
+	f.say(t, "agent", `{"prompt":"FIRST"}`)
+	f.say(t, "agent", `{"prompt":"SECOND"}`)
+	made := 0
+	for _, name := range []string{"FIRST", "SECOND"} {
+		for _, text := range m.results(name, 1) {
+			if strings.HasPrefix(text, "10 results ") {
+				made++
+			} else if !strings.HasPrefix(text, "SEARCH_LIMIT: ") {
+				t.Fatal(text)
+			}
+		}
+	}
+	if text, _ := f.say(t, "web_search", `{"query":"of the parent"}`); made != 200 || !strings.HasPrefix(text, "SEARCH_LIMIT: ") {
+		t.Errorf("sub-agents made %d searches, and then their parent: %s", made, text)
+	}
+}
+
+// What a type of one's own narrows is told: its sub-agents were told the mode of their parent, and a report that ended at
+// the file's own number of turns blamed the operator.
+func TestAgentTypeTellsItsLimits(t *testing.T) {
+	t.Parallel()
+	m := &scripted{script: map[string][]scriptTurn{
+		"QUICK": {{calls: []string{`list_files {"pattern":"*"}`}}, {calls: []string{`list_files {"pattern":"*"}`}}}, "LOOK": {{text: "seen"}},
+	}}
+	f := start(t, setup{model: m, settings: map[string]string{"permissions.mode": "acceptEdits"}})
+	dir := filepath.Join(f.work, ".claude", "agents")
+	must(t, os.MkdirAll(dir, 0o700))
+	file := filepath.Join(dir, "quick.md")
+	replaytest.WriteFile(t, file, []byte("---\nname: quick\ndescription: q\npermissionMode: plan\nmaxTurns: 2\n---\nBe quick.\n"))
+	replaytest.WriteFile(t, filepath.Join(dir, "big.md"), []byte("---\nname: big\ndescription: b\n---\n"+strings.Repeat("x", 2<<20)))
+	text, _ := f.say(t, "agent", `{"prompt":"QUICK","subagent_type":"quick"}`)
+	if !strings.HasPrefix(text, "AGENT_STOPPED: it used all of its 2 turns (maxTurns in ") || !strings.Contains(text, filepath.Join(".claude", "agents", "quick.md")+").\n[agent ") {
+		t.Error(text)
+	}
+	f.say(t, "agent", `{"prompt":"LOOK","subagent_type":"explore"}`)
+	for _, name := range []string{"QUICK", "LOOK"} {
+		if system := m.heard[name][0].System; !strings.Contains(system, ", mode plan.") || strings.Contains(system, "acceptEdits") {
+			t.Errorf("%s is told: %s", name, system)
+		}
+	}
+	if text, _ = f.say(t, "agent", `{"prompt":"x","subagent_type":"none"}`); !strings.Contains(text, "big.md: it has more than 1 MiB.]") {
+		t.Error(text)
+	}
+	if text, _ = f.say(t, "send_message", `{"to":"agent_of_before","message":"x"}`); !strings.HasPrefix(text, "AGENT_UNKNOWN: No sub-agent agent_of_before of this session "+
+		"runs or can go on: those that have ended are forgotten after 30 minutes, and with their server. Known: agent_") {
+		t.Error(text)
 	}
 }

@@ -40,6 +40,8 @@ type Child struct {
 	// Mode is the mode that holds for its calls now, whatever else would; it is never wider than that of its parent.
 	Mode  func(ctx context.Context) permission.Mode
 	Forms session.Forms // of the client of its parent
+	// Searches are those of its parent's session, whose budget it uses.
+	Searches session.Cell[int]
 }
 
 // A Client is what is known of the program that sent a request.

@@ -18,19 +18,22 @@ type Run struct {
 	runner *Runner
 	group  *group
 	inbox  chan string
+	placed bool // it has a place among those of its principal; of the goroutine of Do
 
 	mu      sync.Mutex
 	child   Child // nil: it has none now
 	last    Child // as child, also when it is closed
 	alone   bool
 	running bool
+	begun   bool // Do was called
+	answers int  // of the client's model within one call; 0: there is no such limit
 	ended   time.Time
-	begun   begun
+	hooks   announcement
 	talk
 }
 
-// begun is what a Run has of hooks that were told that it starts. The Run's mu covers it.
-type begun struct {
+// An announcement is what a Run has of hooks that were told that it starts. The Run's mu covers it.
+type announcement struct {
 	added string           // to its instructions
 	ended func(how string) // nil: they were told nothing, or that it has ended
 }
@@ -42,6 +45,7 @@ type talk struct {
 	tokens  int
 	calls   int
 	prompt  string // of a run that goes on; "": that of its order
+	early   string // what came too late for the last run
 	doing   string // the last tool
 }
 
@@ -71,6 +75,20 @@ func (x *Run) Title() string { return x.order.Title }
 // Backend is who executes it.
 func (x *Run) Backend() Backend { return x.order.Backend }
 
+// Turns is how many turns a run of it has, and where that is said: a setting, or the file of its type.
+func (x *Run) Turns() (n int, origin string) {
+	n, origin = x.runner.Limits.Turns, "agent.max_turns"
+	if t := x.order.Type; t.MaxTurns > 0 && t.MaxTurns < n {
+		n, origin = t.MaxTurns, "maxTurns in "+t.File
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.answers > 0 && x.answers < n {
+		n, origin = x.answers, "as often as this client answers within one call; send_message lets it go on"
+	}
+	return n, origin
+}
+
 // Status says how far it is.
 func (x *Run) Status() Status {
 	x.mu.Lock()
@@ -98,15 +116,15 @@ func (x *Run) Begin(ctx context.Context) error {
 	added, ended, err := hands.Begin(ctx, x.ID, x.Type())
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.begun = begun{added, ended}
+	x.hooks = announcement{added, ended}
 	return err
 }
 
 // end tells the hooks that it has ended, if they know that it began.
 func (x *Run) end(how string) {
 	x.mu.Lock()
-	ended := x.begun.ended
-	x.begun.ended = nil
+	ended := x.hooks.ended
+	x.hooks.ended = nil
 	x.mu.Unlock()
 	if ended != nil {
 		ended(how)
@@ -117,21 +135,28 @@ func (x *Run) end(how string) {
 func (x *Run) instructions() string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.begun.added == "" {
+	if x.hooks.added == "" {
 		return x.order.System
 	}
-	return strings.TrimSpace(x.order.System + "\n\n" + x.begun.added)
+	return strings.TrimSpace(x.order.System + "\n\n" + x.hooks.added)
 }
 
-// Drop takes back a Start: nothing has run.
+// Drop takes back a Start, or the Send that was to make it go on: nothing has run, and nothing of it counts.
 func (x *Run) Drop() {
 	x.end(loop.Cancelled)
-	x.runner.mu.Lock()
-	x.group.waiting--
-	x.runner.mu.Unlock()
 	x.mu.Lock()
-	x.running, x.ended = false, x.runner.Now().Add(-24*time.Hour)
+	begun, now := x.begun, x.runner.Now()
+	x.running, x.prompt, x.ended = false, "", now
+	if !begun {
+		x.ended = now.Add(-24 * time.Hour)
+	}
 	x.mu.Unlock()
+	x.runner.mu.Lock()
+	defer x.runner.mu.Unlock()
+	x.group.waiting--
+	if n := len(x.group.started); !begun && n > 0 {
+		x.group.started = x.group.started[:n-1]
+	}
 }
 
 // Do executes the sub-agent: it waits for its turn among those of its principal, and returns when it has ended. said is
@@ -143,32 +168,79 @@ func (x *Run) Do(ctx context.Context, said func(line string)) Outcome {
 	began := time.Now()
 	how := loop.Failed // of a panic
 	defer func() { x.end(how) }()
-	out := x.do(ctx, said)
-	how = out.Stopped
-	out.Took = time.Since(began)
 	x.mu.Lock()
-	child := x.child
-	x.child, x.running, x.ended = nil, false, x.runner.Now()
+	x.begun = true
 	x.mu.Unlock()
-	if child != nil {
-		child.Close()
+	defer x.leaveQueue()
+	out := Outcome{Stopped: loop.Cancelled}
+	if x.enter(ctx, said) {
+		defer x.leave()
+		out = x.do(ctx, said)
 	}
+	for !x.settle(out) {
+		out = x.do(ctx, said)
+	}
+	out.Took, how = time.Since(began), out.Stopped
 	return out
 }
 
-func (x *Run) do(ctx context.Context, said func(string)) Outcome {
+// enter waits for a place among those of its principal. It returns false if ctx ends before.
+func (x *Run) enter(ctx context.Context, said func(string)) bool {
 	select {
 	case x.group.slots <- struct{}{}:
+		x.placed = true
+		return true
 	default:
-		said("waiting for other sub-agents to end")
-		select {
-		case x.group.slots <- struct{}{}:
-		case <-ctx.Done():
-			x.leaveQueue()
-			return Outcome{Stopped: loop.Cancelled}
-		}
 	}
-	defer func() { <-x.group.slots; x.leaveQueue() }()
+	said("waiting for other sub-agents to end")
+	select {
+	case x.group.slots <- struct{}{}:
+		x.placed = true
+	case <-ctx.Done():
+	}
+	return x.placed
+}
+
+// leave gives its place back, if it has one.
+func (x *Run) leave() {
+	if x.placed {
+		x.placed = false
+		<-x.group.slots
+	}
+}
+
+// calling is how it makes its calls. While it waits for a sub-agent of its own, that one has the place: else those that
+// wait could take all places, and nobody would go on.
+func (x *Run) calling(child Child) func(context.Context, loop.Call) loop.Result {
+	return func(ctx context.Context, c loop.Call) loop.Result {
+		if c.Name != toolName {
+			return child.Do(ctx, c)
+		}
+		x.leave()
+		r := child.Do(ctx, c)
+		x.enter(ctx, func(string) {})
+		return r
+	}
+}
+
+// toolName is the tool that starts sub-agents. It is no reader, so its calls run alone.
+const toolName = "agent"
+
+// settle ends the run, unless a message has come since its last turn. Its session is closed by now: from then on a
+// message begins another run, which opens it again.
+func (x *Run) settle(out Outcome) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if out.Stopped == loop.Done && len(x.inbox) > 0 {
+		return false
+	}
+	x.running, x.ended = false, x.runner.Now()
+	return true
+}
+
+// do executes it once, in a session that is open meanwhile.
+func (x *Run) do(ctx context.Context, said func(string)) Outcome {
+	defer x.close()
 	if err := x.open(ctx); err != nil {
 		return failed(ctx, err)
 	}
@@ -177,11 +249,7 @@ func (x *Run) do(ctx context.Context, said func(string)) Outcome {
 	}
 	for {
 		out := x.runLoop(ctx, said)
-		x.mu.Lock()
-		x.running = out.Stopped == loop.Done && len(x.inbox) > 0 // a message came after its last turn
-		again := x.running
-		x.mu.Unlock()
-		if !again {
+		if out.Stopped != loop.Done || len(x.inbox) == 0 { // a message came after its last turn
 			return out
 		}
 	}
@@ -228,33 +296,46 @@ func (x *Run) open(ctx context.Context) error {
 	return nil
 }
 
+// close closes its session. That may take as long as jobs in it take to end.
+func (x *Run) close() {
+	x.mu.Lock()
+	child := x.child
+	x.child = nil
+	x.mu.Unlock()
+	if child != nil {
+		child.Close()
+	}
+}
+
 // runLoop executes it with a model of ours or of the client.
 func (x *Run) runLoop(ctx context.Context, said func(string)) Outcome {
 	o, l := x.order, x.runner.Limits
-	model := x.runner.Model
+	model, most := x.runner.Model, 0
 	if o.Backend == Sampling {
-		model = o.Hands.Sampler()
+		model, most = o.Hands.Sampler()
 	} else if o.Model != "" && x.runner.Pick != nil {
 		model = x.runner.Pick(o.Model)
 	}
 	if model == nil {
 		return Outcome{Stopped: loop.Failed, Detail: "there is no model any more"}
 	}
-	turns := l.Turns
-	if n := o.Type.MaxTurns; n > 0 {
-		turns = min(turns, n)
-	}
 	x.mu.Lock()
-	child, history, prompt := x.child, x.history, x.prompt
-	if history == nil && prompt == "" {
+	x.answers = most
+	x.mu.Unlock()
+	turns, _ := x.Turns()
+	x.mu.Lock()
+	child, history, prompt := x.child, x.history, x.said()
+	switch {
+	case history == nil && prompt == "":
 		prompt = o.Prompt
+	case history == nil: // it was stopped before it had begun
+		prompt = o.Prompt + "\n\n" + prompt
 	}
-	x.prompt = ""
 	calls := x.calls
 	x.mu.Unlock()
 	out, err := loop.Run(ctx, loop.Task{
 		Model: model, System: system(x.instructions(), o.Type, o.Parent.Place), Prompt: prompt, History: history,
-		Tools: o.Tools, MaxOutput: l.MaxOutput, Effort: o.Effort, Do: child.Do, Inbox: x.inbox,
+		Tools: o.Tools, MaxOutput: l.MaxOutput, Effort: o.Effort, Do: x.calling(child), Inbox: x.inbox,
 		Budget: loop.Budget{Turns: turns, Tokens: l.Tokens, Time: l.Time},
 		Step: func(s loop.Step) {
 			if s.Kind != loop.StepCall {
@@ -279,6 +360,14 @@ func (x *Run) runLoop(ctx context.Context, said func(string)) Outcome {
 		}
 	}
 	return end
+}
+
+// said takes the messages with which it goes on, in the order in which they came; "": there are none. The caller holds
+// mu.
+func (x *Run) said() string {
+	text := strings.TrimSpace(x.early + "\n\n" + x.prompt)
+	x.early, x.prompt = "", ""
+	return text
 }
 
 // countCalls says how many tool calls there were.
@@ -330,10 +419,11 @@ func (x *Run) endedAt() time.Time {
 
 // send is Runner.Send for one that is known.
 func (x *Run) send(message string, hands Hands) (*Run, bool, error) {
+	x.runner.mu.Lock()
+	defer x.runner.mu.Unlock()
 	x.mu.Lock()
-	running := x.running
-	if running {
-		defer x.mu.Unlock()
+	defer x.mu.Unlock()
+	if x.running {
 		select {
 		case x.inbox <- message:
 			return x, true, nil
@@ -341,26 +431,13 @@ func (x *Run) send(message string, hands Hands) (*Run, bool, error) {
 			return nil, false, ErrFull
 		}
 	}
-	// A message that came too late for the last turn is no lost one.
-	for {
-		select {
-		case early := <-x.inbox:
-			message = early + "\n\n" + message
-			continue
-		default:
-		}
-		break
-	}
-	x.running, x.alone, x.prompt, x.order.Hands = true, false, message, hands
-	x.mu.Unlock()
-	x.runner.mu.Lock()
-	defer x.runner.mu.Unlock()
 	if x.group.waiting >= x.runner.Parallel+x.runner.Queue {
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		x.running = false
 		return nil, false, ErrQueue
 	}
+	for len(x.inbox) > 0 { // nobody else receives now
+		x.early = strings.TrimSpace(x.early + "\n\n" + <-x.inbox)
+	}
+	x.running, x.alone, x.prompt, x.order.Hands = true, false, message, hands
 	x.group.waiting++
 	return x, false, nil
 }

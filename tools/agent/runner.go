@@ -84,8 +84,9 @@ type Hands interface {
 	// Begin tells the operator's hooks that a sub-agent is about to start. added is what they add to its instructions.
 	// ended must be called once with how it ended, one of loop's constants. The error says why it must not start.
 	Begin(ctx context.Context, id, kind string) (added string, ended func(how string), err error)
-	// Sampler is the model of the client that called, for as long as its call waits; nil: it has none.
-	Sampler() loop.Model
+	// Sampler is the model of the client that called, for as long as its call waits; nil: it has none. turns is how
+	// many answers it gives within this call at most; 0: there is no such limit.
+	Sampler() (m loop.Model, turns int)
 }
 
 // An Opening says what the session of a sub-agent may do at most.

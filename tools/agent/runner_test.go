@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -44,7 +45,7 @@ func (h *noHands) Open(context.Context, Opening) (Child, error) {
 	h.opened.Add(1)
 	return noChild{h}, nil
 }
-func (h *noHands) Sampler() loop.Model { return nil }
+func (h *noHands) Sampler() (loop.Model, int) { return nil, 0 }
 
 func (h *noHands) Begin(context.Context, string, string) (string, func(string), error) {
 	return "", func(string) {}, nil
@@ -146,12 +147,21 @@ func TestRunnerRefuses(t *testing.T) {
 	if _, err := r.Start(deep); !errors.Is(err, ErrDepth) {
 		t.Errorf("depth 2: %v", err)
 	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
 	for range 2 {
+		dropped, err := r.Start(job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dropped.Drop() // what a call was refused counted as started
 		x, err := r.Start(job)
 		if err != nil {
 			t.Fatal(err)
 		}
-		x.Drop()
+		if out := x.Do(ctx, nil); out.Stopped != loop.Cancelled {
+			t.Errorf("%+v", out)
+		}
 	}
 	if _, err := r.Start(job); !errors.Is(err, ErrPerHour) {
 		t.Errorf("a third within the hour: %v", err)
@@ -161,11 +171,7 @@ func TestRunnerRefuses(t *testing.T) {
 	if err != nil {
 		t.Errorf("an hour later: %v", err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if out := x.Do(ctx, nil); out.Stopped != loop.Cancelled {
-		t.Errorf("%+v", out)
-	}
+	x.Do(ctx, nil)
 	if _, _, err := r.Send(Parent{Principal: "a", Session: "other"}, x.ID, "x", h); !errors.Is(err, ErrUnknown) {
 		t.Errorf("a message of another session: %v", err)
 	}
@@ -181,6 +187,199 @@ func TestRunnerRefuses(t *testing.T) {
 	if _, err := New(below).Start(job); !errors.Is(err, ErrDepth) {
 		t.Errorf("in a process below another agent: %v", err)
 	}
+}
+
+// A listener is a model that repeats all that it was told.
+type listener struct{}
+
+func (listener) Turn(_ context.Context, t loop.Turn, _ func(string)) (loop.Answer, error) {
+	var all []string
+	for _, m := range t.Messages {
+		for _, p := range m.Parts {
+			if m.Role == loop.RoleUser {
+				all = append(all, p.Text)
+			}
+		}
+	}
+	return loop.Answer{Parts: []loop.Part{{Text: strings.Join(all, ", ")}}, Stop: loop.StopEnd}, nil
+}
+
+// What keeps a sub-agent from going on with a message costs it nothing: it was forgotten when its job could not be begun,
+// lost the message that came too late for its last turn where no place was free, and its task where it was stopped
+// before it had begun.
+func TestRunnerKeepsWhatItKnows(t *testing.T) {
+	t.Parallel()
+	_, job := order(nil, &noHands{}, "a")
+	o, _ := order(nil, nil, "")
+	o.Model, o.Parallel, o.Queue = listener{}, 1, 0
+	r := New(o)
+	send := func(x *Run, message string) (string, error) {
+		y, delivered, err := r.Send(job.Parent, x.ID, message, job.Hands)
+		if err != nil || delivered || y != x {
+			return "", err
+		}
+		return x.Do(t.Context(), nil).Text, nil
+	}
+	stopped, cancel := context.WithCancel(t.Context())
+	cancel()
+	begun := func(ctx context.Context) *Run {
+		x, err := r.Start(job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.Do(ctx, nil)
+		return x
+	}
+	x := begun(t.Context())
+	if y, _, err := r.Send(job.Parent, x.ID, "not said", job.Hands); err != nil || y != x {
+		t.Fatal(err)
+	}
+	x.Drop() // its job cannot be begun
+	if text, err := send(x, "one"); text != "x, one" || err != nil {
+		t.Errorf("after a refusal: %q, %v", text, err)
+	}
+	x.inbox <- "late"
+	other, err := r.Start(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := send(x, "two"); !errors.Is(err, ErrQueue) {
+		t.Errorf("without a place: %v", err)
+	}
+	other.Drop()
+	if text, err := send(x, "three"); text != "x, one, late\n\nthree" || err != nil {
+		t.Errorf("after it waited: %q, %v", text, err)
+	}
+	r.groups["a"].slots <- struct{}{} // so that it waits
+	waited := begun(stopped)
+	<-r.groups["a"].slots
+	if text, err := send(waited, "go on"); text != "x\n\ngo on" || err != nil {
+		t.Errorf("one that had not begun: %q, %v", text, err)
+	}
+}
+
+// A busy session closes only after something has happened.
+type busyChild struct {
+	noChild
+	closing func()
+}
+
+func (c busyChild) Close() { c.closing() }
+
+type busyHands struct {
+	noHands
+	closing func()
+}
+
+func (h *busyHands) Open(context.Context, Opening) (Child, error) {
+	h.opened.Add(1)
+	return busyChild{noChild{&h.noHands}, h.closing}, nil
+}
+
+// A message that comes while a sub-agent's session is closed, which takes as long as its jobs take to end, is delivered:
+// a second run began in the session that the first one ended.
+func TestRunnerHearsWhileItCloses(t *testing.T) {
+	t.Parallel()
+	h := &busyHands{}
+	o, job := order(nil, h, "a")
+	o.Model = listener{}
+	r := New(o)
+	x, err := r.Start(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var once sync.Once
+	h.closing = func() {
+		once.Do(func() {
+			if _, delivered, err := r.Send(job.Parent, x.ID, "more", h); !delivered || err != nil {
+				t.Errorf("delivered: %v, %v", delivered, err)
+			}
+		})
+	}
+	if out := x.Do(t.Context(), nil); out.Text != "x, more" || out.Stopped != loop.Done || h.opened.Load() != 2 {
+		t.Errorf("%+v, opened %d times", out, h.opened.Load())
+	}
+	if r.Holds("a", "s") {
+		t.Error("it has not ended")
+	}
+}
+
+// A nester is a model that calls the tool agent first.
+type nester struct{}
+
+func (nester) Turn(_ context.Context, t loop.Turn, _ func(string)) (loop.Answer, error) {
+	if t.Messages[0].Parts[0].Text == "nest" && len(t.Messages) == 1 {
+		return loop.Answer{Parts: []loop.Part{{Call: &loop.Call{ID: "1", Name: "agent"}}}, Stop: loop.StopEnd}, nil
+	}
+	return loop.Answer{Parts: []loop.Part{{Text: "done"}}, Stop: loop.StopEnd}, nil
+}
+
+// nestHands open sessions in which a call starts another sub-agent and waits for it.
+type nestHands struct {
+	noHands
+	nest func(ctx context.Context)
+}
+
+func (h *nestHands) Open(context.Context, Opening) (Child, error) {
+	return nestChild{noChild{&h.noHands}, h}, nil
+}
+
+type nestChild struct {
+	noChild
+	h *nestHands
+}
+
+func (c nestChild) Do(ctx context.Context, _ loop.Call) loop.Result {
+	c.h.nest(ctx)
+	return loop.Result{Text: "nested"}
+}
+
+// Sub-agents that wait for others of their own take no place: where all places were theirs, nobody went on for ten
+// minutes, and then all failed.
+func TestRunnerNests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &nestHands{}
+		o, job := order(nil, h, "a")
+		o.Model, o.Limits.Depth, o.Queue = nester{}, 2, 9
+		r := New(o)
+		job.Prompt, job.Tools = "nest", []loop.Tool{{Name: "agent"}}
+		leaf := job
+		leaf.Parent.Depth, leaf.Prompt = 1, "leaf"
+		h.nest = func(ctx context.Context) {
+			x, err := r.Start(leaf)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			time.Sleep(time.Second) // until all of them are here
+			if out := x.Do(ctx, nil); out.Stopped != loop.Done {
+				t.Errorf("nested: %+v", out)
+			}
+		}
+		all := func(ctx context.Context, want string) {
+			ends := make(chan Outcome)
+			for range 4 {
+				x, err := r.Start(job)
+				if err != nil {
+					t.Fatal(err)
+				}
+				go func() { ends <- x.Do(ctx, nil) }()
+			}
+			for range 4 {
+				if out := <-ends; out.Stopped != want {
+					t.Errorf("%+v, want %s", out, want)
+				}
+			}
+			if n := len(r.groups["a"].slots); n != 0 || r.groups["a"].waiting != 0 {
+				t.Errorf("%d places and %d in the queue are left", n, r.groups["a"].waiting)
+			}
+		}
+		all(t.Context(), loop.Done)
+		// The end of a call gives back what is taken, and not twice.
+		ctx, cancel := context.WithCancel(t.Context())
+		h.nest = func(context.Context) { cancel() }
+		all(ctx, loop.Cancelled)
+	})
 }
 
 func TestInForce(t *testing.T) {

@@ -35,7 +35,7 @@ func text(said, stop string) loop.Answer {
 type hands struct{}
 
 func (hands) Open(context.Context, agent.Opening) (agent.Child, error) { return child{}, nil }
-func (hands) Sampler() loop.Model                                      { return says{} }
+func (hands) Sampler() (loop.Model, int) { return says{}, 0 }
 func (hands) Begin(context.Context, string, string) (string, func(string), error) {
 	return "", func(string) {}, nil
 }
@@ -170,7 +170,7 @@ func TestEnds(t *testing.T) {
 	e := env(t, m, nil)
 	for word, want := range map[string]string{
 		"FINE":   "I did FINE\n[agent ",
-		"CUT":    "AGENT_STOPPED: its last answer was cut at the size of one turn. Its last text:\nhalf\n[agent ",
+		"CUT":    "AGENT_STOPPED: its last answer was cut at the size of one turn (agent.turn_tokens). Its last text:\nhalf\n[agent ",
 		"FULL":   "AGENT_STOPPED: the context of its model is full. Give it a smaller task.\n[agent ",
 		"WRONG":  `AGENT_FAILED: no such\x0amodel.` + "\n[agent ",
 		"REFUSE": "AGENT_STOPPED: its model declined to go on.\n[agent ",
