@@ -26,14 +26,14 @@ type Run struct {
 	alone   bool
 	running bool
 	begun   bool // Do was called
-	answers int  // of the client's model within one call; 0: there is no such limit
 	ended   time.Time
 	hooks   announcement
 	talk
 }
 
-// An announcement is what a Run has of hooks that were told that it starts. The Run's mu covers it.
+// An announcement is what a Run has of hooks that were told that it starts. It is safe for concurrent use.
 type announcement struct {
+	mu    sync.Mutex
 	added string           // to its instructions
 	ended func(how string) // nil: they were told nothing, or that it has ended
 }
@@ -47,6 +47,7 @@ type talk struct {
 	prompt  string // of a run that goes on; "": that of its order
 	early   string // what came too late for the last run
 	doing   string // the last tool
+	answers int    // of the client's model within one call; 0: there is no such limit
 }
 
 // A Status is how far a sub-agent is.
@@ -114,36 +115,36 @@ func (x *Run) Begin(ctx context.Context) error {
 	hands := x.order.Hands
 	x.mu.Unlock()
 	added, ended, err := hands.Begin(ctx, x.ID, x.Type())
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.hooks = announcement{added, ended}
+	x.hooks.mu.Lock()
+	defer x.hooks.mu.Unlock()
+	x.hooks.added, x.hooks.ended = added, ended
 	return err
 }
 
-// end tells the hooks that it has ended, if they know that it began.
-func (x *Run) end(how string) {
-	x.mu.Lock()
-	ended := x.hooks.ended
-	x.hooks.ended = nil
-	x.mu.Unlock()
+// end tells the hooks that the sub-agent has ended, if they know that it began.
+func (a *announcement) end(how string) {
+	a.mu.Lock()
+	ended := a.ended
+	a.ended = nil
+	a.mu.Unlock()
 	if ended != nil {
 		ended(how)
 	}
 }
 
 // instructions are the text of its type, and what hooks added to it.
-func (x *Run) instructions() string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.hooks.added == "" {
-		return x.order.System
+func (a *announcement) instructions(text string) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.added == "" {
+		return text
 	}
-	return strings.TrimSpace(x.order.System + "\n\n" + x.hooks.added)
+	return strings.TrimSpace(text + "\n\n" + a.added)
 }
 
 // Drop takes back a Start, or the Send that was to make it go on: nothing has run, and nothing of it counts.
 func (x *Run) Drop() {
-	x.end(loop.Cancelled)
+	x.hooks.end(loop.Cancelled)
 	x.mu.Lock()
 	begun, now := x.begun, x.runner.Now()
 	x.running, x.prompt, x.ended = false, "", now
@@ -167,7 +168,7 @@ func (x *Run) Do(ctx context.Context, said func(line string)) Outcome {
 	}
 	began := time.Now()
 	how := loop.Failed // of a panic
-	defer func() { x.end(how) }()
+	defer func() { x.hooks.end(how) }()
 	x.mu.Lock()
 	x.begun = true
 	x.mu.Unlock()
@@ -334,7 +335,7 @@ func (x *Run) runLoop(ctx context.Context, said func(string)) Outcome {
 	calls := x.calls
 	x.mu.Unlock()
 	out, err := loop.Run(ctx, loop.Task{
-		Model: model, System: system(x.instructions(), o.Type, o.Parent.Place), Prompt: prompt, History: history,
+		Model: model, System: system(x.hooks.instructions(o.System), o.Type, o.Parent.Place), Prompt: prompt, History: history,
 		Tools: o.Tools, MaxOutput: l.MaxOutput, Effort: o.Effort, Do: x.calling(child), Inbox: x.inbox,
 		Budget: loop.Budget{Turns: turns, Tokens: l.Tokens, Time: l.Time},
 		Step: func(s loop.Step) {
