@@ -335,7 +335,8 @@ func (x *Run) runLoop(ctx context.Context, said func(string)) Outcome {
 	calls := x.calls
 	x.mu.Unlock()
 	out, err := loop.Run(ctx, loop.Task{
-		Model: model, System: system(x.hooks.instructions(o.System), o.Type, o.Parent.Place), Prompt: prompt, History: history,
+		Model: model, System: system(x.hooks.instructions(o.System), o.Type, o.Parent.Place),
+		Prompt: prompt, History: history,
 		Tools: o.Tools, MaxOutput: l.MaxOutput, Effort: o.Effort, Do: x.calling(child), Inbox: x.inbox,
 		Budget: loop.Budget{Turns: turns, Tokens: l.Tokens, Time: l.Time},
 		Step: func(s loop.Step) {
