@@ -23,6 +23,7 @@ type Run struct {
 	last    Child // as child, also when it is closed
 	alone   bool
 	running bool
+	ending  bool // it reads no message any more, but runs yet
 	ended   time.Time
 	talk
 }
@@ -46,6 +47,7 @@ type Status struct {
 // An Outcome is how a run ended.
 type Outcome struct {
 	Text    string // the last text of the sub-agent, as it is
+	Unkept  int64  // bytes that a program printed before Text
 	Stopped string // one of loop's constants; loop.Done: it has finished
 	Detail  string // of loop.Failed: why; for a person
 	Calls   int
@@ -81,13 +83,14 @@ func (x *Run) Alone() {
 	}
 }
 
-// Drop takes back a Start: nothing has run.
+// Drop takes back a Start, or the Send after which it was to go on: nothing has run.
 func (x *Run) Drop() {
-	x.runner.mu.Lock()
-	x.group.waiting--
-	x.runner.mu.Unlock()
+	x.leaveQueue()
 	x.mu.Lock()
-	x.running, x.ended = false, x.runner.Now().Add(-24*time.Hour)
+	x.running, x.prompt = false, ""
+	if x.ended.IsZero() {
+		x.ended = x.runner.Now().Add(-24 * time.Hour) // nobody goes on with it
+	}
 	x.mu.Unlock()
 }
 
@@ -98,16 +101,24 @@ func (x *Run) Do(ctx context.Context, said func(line string)) Outcome {
 		said = func(string) {}
 	}
 	began := time.Now()
+	defer x.end() // also of a panic
 	out := x.do(ctx, said)
 	out.Took = time.Since(began)
+	return out
+}
+
+// end closes its session. Until that is done it counts as running, or it could be gone on with in a session that ends.
+func (x *Run) end() {
 	x.mu.Lock()
 	child := x.child
-	x.child, x.running, x.ended = nil, false, x.runner.Now()
+	x.child, x.ending = nil, true
 	x.mu.Unlock()
 	if child != nil {
 		child.Close()
 	}
-	return out
+	x.mu.Lock()
+	x.running, x.ending, x.ended = false, false, x.runner.Now()
+	x.mu.Unlock()
 }
 
 func (x *Run) do(ctx context.Context, said func(string)) Outcome {
@@ -132,10 +143,10 @@ func (x *Run) do(ctx context.Context, said func(string)) Outcome {
 	for {
 		out := x.runLoop(ctx, said)
 		x.mu.Lock()
-		x.running = out.Stopped == loop.Done && len(x.inbox) > 0 // a message came after its last turn
-		again := x.running
+		x.ending = out.Stopped != loop.Done || len(x.inbox) == 0 // else a message came after its last turn
+		over := x.ending
 		x.mu.Unlock()
-		if !again {
+		if over {
 			return out
 		}
 	}
@@ -282,12 +293,14 @@ func (x *Run) endedAt() time.Time {
 	return x.ended
 }
 
-// send is Runner.Send for one that is known.
+// send is Runner.Send for one that is known. The caller holds the Runner's mu.
 func (x *Run) send(message string, hands Hands) (*Run, bool, error) {
 	x.mu.Lock()
-	running := x.running
-	if running {
-		defer x.mu.Unlock()
+	defer x.mu.Unlock()
+	if x.ending {
+		return nil, false, ErrFull
+	}
+	if x.running {
 		select {
 		case x.inbox <- message:
 			return x, true, nil
@@ -295,27 +308,15 @@ func (x *Run) send(message string, hands Hands) (*Run, bool, error) {
 			return nil, false, ErrFull
 		}
 	}
-	// A message that came too late for the last turn is no lost one.
-	for {
-		select {
-		case early := <-x.inbox:
-			message = early + "\n\n" + message
-			continue
-		default:
-		}
-		break
-	}
-	x.running, x.alone, x.prompt, x.order.Hands = true, false, message, hands
-	x.mu.Unlock()
-	x.runner.mu.Lock()
-	defer x.runner.mu.Unlock()
 	if x.group.waiting >= x.runner.Parallel+x.runner.Queue {
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		x.running = false
 		return nil, false, ErrQueue
 	}
 	x.group.waiting++
+	// A message that came too late for the last turn is no lost one.
+	for len(x.inbox) > 0 {
+		message = <-x.inbox + "\n\n" + message
+	}
+	x.running, x.alone, x.prompt, x.order.Hands = true, false, message, hands
 	return x, false, nil
 }
 

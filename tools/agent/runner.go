@@ -5,11 +5,13 @@ import (
 	"crypto/rand"
 	"encoding/base32"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"codehand/filestate/owner"
 	"codehand/tools/agent/loop"
 	"codehand/tools/permission"
 )
@@ -109,6 +111,7 @@ type Child interface {
 // A Runner runs the sub-agents of a process. It is safe for concurrent use.
 type Runner struct {
 	Options
+	self   owner.Hand // as directories of programs name it
 	mu     sync.Mutex
 	runs   []*Run // oldest first
 	groups map[string]*group
@@ -136,7 +139,12 @@ func New(o Options) *Runner {
 	if o.Keep <= 0 {
 		o.Keep = keepRuns
 	}
-	return &Runner{Options: o, groups: map[string]*group{}}
+	r := &Runner{Options: o, groups: map[string]*group{}}
+	if len(o.Command.Argv) > 0 {
+		r.self = owner.Hand{Process: owner.ProcessOf(os.Getpid()), Host: owner.ThisHost()}
+		r.sweepPrograms()
+	}
+	return r
 }
 
 // InForce says who executes sub-agents for a client whose model may be used, or may not.
@@ -274,12 +282,11 @@ func (r *Runner) Names(p Parent) []string {
 // ErrNoReply, and those of Start.
 func (r *Runner) Send(p Parent, to, message string, hands Hands) (x *Run, delivered bool, err error) {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.sweep(r.Now())
 	x = r.find(p, to)
-	closed := r.closed
-	r.mu.Unlock()
 	switch {
-	case closed:
+	case r.closed:
 		return nil, false, ErrClosed
 	case x == nil:
 		return nil, false, ErrUnknown
