@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -397,7 +400,9 @@ func TestAgentFollowsItsParentsMode(t *testing.T) {
 	if got := m.results("FOLLOW", 1); len(got) != 1 || !strings.HasPrefix(got[0], "Created one.txt") {
 		t.Errorf("before: %q", got)
 	}
-	if got := m.results("FOLLOW", 2); len(got) != 1 || !strings.HasPrefix(got[0], "PLAN_MODE: ") {
+	// It was told to call enter_plan_mode, which no sub-agent has.
+	if got := m.results("FOLLOW", 2); len(got) != 1 || got[0] != "PLAN_MODE: Blocked in plan mode: write_file. Only read-only tools are allowed. "+
+		"Go on without it, and say in your report what is to be changed." {
 		t.Errorf("in plan mode: %q", got)
 	}
 }
@@ -478,5 +483,44 @@ func TestAgentsLeaveNothing(t *testing.T) {
 	}
 	if jobs := f.server.sessions.Jobs(); len(jobs) > 0 {
 		t.Errorf("jobs: %v", jobs)
+	}
+}
+
+// The searches of a session's sub-agents are its own: each sub-agent had the budget of a session for itself.
+func TestAgentSearchesCount(t *testing.T) {
+	t.Parallel()
+	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		var hits []string // one request is enough for a search
+		for i := range 10 {
+			hits = append(hits, fmt.Sprintf(`{"title":"one","url":"https://one.example/%d","content":"text"}`, i))
+		}
+		_, _ = io.WriteString(w, `{"results":[`+strings.Join(hits, ",")+`]}`)
+	}))
+	t.Cleanup(endpoint.Close)
+	m := &scripted{script: map[string][]scriptTurn{}}
+	for _, name := range []string{"FIRST", "SECOND"} {
+		turn := scriptTurn{}
+		for i := range 105 {
+			turn.calls = append(turn.calls, fmt.Sprintf(`web_search {"query":"%s %d"}`, name, i))
+		}
+		m.script[name] = []scriptTurn{turn, {text: "done"}}
+	}
+	f := start(t, setup{model: m, settings: map[string]string{
+		"web.search.kind": "searxng", "web.search.url": endpoint.URL + "/", "permissions.allow": "WebSearch",
+	}})
+	f.say(t, "agent", `{"prompt":"FIRST"}`)
+	f.say(t, "agent", `{"prompt":"SECOND"}`)
+	made := 0
+	for _, name := range []string{"FIRST", "SECOND"} {
+		for _, text := range m.results(name, 1) {
+			if strings.HasPrefix(text, "10 results ") {
+				made++
+			} else if !strings.HasPrefix(text, "SEARCH_LIMIT: ") {
+				t.Fatal(text)
+			}
+		}
+	}
+	if text, _ := f.say(t, "web_search", `{"query":"of the parent"}`); made != 200 || !strings.HasPrefix(text, "SEARCH_LIMIT: ") {
+		t.Errorf("sub-agents made %d searches, and then their parent: %s", made, text)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"fmt"
 	"regexp"
+	"slices"
 	"sync"
 
 	subagent "codehand/tools/agent"
@@ -68,7 +69,7 @@ var agent = tool.Define(tool.Def[agentInput]{
 	Targets: func(_ *session.State, in agentInput) []permission.Target {
 		var targets []permission.Target
 		for _, t := range in.all() {
-			targets = append(targets, permission.Target{Kind: permission.Name, Value: cmp.Or(t.Type, subagent.General)})
+			targets = append(targets, permission.Target{Kind: permission.Name, Value: subagent.TypeKey(t.Type)})
 		}
 		return targets
 	},
@@ -77,18 +78,22 @@ var agent = tool.Define(tool.Def[agentInput]{
 		if len(all) > 1 {
 			return fmt.Sprintf("Running %d sub-agents", len(all))
 		}
-		return "Sub-agent: " + cmp.Or(all[0].Description, all[0].Type, subagent.General)
+		return "Sub-agent: " + cmp.Or(all[0].Description, all[0].Type)
 	},
 	Check: checkAgent,
 	Run:   runAgent,
 })
 
-// all are the tasks of the input, one or several; at least one, for an input that was not checked.
+// all are the tasks of the input, one or several, each with its type; at least one, for an input that was not checked.
 func (in agentInput) all() []agentTask {
-	if len(in.Tasks) > 0 {
-		return in.Tasks
+	all := slices.Clone(in.Tasks)
+	if len(all) == 0 {
+		all = []agentTask{{in.Description, in.Prompt, in.Type}}
 	}
-	return []agentTask{{in.Description, in.Prompt, in.Type}}
+	for i := range all {
+		all[i].Type = cmp.Or(all[i].Type, in.Type, subagent.General)
+	}
+	return all
 }
 
 var agentName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9-]*$`) })
@@ -116,7 +121,7 @@ func runAgent(ctx context.Context, env tool.Env, in agentInput) (tool.Result, er
 	}
 	for _, t := range in.all() {
 		d.Tasks = append(d.Tasks, delegating.Task{
-			Title: t.Description, Prompt: t.Prompt, Type: cmp.Or(t.Type, in.Type, subagent.General),
+			Title: t.Description, Prompt: t.Prompt, Type: t.Type,
 		})
 	}
 	return d.Run(ctx)

@@ -130,6 +130,18 @@ var webBombs = map[string]struct {
 		w.Header().Set("Content-Type", "text/html")
 		_, _ = w.Write(bytes.Repeat([]byte("<div><b>"), 1<<19))
 	}, ""},
+	"full": {func(w http.ResponseWriter, _ *http.Request) { // 10 MiB of elements, all of which may be read
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = w.Write(bytes.Repeat([]byte("<p>a <b>b</b><i>c</i>"), 10<<20/21))
+	}, ""},
+	"brotli": {func(w http.ResponseWriter, _ *http.Request) { // nobody asked for it
+		w.Header().Set("Content-Encoding", "br")
+		for part := bytes.Repeat([]byte("\xcf\xff\xff\x7f\xf8\x25\xc2\xe2\xb1\x40\x20\xf7\xfe\x9f\xff\xff\xff\xf0\x4b"), 1<<12); ; {
+			if _, err := w.Write(part); err != nil {
+				return
+			}
+		}
+	}, "FETCH_FAILED"},
 	"drip": {func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, "a")
 		_ = http.NewResponseController(w).Flush()
@@ -310,4 +322,45 @@ func TestSEC34WebBinary(t *testing.T) {
 		}
 	}
 	t.Logf("%d texts in a page and in a hit", len(poses))
+}
+
+// Ten bombs at once, as many as a session may fetch, need less than what one may need ten times, and leave nothing: the
+// bodies that are held and the pages that are made text are both bounded for all.
+func TestSEC31TenAtOnce(t *testing.T) {
+	t.Parallel()
+	if !leaktest.Long() {
+		t.Skip("it moves gigabytes: set CODEHAND_LONG=1")
+	}
+	way := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if b, ok := webBombs[strings.Trim(r.URL.Path, "/")]; ok {
+			b.answer(w, r)
+			return
+		}
+		fmt.Fprint(w, "warm")
+	}))
+	t.Cleanup(way.Close)
+	for _, mix := range [][]string{
+		{"gzip"}, {"nested"}, {"full"}, {"endless"}, {"gzip", "nested", "endless", "html", "full", "drip", "error", "headers"},
+	} {
+		p := replaytest.Spawn(t, replaytest.Program(t), leaktest.Dir(t), "mcp-inspector", false,
+			map[string]string{"web.proxy": way.URL, "web.upgrade": "false", "web.timeout_ms": "30000"})
+		if text := p.Must(t, "web_fetch", `{"url":"http://bombs.example.com/x"}`); !strings.Contains(text, "warm") {
+			t.Fatal(text)
+		}
+		before := peak(t, p.Cmd.Process.Pid)
+		for i := range 10 {
+			name := mix[i%len(mix)] // each on a host of its own: one host gets four requests at once
+			must(t, p.Send(replaytest.CallLine(100+i, "web_fetch", fmt.Sprintf(`{"url":"http://h%d.example.com/%s"}`, i, name), "")))
+		}
+		for range 10 {
+			reply, err := p.Receive()
+			must(t, err)
+			t.Logf("%.160s", reply)
+		}
+		grown := peak(t, p.Cmd.Process.Pid) - before
+		t.Logf("ten of %v: +%d MiB", mix, grown>>10)
+		if limit := 10 * 32 << 10; grown > limit {
+			t.Errorf("ten of %v: peak memory grew by %d KiB, limit %d", mix, grown, limit)
+		}
+	}
 }

@@ -26,7 +26,11 @@ func (c *call) plan(ctx context.Context) error {
 	if c.planFile = plan.Path != "" && c.onlyTouches(plan.Path); c.planFile {
 		return nil
 	}
-	if plan.Path == "" {
+	switch {
+	case c.state.Depth > 0: // it has neither of the two tools
+		return tool.Refuse(tool.PlanMode, "Blocked in plan mode: %s. Only read-only tools are allowed. Go on without it, "+
+			"and say in your report what is to be changed.", c.bound.Spec.Name)
+	case plan.Path == "":
 		return tool.Refuse(tool.PlanMode,
 			"Blocked in plan mode: %s. Only read-only tools are allowed. Call enter_plan_mode to get a plan file, "+
 				"and exit_plan_mode when the plan is ready.", c.bound.Spec.Name)

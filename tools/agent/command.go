@@ -150,7 +150,7 @@ func (p *program) close() {
 // start fills in the arguments and starts the program.
 func (p *program) start(ctx context.Context, argv []string, prompt string) (err error) {
 	o, c := p.run.order, p.run.runner.Command
-	prompt = system(o.System, o.Type, "") + "\n\nYour task:\n" + prompt
+	prompt = system(p.run.instructions(), o.Type, "") + "\n\nYour task:\n" + prompt
 	depth := strconv.Itoa(p.run.runner.Options.Depth + o.Parent.Depth + 1)
 	env := append(c.Env(), DepthVariable+"="+depth)
 	path, err := findProgram(argv[0], env)

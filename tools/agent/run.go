@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,9 +24,16 @@ type Run struct {
 	last    Child // as child, also when it is closed
 	alone   bool
 	running bool
-	ending  bool // it reads no message any more, but runs yet
+	begun   bool // Do was called
 	ended   time.Time
+	hooks   announcement
 	talk
+}
+
+// An announcement is what a Run has of hooks that were told that it starts. The Run's mu covers it.
+type announcement struct {
+	added string           // to its instructions
+	ended func(how string) // nil: they were told nothing, or that it has ended
 }
 
 // A talk is what was said so far. The Run's mu covers it.
@@ -35,6 +43,7 @@ type talk struct {
 	tokens  int
 	calls   int
 	prompt  string // of a run that goes on; "": that of its order
+	early   string // what came too late for the last run
 	doing   string // the last tool
 }
 
@@ -83,15 +92,56 @@ func (x *Run) Alone() {
 	}
 }
 
-// Drop takes back a Start, or the Send after which it was to go on: nothing has run.
-func (x *Run) Drop() {
-	x.leaveQueue()
+// Begin tells the operator's hooks that the sub-agent is about to start, or to go on. Do or Drop must follow. The error
+// says why it must not start.
+func (x *Run) Begin(ctx context.Context) error {
 	x.mu.Lock()
-	x.running, x.prompt = false, ""
-	if x.ended.IsZero() {
-		x.ended = x.runner.Now().Add(-24 * time.Hour) // nobody goes on with it
+	hands := x.order.Hands
+	x.mu.Unlock()
+	added, ended, err := hands.Begin(ctx, x.ID, x.Type())
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.hooks = announcement{added, ended}
+	return err
+}
+
+// end tells the hooks that it has ended, if they know that it began.
+func (x *Run) end(how string) {
+	x.mu.Lock()
+	ended := x.hooks.ended
+	x.hooks.ended = nil
+	x.mu.Unlock()
+	if ended != nil {
+		ended(how)
+	}
+}
+
+// instructions are the text of its type, and what hooks added to it.
+func (x *Run) instructions() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.hooks.added == "" {
+		return x.order.System
+	}
+	return strings.TrimSpace(x.order.System + "\n\n" + x.hooks.added)
+}
+
+// Drop takes back a Start, or the Send that was to make it go on: nothing has run, and nothing of it counts.
+func (x *Run) Drop() {
+	x.end(loop.Cancelled)
+	x.mu.Lock()
+	begun, now := x.begun, x.runner.Now()
+	x.running, x.prompt, x.ended = false, "", now
+	if !begun {
+		x.ended = now.Add(-24 * time.Hour)
 	}
 	x.mu.Unlock()
+	x.runner.mu.Lock()
+	defer x.runner.mu.Unlock()
+	x.group.waiting--
+	if n := len(x.group.started); !begun && n > 0 {
+		x.group.started = x.group.started[:n-1]
+	}
 }
 
 // Do executes the sub-agent: it waits for its turn among those of its principal, and returns when it has ended. said is
@@ -101,39 +151,60 @@ func (x *Run) Do(ctx context.Context, said func(line string)) Outcome {
 		said = func(string) {}
 	}
 	began := time.Now()
-	defer x.end() // also of a panic
-	out := x.do(ctx, said)
-	out.Took = time.Since(began)
+	how, settled := loop.Failed, false // of a panic
+	defer func() {
+		if !settled {
+			x.settle(Outcome{Stopped: how})
+		}
+		x.end(how)
+	}()
+	x.mu.Lock()
+	x.begun = true
+	x.mu.Unlock()
+	defer x.leaveQueue()
+	out := Outcome{Stopped: loop.Cancelled}
+	if x.enter(ctx, said) {
+		defer func() { <-x.group.slots }()
+		out = x.do(ctx, said)
+	}
+	for !x.settle(out) {
+		out = x.do(ctx, said)
+	}
+	out.Took, how, settled = time.Since(began), out.Stopped, true
 	return out
 }
 
-// end closes its session. Until that is done it counts as running, or it could be gone on with in a session that ends.
-func (x *Run) end() {
-	x.mu.Lock()
-	child := x.child
-	x.child, x.ending = nil, true
-	x.mu.Unlock()
-	if child != nil {
-		child.Close()
-	}
-	x.mu.Lock()
-	x.running, x.ending, x.ended = false, false, x.runner.Now()
-	x.mu.Unlock()
-}
-
-func (x *Run) do(ctx context.Context, said func(string)) Outcome {
+// enter waits for a place among those of its principal. It returns false if ctx ends before.
+func (x *Run) enter(ctx context.Context, said func(string)) bool {
 	select {
 	case x.group.slots <- struct{}{}:
+		return true
 	default:
-		said("waiting for other sub-agents to end")
-		select {
-		case x.group.slots <- struct{}{}:
-		case <-ctx.Done():
-			x.leaveQueue()
-			return Outcome{Stopped: loop.Cancelled}
-		}
 	}
-	defer func() { <-x.group.slots; x.leaveQueue() }()
+	said("waiting for other sub-agents to end")
+	select {
+	case x.group.slots <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// settle ends the run, unless a message has come since its last turn. Its session is closed by now: from then on a
+// message begins another run, which opens it again.
+func (x *Run) settle(out Outcome) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if out.Stopped == loop.Done && len(x.inbox) > 0 {
+		return false
+	}
+	x.running, x.ended = false, x.runner.Now()
+	return true
+}
+
+// do executes it once, in a session that is open meanwhile.
+func (x *Run) do(ctx context.Context, said func(string)) Outcome {
+	defer x.close()
 	if err := x.open(ctx); err != nil {
 		return failed(ctx, err)
 	}
@@ -142,11 +213,7 @@ func (x *Run) do(ctx context.Context, said func(string)) Outcome {
 	}
 	for {
 		out := x.runLoop(ctx, said)
-		x.mu.Lock()
-		x.ending = out.Stopped != loop.Done || len(x.inbox) == 0 // else a message came after its last turn
-		over := x.ending
-		x.mu.Unlock()
-		if over {
+		if out.Stopped != loop.Done || len(x.inbox) == 0 { // a message came after its last turn
 			return out
 		}
 	}
@@ -179,8 +246,8 @@ func (x *Run) open(ctx context.Context) error {
 	again := x.last != nil
 	x.mu.Unlock()
 	mode, narrows := o.Type.limit()
-	child, err := o.Hands.Open(ctx, Opening{ID: x.ID, Depth: o.Parent.Depth + 1, Tools: names, Mode: mode,
-		Narrows: narrows, Again: again})
+	child, err := o.Hands.Open(ctx, Opening{ID: x.ID, Type: x.Type(), Depth: o.Parent.Depth + 1, Tools: names,
+		Mode: mode, Narrows: narrows, Again: again})
 	if err != nil {
 		return err
 	}
@@ -193,12 +260,23 @@ func (x *Run) open(ctx context.Context) error {
 	return nil
 }
 
+// close closes its session. That may take as long as jobs in it take to end.
+func (x *Run) close() {
+	x.mu.Lock()
+	child := x.child
+	x.child = nil
+	x.mu.Unlock()
+	if child != nil {
+		child.Close()
+	}
+}
+
 // runLoop executes it with a model of ours or of the client.
 func (x *Run) runLoop(ctx context.Context, said func(string)) Outcome {
 	o, l := x.order, x.runner.Limits
-	model := x.runner.Model
+	model, most := x.runner.Model, 0
 	if o.Backend == Sampling {
-		model = o.Hands.Sampler()
+		model, most = o.Hands.Sampler()
 	} else if o.Model != "" && x.runner.Pick != nil {
 		model = x.runner.Pick(o.Model)
 	}
@@ -209,16 +287,21 @@ func (x *Run) runLoop(ctx context.Context, said func(string)) Outcome {
 	if n := o.Type.MaxTurns; n > 0 {
 		turns = min(turns, n)
 	}
-	x.mu.Lock()
-	child, history, prompt := x.child, x.history, x.prompt
-	if history == nil && prompt == "" {
-		prompt = o.Prompt
+	if most > 0 {
+		turns = min(turns, most)
 	}
-	x.prompt = ""
+	x.mu.Lock()
+	child, history, prompt := x.child, x.history, x.said()
+	switch {
+	case history == nil && prompt == "":
+		prompt = o.Prompt
+	case history == nil: // it was stopped before it had begun
+		prompt = o.Prompt + "\n\n" + prompt
+	}
 	calls := x.calls
 	x.mu.Unlock()
 	out, err := loop.Run(ctx, loop.Task{
-		Model: model, System: system(o.System, o.Type, o.Parent.Place), Prompt: prompt, History: history,
+		Model: model, System: system(x.instructions(), o.Type, o.Parent.Place), Prompt: prompt, History: history,
 		Tools: o.Tools, MaxOutput: l.MaxOutput, Effort: o.Effort, Do: child.Do, Inbox: x.inbox,
 		Budget: loop.Budget{Turns: turns, Tokens: l.Tokens, Time: l.Time},
 		Step: func(s loop.Step) {
@@ -244,6 +327,14 @@ func (x *Run) runLoop(ctx context.Context, said func(string)) Outcome {
 		}
 	}
 	return end
+}
+
+// said takes the messages with which it goes on, in the order in which they came; "": there are none. The caller holds
+// mu.
+func (x *Run) said() string {
+	text := strings.TrimSpace(x.early + "\n\n" + x.prompt)
+	x.early, x.prompt = "", ""
+	return text
 }
 
 // countCalls says how many tool calls there were.
@@ -293,13 +384,12 @@ func (x *Run) endedAt() time.Time {
 	return x.ended
 }
 
-// send is Runner.Send for one that is known. The caller holds the Runner's mu.
+// send is Runner.Send for one that is known.
 func (x *Run) send(message string, hands Hands) (*Run, bool, error) {
+	x.runner.mu.Lock()
+	defer x.runner.mu.Unlock()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.ending {
-		return nil, false, ErrFull
-	}
 	if x.running {
 		select {
 		case x.inbox <- message:
@@ -311,12 +401,11 @@ func (x *Run) send(message string, hands Hands) (*Run, bool, error) {
 	if x.group.waiting >= x.runner.Parallel+x.runner.Queue {
 		return nil, false, ErrQueue
 	}
-	x.group.waiting++
-	// A message that came too late for the last turn is no lost one.
-	for len(x.inbox) > 0 {
-		message = <-x.inbox + "\n\n" + message
+	for len(x.inbox) > 0 { // nobody else receives now
+		x.early = strings.TrimSpace(x.early + "\n\n" + <-x.inbox)
 	}
 	x.running, x.alone, x.prompt, x.order.Hands = true, false, message, hands
+	x.group.waiting++
 	return x, false, nil
 }
 

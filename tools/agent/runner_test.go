@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -44,7 +45,11 @@ func (h *noHands) Open(context.Context, Opening) (Child, error) {
 	h.opened.Add(1)
 	return noChild{h}, nil
 }
-func (h *noHands) Sampler() loop.Model { return nil }
+func (h *noHands) Sampler() (loop.Model, int) { return nil, 0 }
+
+func (h *noHands) Begin(context.Context, string, string) (string, func(string), error) {
+	return "", func(string) {}, nil
+}
 
 type noChild struct{ h *noHands }
 
@@ -142,12 +147,21 @@ func TestRunnerRefuses(t *testing.T) {
 	if _, err := r.Start(deep); !errors.Is(err, ErrDepth) {
 		t.Errorf("depth 2: %v", err)
 	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
 	for range 2 {
+		dropped, err := r.Start(job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dropped.Drop() // what a call was refused counted as started
 		x, err := r.Start(job)
 		if err != nil {
 			t.Fatal(err)
 		}
-		x.Drop()
+		if out := x.Do(ctx, nil); out.Stopped != loop.Cancelled {
+			t.Errorf("%+v", out)
+		}
 	}
 	if _, err := r.Start(job); !errors.Is(err, ErrPerHour) {
 		t.Errorf("a third within the hour: %v", err)
@@ -157,11 +171,7 @@ func TestRunnerRefuses(t *testing.T) {
 	if err != nil {
 		t.Errorf("an hour later: %v", err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if out := x.Do(ctx, nil); out.Stopped != loop.Cancelled {
-		t.Errorf("%+v", out)
-	}
+	x.Do(ctx, nil)
 	if _, _, err := r.Send(Parent{Principal: "a", Session: "other"}, x.ID, "x", h); !errors.Is(err, ErrUnknown) {
 		t.Errorf("a message of another session: %v", err)
 	}
@@ -176,6 +186,121 @@ func TestRunnerRefuses(t *testing.T) {
 	below.Depth = 1
 	if _, err := New(below).Start(job); !errors.Is(err, ErrDepth) {
 		t.Errorf("in a process below another agent: %v", err)
+	}
+}
+
+// A listener is a model that repeats all that it was told.
+type listener struct{}
+
+func (listener) Turn(_ context.Context, t loop.Turn, _ func(string)) (loop.Answer, error) {
+	var all []string
+	for _, m := range t.Messages {
+		for _, p := range m.Parts {
+			if m.Role == loop.RoleUser {
+				all = append(all, p.Text)
+			}
+		}
+	}
+	return loop.Answer{Parts: []loop.Part{{Text: strings.Join(all, ", ")}}, Stop: loop.StopEnd}, nil
+}
+
+// What keeps a sub-agent from going on with a message costs it nothing: it was forgotten when its job could not be begun,
+// lost the message that came too late for its last turn where no place was free, and its task where it was stopped
+// before it had begun.
+func TestRunnerKeepsWhatItKnows(t *testing.T) {
+	t.Parallel()
+	_, job := order(nil, &noHands{}, "a")
+	o, _ := order(nil, nil, "")
+	o.Model, o.Parallel, o.Queue = listener{}, 1, 0
+	r := New(o)
+	send := func(x *Run, message string) (string, error) {
+		y, delivered, err := r.Send(job.Parent, x.ID, message, job.Hands)
+		if err != nil || delivered || y != x {
+			return "", err
+		}
+		return x.Do(t.Context(), nil).Text, nil
+	}
+	stopped, cancel := context.WithCancel(t.Context())
+	cancel()
+	begun := func(ctx context.Context) *Run {
+		x, err := r.Start(job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.Do(ctx, nil)
+		return x
+	}
+	x := begun(t.Context())
+	if y, _, err := r.Send(job.Parent, x.ID, "not said", job.Hands); err != nil || y != x {
+		t.Fatal(err)
+	}
+	x.Drop() // its job cannot be begun
+	if text, err := send(x, "one"); text != "x, one" || err != nil {
+		t.Errorf("after a refusal: %q, %v", text, err)
+	}
+	x.inbox <- "late"
+	other, err := r.Start(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := send(x, "two"); !errors.Is(err, ErrQueue) {
+		t.Errorf("without a place: %v", err)
+	}
+	other.Drop()
+	if text, err := send(x, "three"); text != "x, one, late\n\nthree" || err != nil {
+		t.Errorf("after it waited: %q, %v", text, err)
+	}
+	r.groups["a"].slots <- struct{}{} // so that it waits
+	waited := begun(stopped)
+	<-r.groups["a"].slots
+	if text, err := send(waited, "go on"); text != "x\n\ngo on" || err != nil {
+		t.Errorf("one that had not begun: %q, %v", text, err)
+	}
+}
+
+// A busy session closes only after something has happened.
+type busyChild struct {
+	noChild
+	closing func()
+}
+
+func (c busyChild) Close() { c.closing() }
+
+type busyHands struct {
+	noHands
+	closing func()
+}
+
+func (h *busyHands) Open(context.Context, Opening) (Child, error) {
+	h.opened.Add(1)
+	return busyChild{noChild{&h.noHands}, h.closing}, nil
+}
+
+// A message that comes while a sub-agent's session is closed, which takes as long as its jobs take to end, is delivered:
+// a second run began in the session that the first one ended.
+func TestRunnerHearsWhileItCloses(t *testing.T) {
+	t.Parallel()
+	h := &busyHands{}
+	o, job := order(nil, h, "a")
+	o.Model = listener{}
+	r := New(o)
+	x, err := r.Start(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var once sync.Once
+	h.closing = func() {
+		once.Do(func() {
+			if _, delivered, err := r.Send(job.Parent, x.ID, "more", h); !delivered || err != nil {
+				t.Errorf("delivered: %v, %v", delivered, err)
+			}
+		})
+	}
+	if out := x.Do(t.Context(), nil); out.Text != "x, more" || out.Stopped != loop.Done || h.opened.Load() != 2 {
+		t.Errorf("%+v, opened %d times", out, h.opened.Load())
+	}
+	if r.Holds("a", "s") {
+		t.Error("it has not ended")
 	}
 }
 
@@ -220,8 +345,7 @@ func (closingChild) Alone()                                    {}
 func (c closingChild) Close()                                  { c.h.closed() }
 func (closingChild) Forget()                                   {}
 
-// A message that came while a sub-agent ended went to a session that was closed below it. It is refused now, and goes on
-// with it afterwards.
+// A message that came while a sub-agent ended went to a session that was closed below it. It is read in the same run.
 func TestSendWhileItEnds(t *testing.T) {
 	t.Parallel()
 	m := &held{let: make(chan struct{})}
@@ -235,22 +359,20 @@ func TestSendWhileItEnds(t *testing.T) {
 	}
 	closed := 0
 	h.closed = func() {
-		closed++
-		if _, _, err := r.Send(job.Parent, x.ID, "more", h); !errors.Is(err, ErrFull) {
-			t.Errorf("a message while it ends: %v", err)
-		}
 		if !r.Holds("a", "s") {
 			t.Error("it ends, and does not count as running")
 		}
+		if closed++; closed > 1 {
+			return
+		}
+		if _, delivered, err := r.Send(job.Parent, x.ID, "more", h); !delivered || err != nil {
+			t.Errorf("a message while it ends: %v, %v", delivered, err)
+		}
 	}
 	x.Do(t.Context(), nil)
-	y, delivered, err := r.Send(job.Parent, x.ID, "more", h)
-	if err != nil || delivered || y != x {
-		t.Fatalf("after its end: %v, %v", delivered, err)
-	}
-	y.Do(t.Context(), nil)
-	if r.Holds("a", "s") || closed != 2 {
-		t.Errorf("it runs: %t, closed %d times", r.Holds("a", "s"), closed)
+	said := x.history
+	if r.Holds("a", "s") || closed != 2 || len(said) != 4 || said[2].Parts[0].Text != "more" {
+		t.Errorf("it runs: %t, closed %d times, said %+v", r.Holds("a", "s"), closed, said)
 	}
 }
 

@@ -89,13 +89,17 @@ func ReadTypes(set skills.Set) Types {
 
 // Find returns the type of that name, in any case.
 func (t Types) Find(name string) (Type, bool) {
+	name = TypeKey(name)
 	for _, x := range t.All {
-		if strings.EqualFold(x.Name, strings.TrimSpace(name)) {
+		if TypeKey(x.Name) == name {
 			return x, true
 		}
 	}
 	return Type{}, false
 }
+
+// TypeKey is the one spelling of a type's name: rules must mean the type that Find returns.
+func TypeKey(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
 
 // limit is the mode that holds for it at most; ok is false if that of its parent alone counts.
 func (t Type) limit() (mode permission.Mode, ok bool) {

@@ -210,6 +210,9 @@ func ended(x *agent.Run, o agent.Outcome) (code tool.Code, text string) {
 	case loop.Cancelled:
 		code, why = tool.AgentStopped, "it was stopped"
 	case loop.NoTurns:
+		if x.Backend() == agent.Sampling { // a client answers only so often within one call
+			limits = "send_message to " + x.ID + " lets it go on."
+		}
 		code, why = tool.AgentStopped, "it used all of its turns (agent.max_turns). "+limits
 	case loop.NoTokens:
 		code, why = tool.AgentStopped, "it used all of its tokens (agent.max_tokens). "+limits
@@ -276,6 +279,9 @@ func Send(ctx context.Context, env tool.Env, to, message string) (tool.Result, e
 		return tool.Result{}, d.limit(err)
 	case delivered:
 		return tool.Result{Text: "Delivered."}, nil
+	}
+	if err := begin(ctx, []*agent.Run{x}); err != nil {
+		return tool.Result{}, err
 	}
 	w := work{env: env, runs: []*agent.Run{x}, stays: !d.readable() || x.Backend() == agent.Sampling}
 	return w.do(ctx)

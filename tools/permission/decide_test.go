@@ -167,6 +167,18 @@ func TestDenyRules(t *testing.T) {
 	}
 }
 
+// A type of sub-agents is the same in any case, so a rule about it is, too: a deny rule was evaded by a capital letter.
+func TestAgentRulesInAnyCase(t *testing.T) {
+	r := Request{Tool: "agent", Aliases: []string{"Agent"}, Family: FamilyNone, ReadOnly: true, Own: Allow, Mode: Bypass,
+		Targets: []Target{{Kind: Name, Value: "explore"}}}
+	for rule, want := range map[string]string{"Agent(explore)": "d", "Agent(Explore)": "d", "Task(EXPL*)": "d", "agent(Explore)": "d",
+		"Agent(plan)": "a", "Skill(explore)": "a"} {
+		if d := newPolicy(t, "monitor", rule).Decide(r); letter(d) != want || want == "d" && d.Rule != rule {
+			t.Errorf("%s: %+v", rule, d)
+		}
+	}
+}
+
 // Deny comes before everything, and a hook's deny before a rule about a path.
 func TestOrder(t *testing.T) {
 	p := newPolicy(t, "Bash", "Read(secret)")

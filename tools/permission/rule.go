@@ -56,13 +56,15 @@ var takes = map[string]struct {
 	what   taking
 	family Family // FamilyUnknown: none
 	tool   string // the one that the name stands for; "": that of this name or alias
+	folds  bool   // of aName: names are the same in any case, and targets have them in lower case
 }{
 	"Read": {what: aPath, family: FamilyRead}, "Edit": {what: aPath, family: FamilyEdit},
 	"Bash": {what: aCommand, family: FamilyBash}, "PowerShell": {what: aCommand, family: FamilyBash},
 	"run_shell": {what: aCommand}, "run_readonly": {what: aCommand},
 	"monitor": {what: aCommand}, "Monitor": {what: aCommand, tool: "monitor"},
 	"WebFetch": {what: aDomain, tool: "web_fetch"}, "web_fetch": {what: aDomain},
-	"Agent": {what: aName, tool: "agent"}, "Task": {what: aName, tool: "agent"}, "agent": {what: aName},
+	"Agent": {what: aName, tool: "agent", folds: true}, "Task": {what: aName, tool: "agent", folds: true},
+	"agent": {what: aName, folds: true},
 	"Skill": {what: aName, tool: "skill"}, "skill": {what: aName},
 }
 
@@ -211,11 +213,15 @@ func parameter(spec string) (name, value string, ok bool) {
 func checkParameter(tool, name string, what taking) error {
 	switch name {
 	case "command", "file_path", "path", "notebook_path", "url":
+	case "subagent_type": // has many spellings, and several places
+		if what != aName {
+			return nil
+		}
 	default:
 		return nil
 	}
 	family := map[taking]string{aPath: tool + "(pattern)", aCommand: tool + "(command)",
-		aDomain: tool + "(domain:HOST)"}[what]
+		aDomain: tool + "(domain:HOST)", aName: tool + "(name)"}[what]
 	if family == "" {
 		family = "Read(pattern), Edit(pattern), Bash(command) or WebFetch(domain:HOST)"
 	}
@@ -226,6 +232,9 @@ func checkParameter(tool, name string, what taking) error {
 func (r *rule) readText(spec string) error {
 	if spec != strings.TrimSpace(spec) || strings.ContainsFunc(spec, guarded.Invisible) {
 		return errors.New("a name has no invisible characters, and no blanks at its ends")
+	}
+	if takes[r.name].folds {
+		spec = strings.ToLower(spec)
 	}
 	r.text = newGlob(spec)
 	return nil

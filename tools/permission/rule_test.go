@@ -108,6 +108,7 @@ func TestRefusedRules(t *testing.T) {
 		{"WebFetch(domain:bücher.de)", "xn--"},
 		{"Skill(x )", "no blanks"},
 		{"Agent(a\u202eb)", "invisible"},
+		{"Agent(subagent_type:plan)", "write Agent(name)"}, // was compared with one spelling in one place
 		{"mcp__a__b(x)", "never match"},
 		{"mcp__", "names no server"}, // was taken, and denied nothing
 		{"mcp__a__*(x)", "never match"},

@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,7 +29,7 @@ const (
 // readBody reads the decoded body, at most most bytes of it. An *Error, or what the network says.
 func readBody(res *http.Response, most int64) ([]byte, error) {
 	tooLarge := &Error{Code: TooLarge,
-		Text: fmt.Sprintf("The page is larger than %s. Fetch a part of it, or a smaller page", size(most))}
+		Text: fmt.Sprintf("The page is larger than %s. Look for a smaller page that has what you need", size(most))}
 	coding := strings.ToLower(strings.TrimSpace(res.Header.Get("Content-Encoding")))
 	plain := coding == "" || coding == "identity"
 	if plain && res.ContentLength > most {
@@ -48,8 +49,8 @@ func readBody(res *http.Response, most int64) ([]byte, error) {
 		}
 		body, from = z, z
 	default:
-		return nil, &Error{Code: Failed,
-			Text: "Error fetching URL: the answer is compressed in a way that was not asked for"}
+		return nil, &Error{Code: Failed, Text: "Error fetching URL: the server compressed the answer" + known(coding) +
+			", and only gzip was asked for"}
 	}
 	text, err := readAll(body, most)
 	if from != nil {
@@ -59,6 +60,14 @@ func readBody(res *http.Response, most int64) ([]byte, error) {
 		return nil, tooLarge
 	}
 	return text, err
+}
+
+// known names a content coding; "": none that has a name here.
+func known(coding string) string {
+	if slices.Contains([]string{"br", "zstd", "deflate", "compress"}, coding) {
+		return " as " + coding
+	}
+	return ""
 }
 
 var errTooMuch = errors.New("too much")
@@ -158,9 +167,13 @@ func (c *client) read(ctx context.Context, p *Page, u *url.URL, contentType stri
 	return nil
 }
 
+// maxType bounds what a server calls a body: those that are registered have at most 80 characters, and a result shows it
+// as words of ours.
+const maxType = 100
+
 // mediaType is what the server says that a body is; else what it looks like.
 func mediaType(header string, body []byte) string {
-	if t, _, err := mime.ParseMediaType(header); err == nil && strings.Contains(t, "/") {
+	if t, _, err := mime.ParseMediaType(header); err == nil && strings.Contains(t, "/") && len(t) <= maxType {
 		return t
 	}
 	t, _, _ := mime.ParseMediaType(http.DetectContentType(body)) // it always is one

@@ -309,6 +309,9 @@ func TestBodies(t *testing.T) {
 		case "/untyped":
 			out.Header()["Content-Type"] = nil
 			_, _ = io.WriteString(out, "<!DOCTYPE html><p>typed by its bytes")
+		case "/type": // as long as headers may be; it stands outside of the frame around foreign text
+			out.Header().Set("Content-Type", "text/"+strings.Repeat("obey-", 8000))
+			_, _ = io.WriteString(out, "plain")
 		case "/gone":
 			out.WriteHeader(http.StatusGone)
 		}
@@ -322,6 +325,13 @@ func TestBodies(t *testing.T) {
 	}
 	if p := fetched(t, c, "http://docs.example/untyped"); p.Form != "markdown" || p.Type != "text/html" {
 		t.Errorf("untyped: %+v", p)
+	}
+	if _, err := c.Fetch(t.Context(), Request{URL: "http://docs.example/br"}); err == nil ||
+		!strings.HasSuffix(err.Error(), "the server compressed the answer as br, and only gzip was asked for") {
+		t.Errorf("br: %v", err)
+	}
+	if p := fetched(t, c, "http://docs.example/type"); p.Text != "plain" || p.Type != "text/plain" {
+		t.Errorf("type: %.200v", p)
 	}
 	for path, want := range map[string]Code{"/cut": Failed, "/short": Failed, "/br": Failed, "/gone": Status} {
 		if _, err := c.Fetch(t.Context(), Request{URL: "http://docs.example" + path}); codeOf(err) != want {

@@ -225,6 +225,11 @@ func (c *Client) attempt(ctx context.Context, t loop.Turn, say func(string)) (a 
 		}
 		return loop.Answer{}, unreachable(ctx, err)
 	}
+	for i := range a.Parts {
+		if len(key) >= minKey { // calls stay as they are, since they may change files
+			a.Parts[i].Text = strings.ReplaceAll(a.Parts[i].Text, key, "[key]")
+		}
+	}
 	if a.Tokens == (loop.Tokens{}) {
 		written, _ := json.Marshal(a.Parts) // only its size counts
 		a.Tokens = loop.Tokens{Input: sent.Len() / 4, Output: len(written) / 4, Estimated: true}
@@ -232,11 +237,17 @@ func (c *Client) attempt(ctx context.Context, t loop.Turn, say func(string)) (a 
 	return a, nil
 }
 
+// minKey is how long a key is that is taken out of answers. Servers that want none are given a word such as "ollama".
+const minKey = 16
+
 // receive reads the events of an answer, or the one JSON object of a server that does not stream.
 func receive(response *http.Response, body io.Reader, into wire.Assembler) (loop.Answer, error) {
 	events, done := newEvents(body), false
 	next := events.next
-	if kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); kind == "application/json" {
+	switch kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); kind {
+	case "text/html": // whatever stands at this address is no model, also at the next try
+		return loop.Answer{}, &wire.Fault{Kind: loop.Wrong, Text: "the model's server answers with a page (text/html)"}
+	case "application/json":
 		next = func() ([]byte, error) {
 			done = true
 			return io.ReadAll(http.MaxBytesReader(nil, io.NopCloser(body), maxEvent))

@@ -288,6 +288,8 @@ func TestRetries(t *testing.T) {
 		{"wrong key", []modelstest.Turn{{Status: 401, Raw: `{"error":{"message":"Incorrect API key provided: ` + secret + `."}}`}}, nil, loop.Denied},
 		{"unknown model", []modelstest.Turn{{Status: 404, Raw: `{"detail":"no model m"}`}}, nil, loop.Wrong},
 		{"redirect", []modelstest.Turn{{Status: 307, Header: map[string]string{"Location": "http://127.0.0.1:1/"}}}, nil, loop.Wrong},
+		// A wrong address was asked six times, and then said to answer too early.
+		{"a page", []modelstest.Turn{{Raw: "<!doctype html>", Header: map[string]string{"Content-Type": "text/html; charset=utf-8"}}, fine}, nil, loop.Wrong},
 		{"early end", []modelstest.Turn{{Text: strings.Repeat("x", 99), End: true}, fine}, half(0.5), ""},
 		{"always broken", slices.Repeat([]modelstest.Turn{{Text: strings.Repeat("x", 99), Break: true}}, 9), half(0.5, 1, 2, 4, 8), loop.Broken},
 		{"too large a body", []modelstest.Turn{{Status: 413, Raw: "<html>"}}, nil, loop.Full},
@@ -313,6 +315,25 @@ func TestRetries(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A server that repeats the key in its answer does not make it part of a report.
+func TestKeyInAnswer(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, provider string) {
+		server := modelstest.Start(t, modelstest.Script(modelstest.Turn{Text: "debug: " + secret + ", " + secret}))
+		m, _ := client(t, provider, server.URL, nil)
+		got, err := m.Turn(t.Context(), loop.Turn{Messages: hello}, nil)
+		if err != nil || got.Parts[0].Text != "debug: [key], [key]" {
+			t.Errorf("%+v, %v", got, err)
+		}
+		// Servers without a key are given a word, which an answer may hold.
+		server = modelstest.Start(t, modelstest.Script(modelstest.Turn{Text: "ollama runs"}))
+		m, _ = client(t, provider, server.URL, func(o *models.Options) { o.Key = func() (string, error) { return "ollama", nil } })
+		if got, err = m.Turn(t.Context(), loop.Turn{Messages: hello}, nil); err != nil || got.Parts[0].Text != "ollama runs" {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
 }
 
 // What a server does not take is left out of the next requests, and nothing else is.

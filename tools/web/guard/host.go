@@ -47,7 +47,7 @@ func URL(text string, ports ...uint16) (*url.URL, error) {
 	port := u.Port()
 	switch name := strings.TrimSuffix(u.Host, ":"+port); {
 	case port == "" && strings.HasSuffix(u.Host, ":"), port != "" && !named(port, ports):
-		return invalid("names a port other than 80 and 443")
+		return invalid("names a port other than 80, 443 and those of web.ports")
 	default:
 		if u.Host, err = Host(name); err != nil {
 			return nil, err

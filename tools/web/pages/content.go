@@ -45,6 +45,9 @@ var never = selector(strings.Join([]string{
 	".line-numbers-rows", ".gutter", "summary.hideme", ".clipboard-copy", ".copybtn", ".hljs-copy",
 	".visually-hidden", ".screen-reader-text", "div.navheader", "div.navfooter", "table.navigation",
 	"a.previous_page", "a.next_page", "footer#edit",
+	"#toggle-all-docs", "pre a[data-nosnippet]", // rustdoc: what folds a page, numbers of lines
+	"a.inheritanceTree", "a.summary_toggle", "a.constants_summary_toggle", // YARD
+	".t-navbar", // cppreference
 }, ","))
 
 // frame are elements around the text of a page without landmarks.
@@ -371,7 +374,7 @@ func unbanner(n *html.Node, all map[*html.Node]weight) {
 			next := c.NextSibling
 			if c.Type == html.ElementNode {
 				w, ok := all[c]
-				if ok && w.words*4 <= whole+40 && (w.blocks == 0 && beside(w) && bannered(c, w) || steps(c, w)) {
+				if ok && w.words*4 <= whole+40 && (beside(w) && bannered(c, w) || steps(c, w)) {
 					n.RemoveChild(c)
 				} else {
 					walk(c)
@@ -383,9 +386,12 @@ func unbanner(n *html.Node, all map[*html.Node]weight) {
 	walk(n)
 }
 
-// beside says of an element with the name of a banner that it is one: it has no headings of a text, or asks for
-// agreement.
+// beside says of an element with the name of a banner that it is one: it is short and has neither code nor tables, or
+// it is made of links.
 func beside(w weight) bool {
+	if w.blocks > 0 {
+		return w.density() > 0.8
+	}
 	return w.words < 150 || w.density() > 0.5
 }
 

@@ -73,6 +73,9 @@ func (w *writer) node(n *html.Node) {
 		switch {
 		case n.DataAtom == atom.Div && hasClass(n, "fragment"): // Doxygen
 			w.code(n)
+		case n.DataAtom == atom.Span && hasClass(n.Parent, "t-lines"): // cppreference: each is a line
+			w.children(n)
+			w.space = w.begun
 		case n.DataAtom == atom.Div && hasClass(n, "title") && hasClass(n.Parent, "headertitle"): // Doxygen
 			w.heading(n, 1)
 		case w.inlineNode(n):
@@ -162,6 +165,10 @@ func (w *writer) emphatically(n *html.Node) {
 // raised writes an index or exponent; a reference to a note stays as it is.
 func (w *writer) raised(sign string, n *html.Node) {
 	text := textOf(n)
+	if w.link > 0 && strings.TrimSpace(text) != "" && strings.Trim(text, "↗⧉🔗\uFE0E\uFE0F ") == "" {
+		w.space = false
+		return // it says that the link leaves the site
+	}
 	if len(text) > 12 || strings.ContainsAny(text, "[ ") || strings.TrimSpace(text) == "" {
 		w.children(n)
 		return
@@ -222,7 +229,7 @@ func (w *writer) anchor(n *html.Node) {
 // onlySigns says whether a text is no more than the sign of an anchor.
 func onlySigns(text string) bool {
 	text = strings.TrimSpace(text)
-	return text != "" && strings.Trim(text, "#¶§🔗↩↑^\uFE0E\uFE0F\u200B ") == ""
+	return text != "" && strings.Trim(text, "#¶§🔗↩↑^[]−\uFE0E\uFE0F\u200B ") == ""
 }
 
 // address is an address for a person or a fetch; "": there is none, or it is a place of this page.

@@ -38,20 +38,23 @@ type collected struct {
 	runs []int // where the hits of each request begin
 }
 
-// add takes the hits that the query wants, and none twice.
-func (c *collected) add(hits []Hit, q Query) {
+// add takes the hits that the query wants, and none twice. It says whether any has not come before.
+func (c *collected) add(hits []Hit, q Query) (fresh bool) {
 	if c.seen == nil {
 		c.seen = map[string]bool{}
 	}
 	c.runs = append(c.runs, len(c.hits))
 	for _, h := range hits {
 		host := hostOf(h.URL)
-		if host == "" || c.seen[h.URL] || !wanted(host, q) {
+		if host == "" || c.seen[h.URL] {
 			continue
 		}
-		c.seen[h.URL] = true
-		c.hits = append(c.hits, h)
+		c.seen[h.URL], fresh = true, true
+		if wanted(host, q) {
+			c.hits = append(c.hits, h)
+		}
 	}
+	return fresh
 }
 
 // best returns the first hits of each request by turns, so that no part of a list of domains hides the others.

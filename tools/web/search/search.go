@@ -137,8 +137,9 @@ func failed(cause error, format string, args ...any) error {
 }
 
 // Search returns at most MaxHits hits, the best first, none twice. It makes at most MaxRequests requests, one after the
-// other: for each part of Allowed, and for the next page while too few hits are left of those that came. An error after
-// some hits only ends the search. Errors: *Error, that of Spend, or the cause of an ended ctx.
+// other: for each part of Allowed, and for the next page while too few hits are left of those that came and each page
+// brings new ones. An error after some hits only ends the search. Errors: *Error, that of Spend, or the cause of an
+// ended ctx.
 func (e *Engine) Search(ctx context.Context, q Query) ([]Hit, error) {
 	key, err := e.o.Key.Read()
 	if err != nil {
@@ -160,7 +161,8 @@ func (e *Engine) Search(ctx context.Context, q Query) ([]Hit, error) {
 			}
 			return nil, err
 		}
-		if found.add(hits, q); len(found.hits) >= MaxHits || !more && len(q.Allowed) == 0 {
+		fresh := found.add(hits, q)
+		if len(found.hits) >= MaxHits || !(more && fresh) && len(q.Allowed) == 0 {
 			break
 		}
 	}

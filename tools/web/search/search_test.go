@@ -249,6 +249,13 @@ func TestBounds(t *testing.T) {
 		}
 		fmt.Fprint(w, hitsJSON("https://a.example/"+page, "https://same.example/"))
 	})
+	// Who gives the same page for each number was asked for all eight, at the operator's cost.
+	same := newEndpoint(t, says(hitsJSON("https://a.example/", "https://b.example/")))
+	for i, q := range []Query{{Text: "q"}, {Text: "q", Blocked: domains(t, "a.example", "b.example")}} {
+		if got := search(t, engine(t, Options{Kind: SearXNG, URL: same.URL}), q); same.requests() != 2*(i+1) || (got == "") != (i == 1) {
+			t.Errorf("%d requests to who has one page:\n%s", same.requests(), got)
+		}
+	}
 	e := engine(t, Options{Kind: SearXNG, URL: at.URL})
 	spent := 0
 	spend := func(context.Context) error { spent++; return nil }
