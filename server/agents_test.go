@@ -524,3 +524,35 @@ func TestAgentSearchesCount(t *testing.T) {
 		t.Errorf("sub-agents made %d searches, and then their parent: %s", made, text)
 	}
 }
+
+// What a type of one's own narrows is told: its sub-agents were told the mode of their parent, and a report that ended at
+// the file's own number of turns blamed the operator.
+func TestAgentTypeTellsItsLimits(t *testing.T) {
+	t.Parallel()
+	m := &scripted{script: map[string][]scriptTurn{
+		"QUICK": {{calls: []string{`list_files {"pattern":"*"}`}}, {calls: []string{`list_files {"pattern":"*"}`}}}, "LOOK": {{text: "seen"}},
+	}}
+	f := start(t, setup{model: m, settings: map[string]string{"permissions.mode": "acceptEdits"}})
+	dir := filepath.Join(f.work, ".claude", "agents")
+	must(t, os.MkdirAll(dir, 0o700))
+	file := filepath.Join(dir, "quick.md")
+	replaytest.WriteFile(t, file, []byte("---\nname: quick\ndescription: q\npermissionMode: plan\nmaxTurns: 2\n---\nBe quick.\n"))
+	replaytest.WriteFile(t, filepath.Join(dir, "big.md"), []byte("---\nname: big\ndescription: b\n---\n"+strings.Repeat("x", 2<<20)))
+	text, _ := f.say(t, "agent", `{"prompt":"QUICK","subagent_type":"quick"}`)
+	if !strings.HasPrefix(text, "AGENT_STOPPED: it used all of its 2 turns (maxTurns in ") || !strings.Contains(text, filepath.Join(".claude", "agents", "quick.md")+").\n[agent ") {
+		t.Error(text)
+	}
+	f.say(t, "agent", `{"prompt":"LOOK","subagent_type":"explore"}`)
+	for _, name := range []string{"QUICK", "LOOK"} {
+		if system := m.heard[name][0].System; !strings.Contains(system, ", mode plan.") || strings.Contains(system, "acceptEdits") {
+			t.Errorf("%s is told: %s", name, system)
+		}
+	}
+	if text, _ = f.say(t, "agent", `{"prompt":"x","subagent_type":"none"}`); !strings.Contains(text, "big.md: it has more than 1 MiB.]") {
+		t.Error(text)
+	}
+	if text, _ = f.say(t, "send_message", `{"to":"agent_of_before","message":"x"}`); !strings.HasPrefix(text, "AGENT_UNKNOWN: No sub-agent agent_of_before of this session "+
+		"runs or can go on: those that have ended are forgotten after 30 minutes, and with their server. Known: agent_") {
+		t.Error(text)
+	}
+}

@@ -17,7 +17,7 @@ type Offered struct {
 // no search for tools, since it is given all of its own.
 var never = []string{
 	"ask_user_question", "enter_plan_mode", "exit_plan_mode", "tool_search", "call_tool", "session_config",
-	"send_message", "agent",
+	"send_message", toolName,
 }
 
 // synonyms are names that agent files of other programs have for our tools, besides aliases.
@@ -54,7 +54,7 @@ func (t Type) Pick(all []Offered, deeper bool) (given []loop.Tool, unknown []str
 		x := &all[i]
 		switch {
 		case !everything && !want[x.Name], t.ReadOnly && !x.ReadOnly && x.Name != "todo_write":
-		case slices.Contains(never, x.Name) && (x.Name != "agent" || !deeper):
+		case slices.Contains(never, x.Name) && (x.Name != toolName || !deeper):
 		case slices.ContainsFunc(t.Without, func(name string) bool {
 			name, _, _ = strings.Cut(name, "(")
 			return name == "*" || goesBy(x, name)

@@ -18,6 +18,7 @@ type Run struct {
 	runner *Runner
 	group  *group
 	inbox  chan string
+	placed bool // it has a place among those of its principal; of the goroutine of Do
 
 	mu      sync.Mutex
 	child   Child // nil: it has none now
@@ -25,6 +26,7 @@ type Run struct {
 	alone   bool
 	running bool
 	begun   bool // Do was called
+	answers int  // of the client's model within one call; 0: there is no such limit
 	ended   time.Time
 	hooks   announcement
 	talk
@@ -73,6 +75,20 @@ func (x *Run) Title() string { return x.order.Title }
 
 // Backend is who executes it.
 func (x *Run) Backend() Backend { return x.order.Backend }
+
+// Turns is how many turns a run of it has, and where that is said: a setting, or the file of its type.
+func (x *Run) Turns() (n int, origin string) {
+	n, origin = x.runner.Limits.Turns, "agent.max_turns"
+	if t := x.order.Type; t.MaxTurns > 0 && t.MaxTurns < n {
+		n, origin = t.MaxTurns, "maxTurns in "+t.File
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.answers > 0 && x.answers < n {
+		n, origin = x.answers, "as often as this client answers within one call; send_message lets it go on"
+	}
+	return n, origin
+}
 
 // Status says how far it is.
 func (x *Run) Status() Status {
@@ -164,7 +180,7 @@ func (x *Run) Do(ctx context.Context, said func(line string)) Outcome {
 	defer x.leaveQueue()
 	out := Outcome{Stopped: loop.Cancelled}
 	if x.enter(ctx, said) {
-		defer func() { <-x.group.slots }()
+		defer x.leave()
 		out = x.do(ctx, said)
 	}
 	for !x.settle(out) {
@@ -178,17 +194,43 @@ func (x *Run) Do(ctx context.Context, said func(line string)) Outcome {
 func (x *Run) enter(ctx context.Context, said func(string)) bool {
 	select {
 	case x.group.slots <- struct{}{}:
+		x.placed = true
 		return true
 	default:
 	}
 	said("waiting for other sub-agents to end")
 	select {
 	case x.group.slots <- struct{}{}:
-		return true
+		x.placed = true
 	case <-ctx.Done():
-		return false
+	}
+	return x.placed
+}
+
+// leave gives its place back, if it has one.
+func (x *Run) leave() {
+	if x.placed {
+		x.placed = false
+		<-x.group.slots
 	}
 }
+
+// calling is how it makes its calls. While it waits for a sub-agent of its own, that one has the place: else those that
+// wait could take all places, and nobody would go on.
+func (x *Run) calling(child Child) func(context.Context, loop.Call) loop.Result {
+	return func(ctx context.Context, c loop.Call) loop.Result {
+		if c.Name != toolName {
+			return child.Do(ctx, c)
+		}
+		x.leave()
+		r := child.Do(ctx, c)
+		x.enter(ctx, func(string) {})
+		return r
+	}
+}
+
+// toolName is the tool that starts sub-agents. It is no reader, so its calls run alone.
+const toolName = "agent"
 
 // settle ends the run, unless a message has come since its last turn. Its session is closed by now: from then on a
 // message begins another run, which opens it again.
@@ -283,13 +325,10 @@ func (x *Run) runLoop(ctx context.Context, said func(string)) Outcome {
 	if model == nil {
 		return Outcome{Stopped: loop.Failed, Detail: "there is no model any more"}
 	}
-	turns := l.Turns
-	if n := o.Type.MaxTurns; n > 0 {
-		turns = min(turns, n)
-	}
-	if most > 0 {
-		turns = min(turns, most)
-	}
+	x.mu.Lock()
+	x.answers = most
+	x.mu.Unlock()
+	turns, _ := x.Turns()
 	x.mu.Lock()
 	child, history, prompt := x.child, x.history, x.said()
 	switch {
@@ -302,7 +341,7 @@ func (x *Run) runLoop(ctx context.Context, said func(string)) Outcome {
 	x.mu.Unlock()
 	out, err := loop.Run(ctx, loop.Task{
 		Model: model, System: system(x.instructions(), o.Type, o.Parent.Place), Prompt: prompt, History: history,
-		Tools: o.Tools, MaxOutput: l.MaxOutput, Effort: o.Effort, Do: child.Do, Inbox: x.inbox,
+		Tools: o.Tools, MaxOutput: l.MaxOutput, Effort: o.Effort, Do: x.calling(child), Inbox: x.inbox,
 		Budget: loop.Budget{Turns: turns, Tokens: l.Tokens, Time: l.Time},
 		Step: func(s loop.Step) {
 			if s.Kind != loop.StepCall {

@@ -304,6 +304,84 @@ func TestRunnerHearsWhileItCloses(t *testing.T) {
 	}
 }
 
+// A nester is a model that calls the tool agent first.
+type nester struct{}
+
+func (nester) Turn(_ context.Context, t loop.Turn, _ func(string)) (loop.Answer, error) {
+	if t.Messages[0].Parts[0].Text == "nest" && len(t.Messages) == 1 {
+		return loop.Answer{Parts: []loop.Part{{Call: &loop.Call{ID: "1", Name: "agent"}}}, Stop: loop.StopEnd}, nil
+	}
+	return loop.Answer{Parts: []loop.Part{{Text: "done"}}, Stop: loop.StopEnd}, nil
+}
+
+// nestHands open sessions in which a call starts another sub-agent and waits for it.
+type nestHands struct {
+	noHands
+	nest func(ctx context.Context)
+}
+
+func (h *nestHands) Open(context.Context, Opening) (Child, error) {
+	return nestChild{noChild{&h.noHands}, h}, nil
+}
+
+type nestChild struct {
+	noChild
+	h *nestHands
+}
+
+func (c nestChild) Do(ctx context.Context, _ loop.Call) loop.Result {
+	c.h.nest(ctx)
+	return loop.Result{Text: "nested"}
+}
+
+// Sub-agents that wait for others of their own take no place: where all places were theirs, nobody went on for ten
+// minutes, and then all failed.
+func TestRunnerNests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &nestHands{}
+		o, job := order(nil, h, "a")
+		o.Model, o.Limits.Depth, o.Queue = nester{}, 2, 9
+		r := New(o)
+		job.Prompt, job.Tools = "nest", []loop.Tool{{Name: "agent"}}
+		leaf := job
+		leaf.Parent.Depth, leaf.Prompt = 1, "leaf"
+		h.nest = func(ctx context.Context) {
+			x, err := r.Start(leaf)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			time.Sleep(time.Second) // until all of them are here
+			if out := x.Do(ctx, nil); out.Stopped != loop.Done {
+				t.Errorf("nested: %+v", out)
+			}
+		}
+		all := func(ctx context.Context, want string) {
+			ends := make(chan Outcome)
+			for range 4 {
+				x, err := r.Start(job)
+				if err != nil {
+					t.Fatal(err)
+				}
+				go func() { ends <- x.Do(ctx, nil) }()
+			}
+			for range 4 {
+				if out := <-ends; out.Stopped != want {
+					t.Errorf("%+v, want %s", out, want)
+				}
+			}
+			if n := len(r.groups["a"].slots); n != 0 || r.groups["a"].waiting != 0 {
+				t.Errorf("%d places and %d in the queue are left", n, r.groups["a"].waiting)
+			}
+		}
+		all(t.Context(), loop.Done)
+		// The end of a call gives back what is taken, and not twice.
+		ctx, cancel := context.WithCancel(t.Context())
+		h.nest = func(context.Context) { cancel() }
+		all(ctx, loop.Cancelled)
+	})
+}
+
 func TestInForce(t *testing.T) {
 	m := &held{}
 	for _, c := range []struct {

@@ -112,6 +112,14 @@ func (t Type) limit() (mode permission.Mode, ok bool) {
 	return permission.Default, false
 }
 
+// ModeBelow is the mode of its sub-agents where that of their parent is mode.
+func (t Type) ModeBelow(mode permission.Mode) permission.Mode {
+	if most, ok := t.limit(); ok {
+		return mode.AtMost(most)
+	}
+	return mode
+}
+
 // Skill is the file of a type that is not built in, for Index.Body.
 func (t Type) Skill() skills.Skill { return t.skill }
 

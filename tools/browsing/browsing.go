@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"codehand/tools/media"
@@ -63,7 +64,7 @@ const room = 2900
 func show(ctx context.Context, env tool.Env, p web.Page, form, text, note string, w Want) (tool.Result, error) {
 	text = strings.Trim(results.Clean(results.Masked(text)), "\n")
 	total := utf8.RuneCountInString(text)
-	if w.Offset > 0 && w.Offset >= total {
+	if total > 0 && w.Offset >= total {
 		return tool.Result{}, tool.Invalid(w.Tool,
 			fmt.Sprintf(`"offset" must be below %d, the characters of this page`, total))
 	}
@@ -245,7 +246,8 @@ func Refusal(err error) error {
 func advice(e *web.Error) string {
 	switch {
 	case e.Wait > 0:
-		return fmt.Sprintf(" The host asks to wait. Try again in %d s.", int(e.Wait.Seconds()))
+		return fmt.Sprintf(" The host asks to wait. Try again in %d s.",
+			int((e.Wait+time.Second-1)/time.Second))
 	case e.Status == 401, e.Status == 403, e.Status == 407:
 		return " The page needs a login or refuses programs. Neither can be helped here; try another source."
 	case e.Status == 404, e.Status == 410:

@@ -91,7 +91,7 @@ func (d *Delegation) orders(ctx context.Context, backend agent.Backend) ([]agent
 		return nil, wording.StateFault(ctx, err)
 	}
 	parent := parentOf(d.Env)
-	parent.Place, parent.Mode = d.Env.Situation(mode, false), mode
+	parent.Mode = mode
 	offered := d.Env.Runner.Offer(d.catalog())
 	deeper := d.Env.Runner != nil && d.Env.Runner.Deeper(d.Env.Depth+1)
 	var orders []agent.Order
@@ -108,6 +108,7 @@ func (d *Delegation) orders(ctx context.Context, backend agent.Backend) ([]agent
 		if err != nil {
 			return nil, wording.PathRefusal(d.Env, t.File, err)
 		}
+		parent.Place = d.Env.Situation(t.ModeBelow(mode), false)
 		o := agent.Order{
 			Parent: parent, Hands: d.Env.Hands, Backend: backend, Type: t, System: text, Name: d.Name,
 			Title: task.Title, Prompt: task.Prompt, Effort: d.Effort, Tools: given,
@@ -221,7 +222,8 @@ func unknownType(types agent.Types, name string) error {
 		if i == 5 {
 			break
 		}
-		text += "\n[" + wording.LineOf(dropped.Path, 200) + ": " + wording.LineOf(dropped.Reason, 200) + "]"
+		why := strings.TrimPrefix(dropped.Reason, "The skill is left out: ") // as if it were one
+		text += "\n[" + wording.LineOf(dropped.Path, 200) + ": " + wording.LineOf(why, 200) + "]"
 	}
 	return tool.Refuse(tool.AgentUnknown, "%s", text)
 }

@@ -174,7 +174,7 @@ func TestEnds(t *testing.T) {
 	e := env(t, m, nil)
 	for word, want := range map[string]string{
 		"FINE":   "I did FINE\n[agent ",
-		"CUT":    "AGENT_STOPPED: its last answer was cut at the size of one turn. Its last text:\nhalf\n[agent ",
+		"CUT":    "AGENT_STOPPED: its last answer was cut at the size of one turn (agent.turn_tokens). Its last text:\nhalf\n[agent ",
 		"FULL":   "AGENT_STOPPED: the context of its model is full. Give it a smaller task.\n[agent ",
 		"WRONG":  `AGENT_FAILED: no such\x0amodel.` + "\n[agent ",
 		"REFUSE": "AGENT_STOPPED: its model declined to go on.\n[agent ",

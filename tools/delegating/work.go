@@ -200,7 +200,7 @@ func (w *work) report(ends []agent.Outcome) tool.Result {
 // ended says how one sub-agent ended; code "": it has finished.
 func ended(x *agent.Run, o agent.Outcome) (code tool.Code, text string) {
 	why := ""
-	limits := "The limit is the operator's."
+	const limits = "The limit is the operator's."
 	switch o.Stopped {
 	case loop.Done:
 	case loop.Failed:
@@ -210,10 +210,8 @@ func ended(x *agent.Run, o agent.Outcome) (code tool.Code, text string) {
 	case loop.Cancelled:
 		code, why = tool.AgentStopped, "it was stopped"
 	case loop.NoTurns:
-		if x.Backend() == agent.Sampling { // a client answers only so often within one call
-			limits = "send_message to " + x.ID + " lets it go on."
-		}
-		code, why = tool.AgentStopped, "it used all of its turns (agent.max_turns). "+limits
+		n, origin := x.Turns()
+		code, why = tool.AgentStopped, fmt.Sprintf("it used all of its %d turns (%s)", n, wording.LineOf(origin, 300))
 	case loop.NoTokens:
 		code, why = tool.AgentStopped, "it used all of its tokens (agent.max_tokens). "+limits
 	case loop.NoTime:
@@ -221,7 +219,7 @@ func ended(x *agent.Run, o agent.Outcome) (code tool.Code, text string) {
 	case loop.NoRoom:
 		code, why = tool.AgentStopped, "the context of its model is full. Give it a smaller task."
 	case loop.Cut:
-		code, why = tool.AgentStopped, "its last answer was cut at the size of one turn"
+		code, why = tool.AgentStopped, "its last answer was cut at the size of one turn (agent.turn_tokens)"
 	case loop.Refused:
 		code, why = tool.AgentStopped, "its model declined to go on"
 	default:
@@ -288,10 +286,10 @@ func Send(ctx context.Context, env tool.Env, to, message string) (tool.Result, e
 }
 
 func unknownAgent(names []string, to string) error {
-	list := "There are none."
+	list := "There are none: start one with agent."
 	if len(names) > 0 {
 		list = "Known: " + strings.Join(names, ", ") + "."
 	}
-	return tool.Refuse(tool.AgentUnknown, "No sub-agent %s of this session runs or ended within the last 30 minutes. "+
-		"%s", wording.LineOf(to, 80), list)
+	return tool.Refuse(tool.AgentUnknown, "No sub-agent %s of this session runs or can go on: those that have "+
+		"ended are forgotten after 30 minutes, and with their server. %s", wording.LineOf(to, 80), list)
 }

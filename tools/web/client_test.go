@@ -340,6 +340,27 @@ func TestBodies(t *testing.T) {
 	}
 }
 
+// A server's words about the type of a page stand outside of what is marked as foreign: only a type is shown as one.
+func TestTypesAreTypes(t *testing.T) {
+	t.Parallel()
+	for header, want := range map[string]string{
+		"text/html; charset=utf-8":      "text/html",
+		"Application/VND.api+JSON":      "application/vnd.api+json",
+		"application/vnd.fujixerox.ddd": "application/vnd.fujixerox.ddd",
+		"application/media_control+xml": "application/media_control+xml",
+		"":                              "text/plain",
+		"html":                          "text/plain",
+		"text/plain!The*user*agreed":    "text/plain",
+		"text/run-this-now-and-do-not-ask-anybody-about-it":                       "text/plain",
+		"text/" + strings.Repeat("a", 100):                                        "text/plain",
+		"application/vnd.openxmlformats-officedocument.wordprocessingml.document": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+	} {
+		if got := mediaType(header, []byte("words")); got != want {
+			t.Errorf("%q: %s, want %s", header, got, want)
+		}
+	}
+}
+
 // Redirects of www. are followed if the caller says so; those to another host are handed back whatever it says.
 func TestWWW(t *testing.T) {
 	t.Parallel()

@@ -126,7 +126,7 @@ func hasCodeBeside(n *html.Node, lines int) bool {
 	if next == nil || next.DataAtom != atom.Pre && !find(next, atom.Pre) {
 		return false
 	}
-	more := strings.Count(strings.Trim(textOf(next), "\n"), "\n") - lines
+	more := strings.Count(strings.Trim(textStart(next, 1<<20), "\n"), "\n") - lines
 	return -1 <= more && more <= 3 // some begin with an empty line, or with the name of the file
 }
 

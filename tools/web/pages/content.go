@@ -255,6 +255,7 @@ func insideOf(n *html.Node, a atom.Atom) bool {
 type weight struct {
 	words, linked int // linked: in links
 	blocks        int // pre and table
+	heads         int // h1 to h3
 }
 
 func (w weight) density() float64 {
@@ -281,10 +282,14 @@ func weigh(n *html.Node) map[*html.Node]weight {
 			case html.ElementNode:
 				v := walk(c, link)
 				w.words, w.linked, w.blocks = w.words+v.words, w.linked+v.linked, w.blocks+v.blocks
+				w.heads += v.heads
 			}
 		}
-		if n.DataAtom == atom.Pre || n.DataAtom == atom.Table {
+		switch n.DataAtom {
+		case atom.Pre, atom.Table:
 			w.blocks++
+		case atom.H1, atom.H2, atom.H3:
+			w.heads++
 		}
 		if weighed[n.DataAtom] || n.DataAtom == 0 {
 			all[n] = w
@@ -500,7 +505,7 @@ func scored(body *html.Node) *html.Node {
 				continue
 			}
 			if own := whole.words - whole.linked; own > 0 && (w.words-w.linked)*10 >= own*9 &&
-				w.blocks == whole.blocks && heads(c) == heads(best) {
+				w.blocks == whole.blocks && w.heads == whole.heads {
 				into = c
 			}
 		}
@@ -512,8 +517,6 @@ func scored(body *html.Node) *html.Node {
 }
 
 var anyHeading = selector("h1, h2, h3")
-
-func heads(n *html.Node) int { return len(anyHeading().MatchAll(n)) }
 
 func attr(n *html.Node, name string) string {
 	for i := range n.Attr {

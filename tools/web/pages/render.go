@@ -164,7 +164,7 @@ func (w *writer) emphatically(n *html.Node) {
 
 // raised writes an index or exponent; a reference to a note stays as it is.
 func (w *writer) raised(sign string, n *html.Node) {
-	text := textOf(n)
+	text := textStart(n, 40)
 	if w.link > 0 && strings.TrimSpace(text) != "" && strings.Trim(text, "↗⧉🔗\uFE0E\uFE0F ") == "" {
 		w.space = false
 		return // it says that the link leaves the site
@@ -423,6 +423,23 @@ func hasClass(n *html.Node, name string) bool {
 func textOf(n *html.Node) string {
 	var b strings.Builder
 	writeText(&b, n)
+	return b.String()
+}
+
+// textStart is the text below a node, of which no more than about most bytes matter: elements may lie within others
+// hundreds deep, and each may look at its text.
+func textStart(n *html.Node, most int) string {
+	var b strings.Builder
+	var look func(n *html.Node)
+	look = func(n *html.Node) {
+		if n.Type == html.TextNode {
+			b.WriteString(n.Data[:min(len(n.Data), most)])
+		}
+		for c := n.FirstChild; c != nil && b.Len() < most; c = c.NextSibling {
+			look(c)
+		}
+	}
+	look(n)
 	return b.String()
 }
 
