@@ -158,8 +158,8 @@ func (c *client) read(ctx context.Context, p *Page, u *url.URL, contentType stri
 	return nil
 }
 
-// maxType bounds what a server calls a body: those that are registered have at most 80 characters, and a result shows it
-// as words of ours.
+// maxType bounds what a server calls a body: those that are registered have at most 80 characters, and a result shows
+// it as words of ours.
 const maxType = 100
 
 // mediaType is what the server says that a body is; else what it looks like.
