@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,6 +24,7 @@ import (
 	"codehand/server/sessions"
 	"codehand/tools/agent"
 	"codehand/tools/agent/loop"
+	"codehand/tools/keys"
 	"codehand/tools/permission"
 	"codehand/tools/sandbox"
 	"codehand/tools/session"
@@ -119,26 +119,42 @@ func noAgentCommand(o Options) string {
 	return ""
 }
 
+// shortestKey is how long a value is at least that is taken for a key: "none" and the like are words.
+const shortestKey = 8
+
 // agentCommand is the command line of another agent, with this server for its tools.
 func agentCommand(s *Server, o Options) agent.Command {
 	c := o.Config.Tools.Agent.Command
+	env := func() []string {
+		return sandbox.Environ(sandbox.EnvOptions{
+			Roots: s.local.Space.Roots(), Allow: slices.Concat(o.Config.Shell.EnvAllow, c.EnvAllow),
+			AllowSecret: c.EnvAllow, Withhold: o.Config.KeyEnvs(), Personal: true,
+		})
+	}
 	return agent.Command{
-		Argv: c.Argv, Resume: c.Resume, Dir: filepath.Join(o.Config.StateDir, "agents"),
-		Env: func() []string {
-			return sandbox.Environ(sandbox.EnvOptions{
-				Roots: s.local.Space.Roots(), Allow: slices.Concat(o.Config.Shell.EnvAllow, c.EnvAllow),
-				AllowSecret: c.EnvAllow, Withhold: o.Config.KeyEnvs(), Personal: true,
-			})
+		Argv: c.Argv, Resume: c.Resume, Dir: filepath.Join(o.Config.StateDir, "agents"), Env: env,
+		Hide: func(text string) string {
+			for _, entry := range env() {
+				name, value, _ := strings.Cut(entry, "=")
+				if len(value) >= shortestKey && sandbox.SoundsSecret(name) && sandbox.Matches(c.EnvAllow, name) {
+					text = keys.Redact(text, value)
+				}
+			}
+			return text
 		},
-		Server: func(p agent.Parent) ([]string, map[string]string) {
+		Server: func(p agent.Parent, without []string) []string {
 			own, err := os.Executable()
 			if err != nil {
 				own = "codehand"
 			}
-			argv := []string{own, "stdio", "--permissions-mode=" + p.Mode.String()}
-			return append(argv, p.Roots...), map[string]string{
-				agent.DepthVariable: strconv.Itoa(o.Config.Tools.Agent.Depth + p.Depth + 1),
+			if o.Serve {
+				people := o.Config.Principals
+				without = slices.Concat(without, people.Default.Deny, people.Named[p.Principal].Deny)
 			}
+			argv := append([]string{own, "stdio"}, o.Config.Handed(without)...)
+			// The other agent runs without a person, so its own dialog is nobody's word.
+			argv = append(argv, "--permissions-mode="+p.Mode.String(), "--permissions-ask-fallback=deny")
+			return append(argv, p.Roots...)
 		},
 	}
 }

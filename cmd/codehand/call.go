@@ -40,6 +40,7 @@ Exit codes: 0 done, 1 the tool refused or failed, 2 usage, 3 configuration.`,
 			if given == "" && cmd.Flags().Changed("json") {
 				return usage("codehand call --help", "--json is empty")
 			}
+			hide(t.errs)
 			input, err := t.arguments(cmd.Context(), args[1:], given)
 			if err != nil {
 				return err

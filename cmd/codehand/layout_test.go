@@ -42,7 +42,7 @@ var rooms = map[string][]string{
 		"server/answers", "server/asking", "server/audit", "server/auth", "server/clients", "server/config", "server/control", "server/endpoint",
 		"server/issuer", "server/jsonrpc", "server/listen", "server/metrics", "server/oauth", "server/people", "server/pipeline", "server/prompts", "server/public", "server/request",
 		"server/resources", "server/sessions", "server/signin", "server/state", "server/stdio", "server/tenants", "server/waiting", "filestate", "filestate/lock",
-		"tools/agent", "tools/agent/loop", "tools/agent/models", "tools/bash", "tools/catalog", "tools/confine", "tools/git/worktree", "tools/guidance", "tools/hooks", "tools/media", "tools/permission", "tools/results", "tools/running", "tools/sandbox", "tools/search",
+		"tools/agent", "tools/agent/loop", "tools/agent/models", "tools/bash", "tools/catalog", "tools/confine", "tools/git/worktree", "tools/guidance", "tools/hooks", "tools/keys", "tools/media", "tools/permission", "tools/results", "tools/running", "tools/sandbox", "tools/search",
 		"tools/session", "tools/settings", "tools/shell", "tools/tool", "tools/web/search", "tools/workspace", "tools/web", "tools/web/guard"},
 	"server/endpoint": {
 		"server/auth", "server/config", "server/jsonrpc", "server/listen", "server/metrics", "server/pipeline", "server/public", "server/request",
@@ -121,7 +121,7 @@ var rooms = map[string][]string{
 
 	"tools/delegating": {"tools/agent", "tools/agent/loop", "tools/results", "tools/running", "tools/shell", "tools/tool", "tools/wording"},
 
-	"tools/agent":            {"tools/agent/loop", "tools/permission", "tools/results", "tools/sandbox", "tools/skills"},
+	"tools/agent":            {"filestate/owner", "tools/agent/loop", "tools/permission", "tools/results", "tools/sandbox", "tools/skills"},
 	"tools/catalog":          {},
 	"tools/hooks":            {"tools/bash", "tools/permission", "tools/sandbox"},
 	"tools/media":            {"tools/sandbox"}, // poppler's programs

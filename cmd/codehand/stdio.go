@@ -36,9 +36,7 @@ func (t *terminal) stdio(cmd *cobra.Command, roots []string) error {
 		fmt.Fprintf(t.errs, "codehand %s: MCP on stdin and stdout, usually started by a client. Ctrl-D ends it.\n",
 			buildVersion())
 	}
-	if err := sandbox.Hide(); err != nil { // weaker than it could be, and said
-		fmt.Fprintf(t.errs, "codehand: warning: commands can read the environment of this process: %v\n", err)
-	}
+	hide(t.errs)
 	s, err := t.open(cmd, roots)
 	if err != nil {
 		return err
@@ -52,6 +50,14 @@ func (t *terminal) stdio(cmd *cobra.Command, roots []string) error {
 		}
 	}
 	return t.serve(cmd, s, stdin, out)
+}
+
+// hide keeps commands from reading the environment and the memory of this process, which may hold keys. A crash leaves
+// no core.
+func hide(errs io.Writer) {
+	if err := sandbox.Hide(); err != nil { // weaker than it could be, and said
+		fmt.Fprintf(errs, "codehand: warning: commands can read the environment of this process: %v\n", err)
+	}
 }
 
 func (t *terminal) serve(cmd *cobra.Command, s *server.Server, stdin io.Reader, out io.Writer) error {

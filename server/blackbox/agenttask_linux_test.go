@@ -254,7 +254,7 @@ func (a agentTask) all() {
 		a.file(name, want)
 	}
 	for word, want := range map[string]string{
-		"TURNS-TASK":  "AGENT_STOPPED: it used all of its turns (agent.max_turns). The limit is the operator's. Its last text:\nTwo.\n[agent agent_ID · short · 1 tool call · ",
+		"TURNS-TASK":  "AGENT_STOPPED: it used all of its 2 turns (maxTurns in $WORK/.claude/agents/short.md). Its last text:\nTwo.\n[agent agent_ID · short · 1 tool call · ",
 		"TOKENS-TASK": "AGENT_STOPPED: it used all of its tokens (agent.max_tokens). The limit is the operator's. Its last text:\nDear.\n[agent agent_ID · short · 0 tool calls · 90,010 tokens",
 		"FULL-TASK":   "AGENT_STOPPED: the context of its model is full. Give it a smaller task. Its last text:\nHm.\n[agent agent_ID · short · 1 tool call · ",
 	} {

@@ -13,7 +13,8 @@ import (
 )
 
 // A scriptedModel stands for the model of a real client, on loopback. It looks for a tool that is not listed and calls
-// it as tool_search says, then asks for what is too long for one result, and ends the conversation.
+// it as tool_search says, then asks for what is too long for one result, calls a last one, through call_tool if it is not
+// listed, and ends the conversation.
 type scriptedModel struct {
 	url string
 
@@ -129,6 +130,8 @@ func (m *scriptedModel) decide(h heard, steps []move) move {
 		return named(h, move{name: "tool_search", args: `{"query":"change the working directory"}`})
 	case n == 0 && searched && !m.moves[0].ownSearch && strings.Contains(m.results[0], "through call_tool; by name only"):
 		return named(h, move{name: "call_tool", args: fmt.Sprintf(`{"name":%q,"arguments":%s}`, want.name, want.args)})
+	case n < len(steps) && n == len(steps)-1 && !listed(h, steps[n].name) && listed(h, "call_tool"):
+		return named(h, move{name: "call_tool", args: fmt.Sprintf(`{"name":%q,"arguments":%s}`, steps[n].name, steps[n].args)})
 	case n < len(steps):
 		return named(h, steps[n])
 	}

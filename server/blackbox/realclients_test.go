@@ -3,6 +3,7 @@ package blackbox
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -23,6 +24,7 @@ const benchOfClients = "../../testdata/bench/clients"
 
 // TestRealClients: each client finds a tool that is not listed and calls it at the first try, as the last line of
 // tool_search says or by its own search, and hands the model whole what was cut to its size, a page as well as a preview.
+// The brief of a sub-agent that nobody executes comes whole, too.
 // A client is one script: testdata/bench/clients/README.md. It does so over stdio, with what `codehand install` writes
 // into its file; with what `codehand serve` prints for it there; and with a token, as `codehand install --remote` does.
 func TestRealClients(t *testing.T) {
@@ -50,11 +52,26 @@ func TestRealClients(t *testing.T) {
 // bigLine is a line of big.txt.
 func bigLine(i int) string { return fmt.Sprintf("\tif x[%d] == \"quoted\" { // line %d", i, i) }
 
-// stepsOfClients are what the model wants. The first is not listed.
+// taskOfClients is what the model wants a sub-agent to do. Its brief must come back whole.
+func taskOfClients() string {
+	var task strings.Builder
+	for i := range 20 {
+		fmt.Fprintf(&task, "%d. Find every \"caller\" of `f(%d)`,\talso in <tests> & \\docs: für alle 日本.\n", i+1, i)
+	}
+	return task.String() + "Say where."
+}
+
+// stepsOfClients are what the model wants. The first and the last are not listed.
 var stepsOfClients = []move{
 	{name: "session_config", args: `{"key":"cwd"}`},
 	{name: "read_file", args: `{"file_path":"big.txt"}`},
 	{name: "run_readonly", args: `{"command":"seq -f 'line %g of much' 20000"}`},
+	{name: "agent", args: asJSON(map[string]string{"prompt": taskOfClients(), "subagent_type": "explore"})},
+}
+
+func asJSON(v any) string {
+	b, _ := json.Marshal(v) // texts always have a form
+	return string(b)
 }
 
 // tryClient runs a script. mode is that of authentication of a server that its client is told of; "": the client starts
@@ -172,6 +189,11 @@ func (m *scriptedModel) check(t *testing.T, work string) {
 			t.Errorf("of a page of %d lines, %d characters, line %d is missing: %.300q", lines, len(page), i+1, page)
 			break
 		}
+	}
+	brief := m.results[found+3]
+	if !strings.Contains(brief, "NOT EXECUTED: no model back-end is configured. ") || !strings.Contains(brief, "\nTask: "+taskOfClients()+"\nTools: ") ||
+		!strings.Contains(brief, "\nReport: only what the task asks for") {
+		t.Errorf("a brief: %s", brief)
 	}
 	preview := m.results[found+2]
 	gaps, before := 0, 0

@@ -68,7 +68,13 @@ type Config struct {
 	Files    []string // the files that were read, the operator's first
 	Projects []string // those of them that belong to projects
 
+	said
+}
+
+// What was said of settings, by key.
+type said struct {
 	origins map[string]string
+	typed   map[string]string // what flags and environment said, as a flag takes it
 }
 
 // OnStdio is what the environment says of the conversation on stdio.

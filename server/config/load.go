@@ -54,7 +54,7 @@ func Load(src Sources) (Config, []Warning, error) {
 	l.table = table(&l.config)
 	l.config.Web.Search.lookup = variables(l.env)
 	l.config.Tools.Agent.API.lookup = variables(l.env)
-	l.config.origins = map[string]string{}
+	l.config.origins, l.config.typed = map[string]string{}, map[string]string{}
 	for _, s := range l.table {
 		l.config.origins[s.key] = byDefault
 	}

@@ -249,6 +249,7 @@ func (l *loader) auto() {
 // Keys that are spoken of apart from the table.
 const (
 	modeKey        = "permissions.mode"
+	denyKey        = "permissions.deny"
 	askFallbackKey = "permissions.ask_fallback"
 	additionalKey  = "permissions.additional_dirs"
 )

@@ -88,7 +88,7 @@ func ruleTable(c *Config) []setting {
 		{"permissions.mode",
 			"default, acceptEdits, plan, auto, dontAsk or bypassPermissions; serve defaults to acceptEdits", narrower,
 			mode{&c.Permissions.Mode}},
-		{"permissions.deny",
+		{denyKey,
 			"rules for what is refused; /x in a rule starts at each root (in a project's file at the project), " +
 				"//x at the top of the file system, ~/x at the home directory", added,
 			rules{&c.Permissions.Deny, permission.Deny}},

@@ -25,7 +25,7 @@ func (l *loader) environment() {
 	for _, s := range l.table {
 		name, _ := spellings(s.key)
 		if value, ok := rest[name]; ok {
-			l.set(s, l.typed(value, name))
+			setTyped(l, s, value, name)
 			delete(rest, name)
 		}
 	}
@@ -56,7 +56,7 @@ func (l *loader) flags() {
 	for _, s := range l.table {
 		_, name := spellings(s.key)
 		if value, ok := rest[name]; ok {
-			l.set(s, l.typed(value, "flag "+name))
+			setTyped(l, s, value, "flag "+name)
 			delete(rest, name)
 		}
 	}

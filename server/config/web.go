@@ -148,10 +148,22 @@ func readProxy(s string, _ input) (string, error) {
 	return u.Scheme + "://" + u.Host, nil
 }
 
-// portList is a list of ports.
+// portList is a list of ports, of a file as numbers or texts.
 type portList struct{ p *[]uint16 }
 
 func (v portList) set(in input) error {
+	if raw, ok := in.raw.([]any); ok {
+		texts := make([]any, len(raw))
+		for i, e := range raw {
+			switch e.(type) {
+			case string, int64, float64:
+				texts[i] = fmt.Sprint(e)
+			default:
+				return errors.New("must be a list of ports, such as [8443]")
+			}
+		}
+		in.raw = texts
+	}
 	list, bad := each(in, func(s string, _ input) (uint16, error) {
 		n, err := strconv.ParseUint(s, 10, 16)
 		if err != nil || n == 0 {

@@ -1,8 +1,10 @@
 package config
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,6 +38,9 @@ func TestWebSettings(t *testing.T) {
 		`web.preapproved = ["localhost"]`:    "local network",
 		`web.ports = ["0"]`:                  "port from 1 to 65535",
 		`web.ports = ["http"]`:               "1 to 65535",
+		`web.ports = [0]`:                    "1 to 65535",
+		`web.ports = [8443.5]`:               "1 to 65535",
+		`web.ports = [true]`:                 "must be a list of ports",
 		`web.timeout_ms = 60000`:             "1000 to 45000",
 	} {
 		t.Run(want, func(t *testing.T) {
@@ -46,6 +51,35 @@ func TestWebSettings(t *testing.T) {
 				t.Errorf("%v, want %q", err, want)
 			}
 		})
+	}
+}
+
+// Examples of the documents can be pasted as they are: one for web.ports was refused.
+func TestExamplesAreRead(t *testing.T) {
+	for _, doc := range []string{"web.md", "agents.md"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", "docs", doc))
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks := strings.Split(string(text), "```toml\n")[1:]
+		for i, block := range blocks {
+			example, _, _ := strings.Cut(block, "```")
+			t.Run(fmt.Sprint(doc, i), func(t *testing.T) {
+				w := newWorld(t)
+				w.user(t, example)
+				if _, _, err := Load(w.Sources); err != nil {
+					t.Errorf("%v\n%s", err, example)
+				}
+			})
+		}
+		if len(blocks) == 0 {
+			t.Errorf("%s has no examples", doc)
+		}
+	}
+	w := newWorld(t)
+	w.user(t, "web.ports = [8443, \"9443\"]\n")
+	if c, _, err := Load(w.Sources); err != nil || !slices.Equal(c.Web.Ports, []uint16{8443, 9443}) {
+		t.Errorf("%v, %v", c.Web.Ports, err)
 	}
 }
 

@@ -28,8 +28,9 @@ func (c *call) plan(ctx context.Context) error {
 	}
 	switch {
 	case c.state.Depth > 0: // it has neither of the two tools
-		return tool.Refuse(tool.PlanMode, "Blocked in plan mode: %s. Only read-only tools are allowed. Go on without it, "+
-			"and say in your report what is to be changed.", c.bound.Spec.Name)
+		return tool.Refuse(tool.PlanMode,
+			"Blocked in plan mode: %s. Only read-only tools are allowed. Go on without it, and say in your report "+
+				"what is to be changed.", c.bound.Spec.Name)
 	case plan.Path == "":
 		return tool.Refuse(tool.PlanMode,
 			"Blocked in plan mode: %s. Only read-only tools are allowed. Call enter_plan_mode to get a plan file, "+

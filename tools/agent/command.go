@@ -1,13 +1,11 @@
 package agent
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,6 +16,7 @@ import (
 	"time"
 	"unicode"
 
+	"codehand/filestate/owner"
 	"codehand/tools/agent/loop"
 	"codehand/tools/results"
 	"codehand/tools/sandbox"
@@ -29,29 +28,32 @@ const DepthVariable = "CODEHAND_AGENT_DEPTH"
 // A Command is the command line of another agent. It runs with the rights of this server, outside of any sandbox,
 // because it brings its own.
 type Command struct {
-	// Argv is the program and its arguments. {prompt}, {model}, {cwd} and {mcp_config} are replaced within each;
-	// without {prompt} the prompt is its input. Resume is likewise for a message to one that has ended; empty: there is
-	// no way.
+	// Argv is the program, absolute or a name for PATH, and its arguments. {prompt}, {model}, {cwd}, {mcp_config} and
+	// {mcp_toml} are replaced within each; without {prompt} the prompt is its input. Resume is likewise for a message
+	// to one that has ended; empty: there is no way.
 	Argv, Resume []string
 	Env          func() []string // its environment, without DepthVariable
-	Dir          string          // for its files, absolute
-	// Server is the program and arguments of this server for the roots and the mode of a sub-agent, and its
-	// environment.
-	Server func(p Parent) (argv []string, env map[string]string)
+	// Hide takes the keys in its environment out of what it printed; nil: there are none.
+	Hide func(text string) string
+	Dir  string // for its files, absolute
+	// Server is the program and arguments of this server for a sub-agent with the directories and the mode of p, and
+	// without these tools.
+	Server func(p Parent, without []string) (argv []string)
 }
 
 // unsafeFlag are arguments with which an agent asks nobody.
 var unsafeFlag = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)^--?(?:yolo|dangerously-.*|allow-dangerously-.*|` +
+	return regexp.MustCompile(`(?i)^-y$|^--?(?:yolo|dangerously-.*|allow-dangerously-.*|` +
 		`allow-all(?:-tools|-paths|-urls)?|skip-permissions.*|full-auto|force|trust-all-tools|` +
 		`auto-approve|no-confirm|bypass-.*)(?:=.*)?$|` +
 		`^--(?:permission-mode|approval-mode|ask-for-approval|sandbox)=` +
 		`(?:bypassPermissions|yolo|never|danger-full-access)$`)
 })
 
-// unsafeValue are values that mean the same in an argument of their own.
+// unsafeValue are values that mean the same in an argument of their own, or as a setting (`-c sandbox_mode=…`).
 var unsafeValue = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)^(?:bypassPermissions|yolo|danger-full-access)$`)
+	return regexp.MustCompile(`(?i)^(?:bypassPermissions|yolo|danger-full-access)$|` +
+		`^[a-z_.]+\s*=\s*['"]?(?:bypassPermissions|yolo|danger-full-access)['"]?$`)
 })
 
 // UnsafeFlag returns the first argument with which an agent would ask nobody before it does something; "": there is
@@ -76,8 +78,13 @@ func IsModelName(text string) bool {
 }
 
 const (
-	maxProgramOutput = 4 << 20 // bytes that are read of what it printed
-	programGrace     = 2 * time.Second
+	keptOutput   = 1 << 20  // bytes that are kept of the end of what it printed, which is far more than a report has
+	keptErrors   = 64 << 10 // likewise of its standard error
+	maxArgument  = 128<<10 - 1
+	programGrace = 500 * time.Millisecond // a cancelled call is gone within a second
+	// lateOutput is how long output is waited for after the end of the program and of all that it started. What the
+	// pipe holds then is read in any case.
+	lateOutput = 100 * time.Millisecond
 )
 
 // runProgram executes it with the command line of another agent.
@@ -89,35 +96,53 @@ func (x *Run) runProgram(ctx context.Context, said func(string)) Outcome {
 	}
 	x.prompt = ""
 	x.mu.Unlock()
-	if err := os.MkdirAll(x.runner.Command.Dir, 0o700); err != nil {
+	dir := filepath.Join(x.runner.Command.Dir, x.runner.self.TempName())
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return failed(ctx, err)
 	}
-	dir, err := os.MkdirTemp(x.runner.Command.Dir, "run-")
-	if err != nil {
-		return failed(ctx, err)
-	}
-	defer func() { _ = os.RemoveAll(dir) }() // what stays is removed at the next start of the server
-	p := program{run: x, dir: dir}
+	defer func() { _ = os.RemoveAll(dir) }() // what stays is swept when a server starts
+	p := program{run: x, dir: dir, name: filepath.Base(argv[0])}
 	defer p.close()
 	if err := p.start(ctx, argv, prompt); err != nil {
 		return failed(ctx, err)
 	}
-	said("started " + filepath.Base(argv[0]))
+	said("started " + p.name)
 	return p.wait(ctx, x.runner.Limits.Time)
+}
+
+// sweepPrograms removes what processes that were killed left of their programs: the tasks, and how to find a server.
+func (r *Runner) sweepPrograms() {
+	entries, _ := os.ReadDir(r.Command.Dir) // it may not be there yet
+	for _, e := range entries {
+		maker, mark, ok := owner.Of(e.Name())
+		if !ok || !e.IsDir() || maker == r.self.Process || !maker.Dead() {
+			continue
+		}
+		info, err := e.Info()
+		if err == nil && (mark == r.self.Mark() || time.Since(info.ModTime()) > owner.LeftAfter) {
+			_ = os.RemoveAll(filepath.Join(r.Command.Dir, e.Name())) // or the next time
+		}
+	}
 }
 
 // A program is one run of the command line.
 type program struct {
-	run             *Run
-	dir             string
-	in, out, errors *os.File
-	process         *sandbox.Process
+	run     *Run
+	name    string // as its messages name it
+	dir     string
+	in      *os.File
+	out     *printed
+	errors  *printed
+	process *sandbox.Process
 }
 
 func (p *program) close() {
-	for _, f := range []*os.File{p.in, p.out, p.errors} {
-		if f != nil {
-			_ = f.Close() // what it held has been read
+	if p.in != nil {
+		_ = p.in.Close() // only read
+	}
+	for _, printed := range []*printed{p.out, p.errors} {
+		if printed != nil {
+			printed.close()
 		}
 	}
 }
@@ -126,26 +151,31 @@ func (p *program) close() {
 func (p *program) start(ctx context.Context, argv []string, prompt string) (err error) {
 	o, c := p.run.order, p.run.runner.Command
 	prompt = system(p.run.hooks.instructions(o.System), o.Type, "") + "\n\nYour task:\n" + prompt
-	config := filepath.Join(p.dir, "mcp.json")
 	depth := strconv.Itoa(p.run.runner.Options.Depth + o.Parent.Depth + 1)
-	if err := p.writeConfig(config, depth); err != nil {
+	env := append(c.Env(), DepthVariable+"="+depth)
+	path, err := findProgram(argv[0], env)
+	if err != nil {
+		return fmt.Errorf("agent.command: %w", err)
+	}
+	server := p.server(depth)
+	config := filepath.Join(p.dir, "mcp.json")
+	if err := server.write(config); err != nil {
 		return err
 	}
-	fill := strings.NewReplacer("{prompt}", prompt, "{model}", o.Model, "{cwd}", o.Parent.Cwd, "{mcp_config}", config)
+	fill := strings.NewReplacer("{prompt}", prompt, "{model}", o.Model, "{cwd}", o.Parent.Cwd, "{mcp_config}", config,
+		"{mcp_toml}", server.toml())
 	args := make([]string, len(argv))
 	for i, arg := range argv {
-		args[i] = fill.Replace(arg)
+		if args[i] = fill.Replace(arg); len(args[i]) > maxArgument {
+			return fmt.Errorf("agent.command: the task has %s bytes, more than an argument of a program may have. "+
+				"Without {prompt} the task is its input", results.Count(len(prompt)))
+		}
 	}
 	input := ""
 	if !slices.ContainsFunc(argv, func(arg string) bool { return strings.Contains(arg, "{prompt}") }) {
 		input = prompt
 	}
-	for name, f := range map[string]**os.File{"in": &p.in, "out": &p.out, "err": &p.errors} {
-		if *f, err = os.OpenFile(filepath.Join(p.dir, name), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
-			return err
-		}
-	}
-	if _, err := p.in.WriteAt([]byte(input), 0); err != nil {
+	if err := p.open(input); err != nil {
 		return err
 	}
 	cwd, err := os.OpenRoot(o.Parent.Cwd)
@@ -154,33 +184,103 @@ func (p *program) start(ctx context.Context, argv []string, prompt string) (err 
 	}
 	defer func() { _ = cwd.Close() }() // only read
 	p.process, err = sandbox.Start(ctx, sandbox.Cmd{
-		Path: args[0], Args: args[1:], Env: append(c.Env(), DepthVariable+"="+depth), Dir: cwd,
-		Stdin: p.in, Stdout: p.out, Stderr: p.errors,
+		Path: path, Args: args[1:], Env: env, Dir: cwd, Stdin: p.in, Stdout: p.out.w, Stderr: p.errors.w,
 	})
+	p.out.follow()
+	p.errors.follow()
 	if err != nil {
 		return fmt.Errorf("agent.command: %s cannot be started: %w", argv[0], err)
 	}
 	return nil
 }
 
-// writeConfig writes the file by which the program finds this server.
-func (p *program) writeConfig(path, depth string) error {
-	argv, env := p.run.runner.Command.Server(p.run.order.Parent)
-	if env == nil {
-		env = map[string]string{}
+// open makes its streams. The input is a file, since a program may read it late or never; the output are pipes, so that
+// no program fills a disk.
+func (p *program) open(input string) (err error) {
+	if p.in, err = os.OpenFile(filepath.Join(p.dir, "in"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+		return err
 	}
-	env[DepthVariable] = depth
-	type entry struct {
-		Command string            `json:"command"`
-		Args    []string          `json:"args"`
-		Env     map[string]string `json:"env"`
+	if _, err = p.in.WriteAt([]byte(input), 0); err != nil {
+		return err
 	}
-	b, err := json.MarshalIndent(map[string]any{"mcpServers": map[string]entry{"codehand": {argv[0], argv[1:], env}}},
-		"", "  ")
+	if p.out, err = newPrinted(keptOutput); err != nil {
+		return err
+	}
+	p.errors, err = newPrinted(keptErrors)
+	return err
+}
+
+// findProgram finds a program by its path, or by its name in the PATH of env.
+func findProgram(name string, env []string) (string, error) {
+	if filepath.IsAbs(name) {
+		return name, nil
+	}
+	for _, v := range env {
+		list, ok := strings.CutPrefix(v, "PATH=")
+		if !ok {
+			continue
+		}
+		for _, dir := range filepath.SplitList(list) {
+			path := filepath.Join(dir, name)
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0 {
+				return path, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("there is no program %s in PATH. Give its absolute path", name)
+}
+
+// An injected is how the program starts this server.
+type injected struct {
+	Command string            `json:"command"`
+	Args    []string          `json:"args"`
+	Env     map[string]string `json:"env"`
+}
+
+// server is how the program starts this server: with the directories of the parent, its mode as the type narrows it,
+// and without the tools that the type does not give.
+func (p *program) server(depth string) injected {
+	o := p.run.order
+	if mode, narrows := o.Type.limit(); narrows {
+		o.Parent.Mode = o.Parent.Mode.AtMost(mode)
+	}
+	argv := p.run.runner.Command.Server(o.Parent, p.run.runner.withheld(o.Tools))
+	return injected{argv[0], argv[1:], map[string]string{DepthVariable: depth}}
+}
+
+// withheld are the tools of this server that a sub-agent does not get. It may look for tools, and what it may start is
+// decided by its depth.
+func (r *Runner) withheld(given []loop.Tool) []string {
+	var names []string
+	for _, x := range r.Tools {
+		has := slices.ContainsFunc(given, func(t loop.Tool) bool { return t.Name == x.Name })
+		if !has && x.Name != "tool_search" && x.Name != "agent" {
+			names = append(names, x.Name)
+		}
+	}
+	return names
+}
+
+// write writes the file by which Claude Code, Gemini CLI, Copilot CLI and others find a server.
+func (s injected) write(path string) error {
+	b, err := json.MarshalIndent(map[string]any{"mcpServers": map[string]injected{"codehand": s}}, "", "  ")
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(path, append(b, '\n'), 0o600)
+}
+
+// toml is the server as a table in one line, as Codex takes it. A string of JSON is one of TOML, too.
+func (s injected) toml() string {
+	text := func(v any) string {
+		b, _ := json.Marshal(v) // strings always have a form
+		return string(b)
+	}
+	var env []string
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		env = append(env, name+"="+text(s.Env[name]))
+	}
+	return "{command=" + text(s.Command) + ",args=" + text(s.Args) + ",env={" + strings.Join(env, ",") + "}}"
 }
 
 // wait waits for the program, and ends it with all that it started.
@@ -196,8 +296,12 @@ func (p *program) wait(ctx context.Context, most time.Duration) Outcome {
 		out.Stopped = loop.Cancelled
 	}
 	p.process.End(programGrace)
-	text, err := tail(p.out)
-	out.Text = text
+	text, unkept, err := p.out.end()
+	said, _, _ := p.errors.end()
+	if hide := p.run.runner.Command.Hide; hide != nil {
+		text, said = hide(text), hide(said)
+	}
+	out.Text, out.Unkept = text, unkept
 	if out.Stopped != "" {
 		return out
 	}
@@ -206,26 +310,17 @@ func (p *program) wait(ctx context.Context, most time.Duration) Outcome {
 	case err != nil:
 		out.Stopped, out.Detail = loop.Failed, "its output cannot be read: "+err.Error()
 	case exit.Code != 0:
-		said, _ := tail(p.errors)
-		lines := strings.Split(strings.TrimSpace(said), "\n")
 		out.Stopped = loop.Failed
-		out.Detail = fmt.Sprintf("%s ended with exit %d: %s", filepath.Base(p.run.runner.Command.Argv[0]), exit.Code,
-			oneLine(results.Masked(lines[len(lines)-1]), 300))
+		out.Detail = fmt.Sprintf("%s ended with exit %d", p.name, exit.Code)
+		if exit.Signal != "" {
+			out.Detail += " (" + exit.Signal + ")"
+		}
+		lines := strings.Split(strings.TrimSpace(said), "\n")
+		if last := oneLine(lines[len(lines)-1], 300); last != "" {
+			out.Detail += ": " + last
+		}
 	default:
 		out.Stopped = loop.Done
 	}
 	return out
-}
-
-// tail is the end of what a file holds, without secrets of known shapes.
-func tail(f *os.File) (string, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return "", err
-	}
-	b, err := io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-maxProgramOutput), maxProgramOutput))
-	if err != nil && !errors.Is(err, io.EOF) {
-		return "", err
-	}
-	return results.Masked(string(bytes.ToValidUTF8(b, []byte("\ufffd")))), nil
 }

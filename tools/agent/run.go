@@ -59,6 +59,7 @@ type Status struct {
 // An Outcome is how a run ended.
 type Outcome struct {
 	Text    string // the last text of the sub-agent, as it is
+	Unkept  int64  // bytes that a program printed before Text
 	Stopped string // one of loop's constants; loop.Done: it has finished
 	Detail  string // of loop.Failed: why; for a person
 	Calls   int
@@ -167,8 +168,13 @@ func (x *Run) Do(ctx context.Context, said func(line string)) Outcome {
 		said = func(string) {}
 	}
 	began := time.Now()
-	how := loop.Failed // of a panic
-	defer func() { x.hooks.end(how) }()
+	how, settled := loop.Failed, false // of a panic
+	defer func() {
+		if !settled {
+			x.settle(Outcome{Stopped: how})
+		}
+		x.hooks.end(how)
+	}()
 	x.mu.Lock()
 	x.begun = true
 	x.mu.Unlock()
@@ -181,7 +187,7 @@ func (x *Run) Do(ctx context.Context, said func(line string)) Outcome {
 	for !x.settle(out) {
 		out = x.do(ctx, said)
 	}
-	out.Took, how = time.Since(began), out.Stopped
+	out.Took, how, settled = time.Since(began), out.Stopped, true
 	return out
 }
 

@@ -5,11 +5,13 @@ import (
 	"crypto/rand"
 	"encoding/base32"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"codehand/filestate/owner"
 	"codehand/tools/agent/loop"
 	"codehand/tools/permission"
 )
@@ -114,6 +116,7 @@ type Child interface {
 // A Runner runs the sub-agents of a process. It is safe for concurrent use.
 type Runner struct {
 	Options
+	self   owner.Hand // as directories of programs name it
 	mu     sync.Mutex
 	runs   []*Run // oldest first
 	groups map[string]*group
@@ -141,7 +144,12 @@ func New(o Options) *Runner {
 	if o.Keep <= 0 {
 		o.Keep = keepRuns
 	}
-	return &Runner{Options: o, groups: map[string]*group{}}
+	r := &Runner{Options: o, groups: map[string]*group{}}
+	if len(o.Command.Argv) > 0 {
+		r.self = owner.Hand{Process: owner.ProcessOf(os.Getpid()), Host: owner.ThisHost()}
+		r.sweepPrograms()
+	}
+	return r
 }
 
 // InForce says who executes sub-agents for a client whose model may be used, or may not.

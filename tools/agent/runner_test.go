@@ -407,3 +407,105 @@ func TestInForce(t *testing.T) {
 		t.Errorf("no runner: %q", got)
 	}
 }
+
+// closing is a session that says when it is closed.
+type closing struct {
+	noHands
+	closed func()
+}
+
+func (h *closing) Open(context.Context, Opening) (Child, error) { return closingChild{h}, nil }
+
+type closingChild struct{ h *closing }
+
+func (closingChild) Do(context.Context, loop.Call) loop.Result { return loop.Result{} }
+func (closingChild) Alone()                                    {}
+func (c closingChild) Close()                                  { c.h.closed() }
+func (closingChild) Forget()                                   {}
+
+// A message that came while a sub-agent ended went to a session that was closed below it. It is read in the same run.
+func TestSendWhileItEnds(t *testing.T) {
+	t.Parallel()
+	m := &held{let: make(chan struct{})}
+	close(m.let)
+	h := &closing{}
+	o, job := order(m, h, "a")
+	r := New(o)
+	x, err := r.Start(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := 0
+	h.closed = func() {
+		if !r.Holds("a", "s") {
+			t.Error("it ends, and does not count as running")
+		}
+		if closed++; closed > 1 {
+			return
+		}
+		if _, delivered, err := r.Send(job.Parent, x.ID, "more", h); !delivered || err != nil {
+			t.Errorf("a message while it ends: %v, %v", delivered, err)
+		}
+	}
+	x.Do(t.Context(), nil)
+	said := x.history
+	if r.Holds("a", "s") || closed != 2 || len(said) != 4 || said[2].Parts[0].Text != "more" {
+		t.Errorf("it runs: %t, closed %d times, said %+v", r.Holds("a", "s"), closed, said)
+	}
+}
+
+// A sub-agent whose message could not start a job was forgotten with all that it knew.
+func TestDropKeepsWhatWasSaid(t *testing.T) {
+	t.Parallel()
+	m, h := &held{let: make(chan struct{})}, &noHands{}
+	close(m.let)
+	o, job := order(m, h, "a")
+	r := New(o)
+	x, err := r.Start(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.Do(t.Context(), nil)
+	if _, _, err := r.Send(job.Parent, x.ID, "more", h); err != nil {
+		t.Fatal(err)
+	}
+	x.Drop()
+	said := len(x.history)
+	if _, _, err := r.Send(job.Parent, x.ID, "again", h); err != nil || said == 0 || x.prompt != "again" {
+		t.Fatalf("after a Drop: %v, %d messages, prompt %q", err, said, x.prompt)
+	}
+	x.Do(t.Context(), nil)
+	if len(x.history) != 2*said || h.forgotten.Load() != 0 {
+		t.Errorf("%d messages, before %d", len(x.history), said)
+	}
+}
+
+// panics is a model with a fault.
+type panics struct{}
+
+func (panics) Turn(context.Context, loop.Turn, func(string)) (loop.Answer, error) { panic("planted") }
+
+// A fault while a sub-agent ran left it running for good, and its session open.
+func TestPanicEnds(t *testing.T) {
+	t.Parallel()
+	closed := 0
+	h := &closing{closed: func() { closed++ }}
+	o, job := order(nil, h, "a")
+	o.Model = panics{}
+	r := New(o)
+	x, err := r.Start(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the model did not panic")
+			}
+		}()
+		x.Do(t.Context(), nil)
+	}()
+	if r.Holds("a", "s") || closed != 1 || r.groups["a"].waiting != 0 || len(r.groups["a"].slots) != 0 {
+		t.Errorf("it runs: %t, closed %d times, %d wait", r.Holds("a", "s"), closed, r.groups["a"].waiting)
+	}
+}

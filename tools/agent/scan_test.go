@@ -68,12 +68,14 @@ func TestUnsafeFlag(t *testing.T) {
 		"--yolo", "-yolo", "--YOLO", "--dangerously-skip-permissions", "--dangerously-bypass-approvals-and-sandbox", "--allow-all-tools",
 		"--full-auto", "--permission-mode=bypassPermissions", "bypassPermissions", "yolo", "--approval-mode=yolo", "--trust-all-tools",
 		"--allow-dangerously-skip-permissions", "--sandbox=danger-full-access", "danger-full-access", "--force",
+		"-y", "sandbox_mode=danger-full-access", `sandbox_mode = "danger-full-access"`,
 	} {
 		if UnsafeFlag([]string{"/bin/agent", "-p", bad}) != bad {
 			t.Errorf("%s is let through", bad)
 		}
 	}
-	for _, good := range []string{"-p", "{prompt}", "--model", "{model}", "--mcp-config={mcp_config}", "--permission-mode=default", "exec", "--print"} {
+	for _, good := range []string{"-p", "{prompt}", "--model", "{model}", "--mcp-config={mcp_config}", "--permission-mode=default", "exec", "--print", "mcp_servers.codehand={mcp_toml}",
+		"@{mcp_config}", "model=yolo-7", "--sandbox", "read-only"} {
 		if got := UnsafeFlag([]string{"/bin/yolo", good}); got != "" {
 			t.Errorf("%s is refused", good)
 		}

@@ -151,6 +151,9 @@ func (d *Delegation) model(backend agent.Backend, t agent.Type) (string, error) 
 				"and no - in front. Leave \"model\" out, or correct it in the file of type %s",
 				wording.LineOf(name, 80), t.Name))
 		}
+		if d.Model != "" && !slices.ContainsFunc(known.Command.Argv, takesModel) {
+			return "", tool.Invalid("agent", `the back-end (agent.command) takes no model: leave "model" out`)
+		}
 		return name, nil
 	case backend != agent.API:
 		return "", nil // the client chooses
@@ -164,6 +167,9 @@ func (d *Delegation) model(backend agent.Backend, t agent.Type) (string, error) 
 	}
 	return "", nil
 }
+
+// takesModel says whether an argument of agent.command has the name of a model filled in.
+func takesModel(arg string) bool { return strings.Contains(arg, "{model}") }
 
 // possible says why this call can start no sub-agent; nil: it can.
 func (d *Delegation) possible(backend agent.Backend) error {

@@ -234,6 +234,9 @@ func ended(x *agent.Run, o agent.Outcome) (code tool.Code, text string) {
 	default:
 		text = cmp.Or(said, "(the sub-agent wrote no report)")
 	}
+	if o.Unkept > 0 {
+		text += "\n[the first " + results.Count(int(o.Unkept)) + " bytes of what it printed are not kept]"
+	}
 	return code, text + "\n" + footer(x, o)
 }
 

@@ -31,8 +31,8 @@ const (
 // readBody reads the decoded body, at most most bytes of it. An *Error, or what the network says.
 func readBody(res *http.Response, most int64) ([]byte, error) {
 	tooLarge := &Error{Code: TooLarge,
-		Text: fmt.Sprintf("The page is larger than %s, the most that is fetched. Look for a smaller page, or another source",
-			size(most))}
+		Text: fmt.Sprintf("The page is larger than %s, the most that is fetched. Look for a smaller page, or another "+
+			"source", size(most))}
 	coding := strings.ToLower(strings.TrimSpace(res.Header.Get("Content-Encoding")))
 	plain := coding == "" || coding == "identity"
 	if plain && res.ContentLength > most {

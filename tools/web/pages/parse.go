@@ -30,7 +30,8 @@ type feed struct {
 }
 
 func newFeed(ctx context.Context, text string) *feed {
-	return &feed{ctx: ctx, text: text, until: time.Now().Add(maxParse), most: liveHeap() + maxTree + perByte*uint64(len(text))}
+	return &feed{ctx: ctx, text: text, until: time.Now().Add(maxParse),
+		most: liveHeap() + maxTree + perByte*uint64(len(text))}
 }
 
 // Read ends early, as if the page ended there, when there were too many tags, it took too long, or the tree is too

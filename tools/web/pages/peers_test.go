@@ -66,6 +66,11 @@ func contests(t *testing.T) (small, large []contest) {
 //
 //	CODEHAND_PEERS='fetch python3 /tmp/extract.py' go test -v -run TestBesidePeers ./tools/web/pages
 //
+// For MCP's reference fetch server the command is a script that writes what extract_content_from_html of its module
+// mcp_server_fetch.server makes of stdin; it needs readabilipy (with the npm packages of its directory javascript) and
+// markdownify. In 2026-11, at modelcontextprotocol/servers 76d64c8, it kept 195 of 221 sentences and 28 of 110 texts
+// around on the small pages, and 106 of 120, 5 of 108, and 1,431 of 1,566 blocks of code on the real ones.
+//
 // The time of a peer is that of its command without what it takes for an empty page. On no page may a peer keep more
 // of the text, or less of what is around it.
 func TestBesidePeers(t *testing.T) {
