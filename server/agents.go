@@ -65,6 +65,17 @@ func newAgents(s *Server, o Options) (*agent.Runner, error) {
 	return agent.New(r), nil
 }
 
+// limitReports gives the tools that return reports of sub-agents as many characters as agent.max_output says.
+func limitReports(tools []tool.Tool, most int) []tool.Tool {
+	limited := slices.Clone(tools)
+	for i, t := range limited {
+		if most > 0 && (t.Spec.Name == "agent" || t.Spec.Name == "send_message") {
+			limited[i] = t.Limited(most)
+		}
+	}
+	return limited
+}
+
 // agentModels opens the models behind an API. A key that cannot be had is no reason not to start: each task says so.
 func agentModels(log *slog.Logger, r *agent.Options, o Options) error {
 	c := o.Config.Tools.Agent.API
@@ -150,12 +161,14 @@ func (h agentHands) Open(ctx context.Context, o agent.Opening) (agent.Child, err
 			Tenant: t.req.Tenant, Session: key, Caller: t.req.Caller,
 			Client: request.Client{
 				ClientRecord: sessions.ClientRecord{
-					Name: childClient, CanAsk: parent.Client.CanAsk && !t.req.Client.Modern && !t.req.Client.Muted,
+					Name: childClient, CanAsk: parent.Client.CanAsk && !t.req.Client.Muted &&
+						(!t.req.Client.Modern || t.waits != nil),
 				},
 				Roots: t.req.Client.Roots,
 			},
 			Child: &request.Child{
-				Depth: o.Depth, Mode: h.mode(&parent, o), Forms: parent.Client.Forms, Searches: parent.Searches,
+				ID: o.ID, Type: o.Type, Depth: o.Depth, Mode: h.mode(&parent, o), Forms: parent.Client.Forms,
+				Searches: parent.Searches,
 			},
 		},
 	}
@@ -235,7 +248,8 @@ func (t *toolCall) asChild(ctx context.Context) {
 	}
 	mode := of.Mode(ctx)
 	t.state.Start, t.state.Highest, t.state.Depth = mode, mode, of.Depth
-	t.state.Client.Forms, t.state.Samples, t.state.Searches = of.Forms, false, of.Searches
+	t.state.Client.Forms, t.state.Searches = of.Forms, of.Searches
+	t.state.Samples, t.state.PageModel = false, false
 }
 
 // A child is the session of a sub-agent.

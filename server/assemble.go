@@ -139,7 +139,7 @@ func (s *Server) assemble(o Options) (err error) {
 	if !o.Serve || listen.WhyShared(cfg) == "" {
 		s.pipe.Always = e.alwaysIn(cfg)
 	}
-	s.asks = asking.New(e.store, cfg.Permissions.AskTimeout, s.event, s.log)
+	s.useWaiting(asking.New(e.store, cfg.Permissions.AskTimeout, s.event, s.log), cfg, e.tenants.Agents, s.replies)
 	return nil
 }
 

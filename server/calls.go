@@ -104,7 +104,7 @@ func (t *toolCall) run(ctx context.Context, now *round) (*mcp.CallToolResult, re
 		Refused: sessions.Locate(ctx, t.state),
 		Lost:    func() bool { return request.Left(t.req.Peer) },
 		Teach:   t.teach, Find: t.inner, News: t.news(),
-		Agent: t.req.Child != nil, Hands: t.hands(),
+		Agent: t.agent(), Hands: t.hands(), Sample: t.sample(),
 		Ask: func(ctx context.Context, q pipeline.Asking) (tool.Answer, error) { return t.keepQuestion(ctx, now, q) },
 	}
 	defer t.leavePlaces()
@@ -246,6 +246,12 @@ func (t *turn) progress() (note tool.Progress, stop func()) {
 		hold = streamHold
 	}
 	ticker := startTicker(hold, func(n progressNote) {
+		token := token
+		if t.waits != nil { // each request of the call has its own
+			if token = t.waits.Token(); token == nil {
+				return
+			}
+		}
 		_ = t.req.Peer.Notify(noteProgress, n.params(token)) // a client that does not read loses notes
 	})
 	return ticker.set, sync.OnceFunc(ticker.stop)
@@ -310,13 +316,29 @@ func (t *toolCall) identify() {
 	// A call that comes back with an answer has moved and chosen before, and what it did may hold no more.
 	st.Space, st.Rules, st.Clean, st.Prefs = t.space, at.Rules, at.Clean, at.Prefs
 	t.narrow(st)
-	st.Samples = !c.Modern && t.req.Client.Samples && !t.req.Client.Muted && t.s.cfg.Tools.Agent.Sampling
+	plain, withTools := t.lends()
+	st.Samples, st.PageModel = withTools && t.s.cfg.Tools.Agent.Sampling, plain && t.s.cfg.Web.Sampling
 	if t.req.Caller.From.Page {
 		st.PlanFallback = planNobody
 	}
 	if p := t.s.profiles.of(c.Name); p.Background > 0 && t.req.ProgressToken != nil {
 		st.Prefs.ShellBackgroundMS = int(p.Background.Milliseconds())
 	}
+}
+
+// lends says whether the client lets its model answer, and with calls of tools, and can be asked during this call.
+func (t *toolCall) lends() (answers, withTools bool) {
+	r := t.req.Client
+	switch {
+	case r.Muted:
+		return false, false
+	case !t.client.Modern:
+		return r.Sampling, r.Samples
+	case t.waits == nil:
+		return false, false
+	}
+	caps, _ := capabilities(t.req.Capabilities)
+	return caps.Sampling != nil, caps.Sampling != nil && caps.Sampling.Tools != nil
 }
 
 // rootsTime is how long a client has to say which roots it wants to be used, and how long its calls wait for that: one

@@ -184,7 +184,7 @@ func (g *gateway) greet(ctx context.Context, _ any, req *mcp.InitializeRequest, 
 	t.client = &sessions.ClientRecord{
 		Name: results.Line(info.Name, maxClientName), Version: results.Line(info.Version, maxClientName),
 		Protocol: result.ProtocolVersion, CanAsk: canElicit(caps.Elicitation), HasRoots: caps.Roots != nil,
-		Samples: caps.Sampling != nil && caps.Sampling.Tools != nil,
+		Samples: caps.Sampling != nil && caps.Sampling.Tools != nil, Sampling: caps.Sampling != nil,
 	}
 	if s.extended { // the conformance fixture asks for more than we do
 		t.client.Capabilities = caps

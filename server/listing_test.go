@@ -105,24 +105,31 @@ func TestAlways(t *testing.T) {
 	}
 }
 
-// TestListTokens holds what the lists cost as they are sent: bytes / 4.
+// TestListTokens holds what the lists cost as they are sent, on stdio and by serve: bytes / 4.
 func TestListTokens(t *testing.T) {
 	t.Parallel()
-	cost := func(f *fixture) int {
-		result, _, _ := replaytest.ToldTools(t, f.Wire)
+	const mostCore, mostOfAll = 2_700, 9_000
+	cost := func(w replaytest.KindWire) int {
+		result, _, _ := replaytest.ToldTools(t, w)
 		var list struct{ Tools json.RawMessage }
 		must(t, json.Unmarshal(result, &list))
 		return len(list.Tools) / 4
 	}
+	x := serveHTTP(t, siteSetup{principals: []string{"alice"}})
+	for what, c := range map[string]*replaytest.HTTPClient{"legacy": x.client("alice").Hello(), "modern": x.client("alice").Of2026()} {
+		if core := cost(c); core > mostCore {
+			t.Errorf("serve, %s: core %d tokens, at most %d: shorten the .md of a tool", what, core, mostCore)
+		}
+	}
 	for _, modern := range []bool{false, true} {
-		core := cost(start(t, setup{modern: modern}))
+		core := cost(start(t, setup{modern: modern}).Wire)
 		f := start(t, setup{modern: modern, settings: map[string]string{"tools.deferral": "off"}, silent: true})
 		f.Caps = map[string]any{"elicitation": map[string]any{}}
 		must(t, f.Hello())
-		all := cost(f)
+		all := cost(f.Wire)
 		t.Logf("modern %t: core %d tokens, everything %d", modern, core, all)
-		if core > 3_000 || all > 10_000 {
-			t.Errorf("modern %t: core %d tokens, at most 3,000; everything %d, at most 10,000: shorten the .md of a tool", modern, core, all)
+		if core > mostCore || all > mostOfAll {
+			t.Errorf("modern %t: core %d tokens, at most %d; everything %d, at most %d: shorten the .md of a tool", modern, core, mostCore, all, mostOfAll)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"codehand/server/jsonrpc"
 	"codehand/server/request"
+	"codehand/server/waiting"
 	"codehand/tools/agent/loop"
 )
 
@@ -23,11 +24,14 @@ const sampleTime = 120 * time.Second
 type sampler struct{ peer request.Peer }
 
 // Sampler is agent.Hands.Sampler.
-func (h agentHands) Sampler() loop.Model {
+func (h agentHands) Sampler() (m loop.Model, turns int) {
 	if !h.call.state.Samples {
-		return nil
+		return nil, 0
 	}
-	return sampler{h.call.req.Peer}
+	if h.call.waits != nil {
+		turns = max(1, h.call.waits.Rounds())
+	}
+	return sampler{h.call.req.Peer}, turns
 }
 
 // A samplePart is one part of a message, as sampling/createMessage writes it.
@@ -70,6 +74,10 @@ func (m sampler) Turn(ctx context.Context, t loop.Turn, say func(string)) (loop.
 	switch {
 	case ctx.Err() != nil:
 		return loop.Answer{}, context.Cause(ctx)
+	case errors.Is(err, waiting.ErrSpent):
+		return loop.Answer{}, &loop.Error{Kind: loop.Spent, Text: err.Error()}
+	case errors.Is(err, waiting.ErrTooLarge):
+		return loop.Answer{}, &loop.Error{Kind: loop.Full, Text: err.Error()}
 	case errors.Is(err, jsonrpc.ErrNoCalls):
 		return loop.Answer{}, &loop.Error{Kind: loop.Broken, Text: "the client cannot be asked during this call"}
 	case raw == nil && late.Err() != nil:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
-	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -15,6 +14,7 @@ import (
 	"codehand/server/request"
 	"codehand/server/sessions"
 	"codehand/server/tenants"
+	"codehand/server/waiting"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 	"codehand/tools/workspace"
@@ -28,6 +28,7 @@ type turn struct {
 	state   *session.State // of a request that needs its session: a copy, so that the turn may set Client and Space
 	release func()         // gives state back
 	visit   *pipeline.Visit
+	waits   *waiting.Call    // of a modern call that may ask its client while it works; else nil
 	places  []*auth.Turn     // in the principal's queues, in the order in which they must come
 	space   *workspace.Space // of state before any round of the call moved it; nil: none has begun
 
@@ -40,22 +41,29 @@ type turn struct {
 // Serve is request.Serve.
 func (s *Server) Serve(r request.Request) (request.Work, bool) {
 	t := &turn{s: s, req: r, release: func() {}}
+	if r.Client.Modern && waiting.Names(r) {
+		return s.team.observed(r, t.resume), true
+	}
 	err := t.arrive()
 	changes := t.target != nil && !t.target.tool.Spec.Traits.ReadOnly
-	return func(ctx context.Context) (a request.Answer) {
-		began := time.Now()
+	work := func(ctx context.Context) request.Answer {
 		defer func() {
 			t.leave()
 			if r.Method == string(mcp.MethodToolsList) {
 				s.hub.relisted(r.Session)
 			}
-			s.team.observe(r, a, time.Since(began))
 		}()
 		if err != nil {
 			return failed(err)
 		}
 		return t.answer(ctx)
-	}, changes
+	}
+	if r.Client.Modern && t.target != nil && s.waiting != nil {
+		t.waits = s.waiting.Begin(r)
+		t.req.Peer = t.waits
+		return s.team.observed(r, func(ctx context.Context) request.Answer { return t.waits.Run(ctx, work) }), changes
+	}
+	return s.team.observed(r, work), changes
 }
 
 // arrive finds the target of a call, takes its session, its places in its principal's queues, and its ticket, in this

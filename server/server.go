@@ -25,6 +25,7 @@ import (
 	"codehand/server/sessions"
 	"codehand/server/stdio"
 	"codehand/server/tenants"
+	"codehand/server/waiting"
 	"codehand/tools/agent/loop"
 	"codehand/tools/sandbox"
 	"codehand/tools/tool"
@@ -86,7 +87,8 @@ type Server struct {
 type corridor struct {
 	pipe    *pipeline.Pipeline
 	asks    *asking.Asker
-	arrival sync.Mutex // of a call in all its queues
+	waiting *waiting.Calls // nil: no call asks its client while it works
+	arrival sync.Mutex     // of a call in all its queues
 }
 
 // limits are how long the server waits for others. Tests change them.
@@ -145,7 +147,7 @@ func New(o Options) (*Server, error) {
 	var err error
 	lists := tenants.Lists{Deferral: o.Config.Tools.Deferral, Always: o.Config.Tools.Always}
 	s.profiles = profiles{forced: o.Config.Client.Profile, lists: lists}
-	s.tools, err = newToolset(o.Tools, lists)
+	s.tools, err = newToolset(limitReports(o.Tools, o.Config.Tools.Agent.MaxOutput), lists)
 	if err != nil {
 		return nil, err
 	}
@@ -181,6 +183,7 @@ func (s *Server) CloseNow() error {
 func (s *Server) Close() error {
 	s.life.closing.Do(func() {
 		close(s.life.ended)
+		stdio.Within(s.waiting.Close(), recordGrace)
 		stdio.Within(s.sessions.CloseAll(), recordGrace)
 		if err := s.team.close(); err != nil {
 			s.life.closed = fmt.Errorf("close audit: %w", err)

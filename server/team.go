@@ -269,6 +269,15 @@ func (q *quiet) due(name string) int {
 	return n
 }
 
+// observed makes work that is counted when it is done. t may be nil.
+func (t *team) observed(r request.Request, work request.Work) request.Work {
+	return func(ctx context.Context) (a request.Answer) {
+		began := time.Now()
+		defer func() { t.observe(r, a, time.Since(began)) }()
+		return work(ctx)
+	}
+}
+
 // observe counts a request that was served. t may be nil.
 func (t *team) observe(r request.Request, a request.Answer, took time.Duration) {
 	if t == nil {

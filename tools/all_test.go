@@ -24,9 +24,9 @@ var update = flag.Bool("update", false, "rewrite the golden specs")
 
 // The budget of the list, which every conversation pays for. A token is four bytes here.
 const (
-	maxEntryBytes = 1_600  // of one tool; half of that is usual
-	maxCoreTokens = 3_000  // of the tools that are not Deferred
-	maxTokens     = 10_000 // of all
+	maxEntryBytes = 1_600 // of one tool; half of that is usual
+	maxCoreTokens = 2_700 // of the tools that are not Deferred
+	maxTokens     = 9_000 // of all
 )
 
 // A property is one parameter as it is published.

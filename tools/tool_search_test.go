@@ -21,7 +21,8 @@ import (
 // testdata/corpus/tool-search.tsv, which has what several tools may answer, and what was written without a look at them.
 //
 // The parts now and later were written before there was a search, blind after it had been tuned by them, and last after it
-// had been tuned by blind; nothing was tuned by last. Parts with later in their name want tools that do not exist yet.
+// had been tuned by blind; nothing was tuned by last. The part web-agents was written before the hints and descriptions of
+// these tools were tuned by it. Parts with later in their name want tools that did not exist when they were written.
 // Expected is the tool that must come first, several with a comma where each may, with > where all must come in this order
 // and nothing else, and - for nothing at all.
 type ranking struct {
@@ -143,6 +144,39 @@ func TestToolSearchRanking(t *testing.T) {
 				t.Errorf("part %s over the tools of %s: %d of %d first (at least 95 %%), %d among the first three (all). Mend the hint or the description of the tool that is missed: synonyms belong there.\n%s",
 					part, name, s.first, s.n, s.third, strings.Join(misses, "\n"))
 			}
+		}
+	}
+}
+
+// TestToolSearchFindsTheWebAndAgents: each of the tools for the web and for sub-agents comes first for everything that its
+// Spec.Finds names, and that is at least ten phrasings; of what was written before it was tuned, at least nine of ten.
+func TestToolSearchFindsTheWebAndAgents(t *testing.T) {
+	t.Parallel()
+	entries := catalogOf(All())
+	for _, name := range []string{"web_fetch", "web_search", "agent", "send_message"} {
+		phrasings, blind, found := map[string]bool{}, 0, 0
+		for _, r := range readRankings(t) {
+			if r.expected != name {
+				continue
+			}
+			got := foundNames(entries, r.query)
+			first, _ := r.judge(got)
+			switch {
+			case r.part == "web-agents":
+				if blind++; first {
+					found++
+				}
+			case r.part == "now" && !first:
+				t.Errorf("%s: %q finds %v", name, r.query, got)
+			case r.part == "now":
+				phrasings[strings.ToLower(r.query)] = true
+			}
+		}
+		if len(phrasings) < 10 {
+			t.Errorf("%s is found by %d phrasings, at least 10: add to its Finds", name, len(phrasings))
+		}
+		if blind < 10 || found*10 < blind*9 {
+			t.Errorf("%s comes first for %d of %d phrasings of the part web-agents", name, found, blind)
 		}
 	}
 }

@@ -30,7 +30,7 @@ type webFetchInput struct {
 var webFetch = tool.Define(tool.Def[webFetchInput]{
 	Spec: tool.Spec{
 		Name: "web_fetch", Aliases: []string{"WebFetch"}, Title: "Fetch web page", Description: webFetchText,
-		Hint: "fetch, open, download or read a web page by url", Deferred: true, MaxRunes: 50_000,
+		Hint: "fetch, open, download, read a web page by url, link", Deferred: true, MaxRunes: 50_000,
 		Scope: tool.ScopeWeb, Family: permission.FamilyNone,
 		Traits:  tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true},
 		Example: `{"url":"https://example.com/"}`,
@@ -46,6 +46,9 @@ var webFetch = tool.Define(tool.Def[webFetchInput]{
 			return "the operator switched the web off (web.enabled)."
 		}
 		return ""
+	},
+	Traits: func(s *session.State, in webFetchInput) tool.Traits {
+		return tool.Traits{Ungated: s.PageModel && in.Prompt != ""} // its answer can take as long as a person thinks
 	},
 	Targets: func(_ *session.State, in webFetchInput) []permission.Target {
 		return []permission.Target{{Kind: permission.Domain, Value: in.Host}}

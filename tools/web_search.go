@@ -29,7 +29,7 @@ type webSearchInput struct {
 var webSearch = tool.Define(tool.Def[webSearchInput]{
 	Spec: tool.Spec{
 		Name: "web_search", Aliases: []string{"WebSearch"}, Title: "Search the web", Description: webSearchText,
-		Hint: "search the web for current information", Deferred: true, Backed: true, MaxRunes: 20_000,
+		Hint: "search the web, the internet, for current information", Deferred: true, Backed: true, MaxRunes: 20_000,
 		Scope: tool.ScopeWeb, Family: permission.FamilyNone,
 		Traits:  tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true},
 		Example: `{"query":"go 1.26 release notes"}`,

@@ -121,7 +121,7 @@ func goIn(t *testing.T, dir, name string, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "CI=1", "GOPROXY=off", "GOWORK=", "GOFLAGS=")
+	cmd.Env = append(os.Environ(), "CI=1", "GOPROXY=off", "GOWORK=")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
 	}

@@ -38,8 +38,9 @@ func newDoctor(t *terminal) *cobra.Command {
 		Short: "Check this machine, its clients, or an endpoint, and say what to do",
 		Long: `Check what codehand needs here, and say what to do about what is wrong: its binary,
 configuration, roots, state directory and store, programs and hooks, how far commands
-are confined, the limits of the system, and what each rule of permissions covers here,
-with a warning where it can match nothing. Each client's entry is started as that client
+are confined, which way pages take and who answers searches and executes sub-agents, the
+limits of the system, and what each rule of permissions covers here, with a warning where
+it can match nothing. Each client's entry is started as that client
 would start it (command, arguments, environment, directory), lists its tools in both
 protocol eras and must end with its input. Entries of a project's files are started only
 if they are this program alone. Of other programs only codehand itself is started, from
@@ -175,6 +176,7 @@ func diagnose(cmd *cobra.Command, args []string) []doctor.Finding {
 			return checkIssuers(ctx, m.Config.Auth.Issuers)
 		}},
 		{ID: "rules", Run: func(ctx context.Context) []doctor.Finding { return checkRules(ctx, m.Config) }},
+		{ID: "web", Run: func(ctx context.Context) []doctor.Finding { return checkWeb(ctx, m.Config, m.Env) }},
 	}
 	return doctor.Run(cmd.Context(), m.Checks())
 }
@@ -193,22 +195,23 @@ func misconfigured(of string, err error) []doctor.Finding {
 	return out
 }
 
-// checkServe says what serve would refuse in the configuration that --config names; a file that is good for stdio may
-// not be for it.
+// checkServe says what serve would refuse in the configuration that --config names, and what it would not use; a file
+// that is good for stdio may not be for it.
 func checkServe(cmd *cobra.Command) []doctor.Finding {
 	file := cmd.Flag("config").Value.String()
 	if file == "" {
 		return nil
 	}
+	var cfg config.Config
 	src, err := config.Process()
 	if err == nil {
 		src.Flags, src.UserFile, src.Serve = given(cmd), file, true
-		_, _, err = config.Load(src)
+		cfg, _, err = config.Load(src)
 	}
 	if err != nil {
 		return misconfigured("serve: ", err)
 	}
-	return nil
+	return checkShared(cfg)
 }
 
 // checkIssuers asks each issuer for what serve needs of it.

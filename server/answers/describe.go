@@ -7,6 +7,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"codehand/server/jsonrpc"
 	"codehand/server/resources"
 	"codehand/tools/tool"
 )
@@ -141,4 +142,17 @@ func metaFields(m tool.Meta) map[string]any {
 		f["codehand/decision"] = decisionMeta{m.Decision.Verdict, m.Decision.Rule, m.Decision.Asked}
 	}
 	return f
+}
+
+// Question is the result of a modern call that asks its client for input while its work goes on. asked encodes as an
+// object of inputRequests by id; state is the requestState with which the client comes back.
+func Question(asked any, state string, by mcp.Implementation) ([]byte, error) {
+	meta := &mcp.Meta{}
+	meta.SetServerInfo(by)
+	return jsonrpc.Marshal(struct {
+		Meta          *mcp.Meta      `json:"_meta"`
+		ResultType    mcp.ResultType `json:"resultType"`
+		InputRequests any            `json:"inputRequests"`
+		RequestState  string         `json:"requestState"`
+	}{meta, mcp.ResultTypeInputRequired, asked, state})
 }

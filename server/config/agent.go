@@ -25,6 +25,7 @@ type Agent struct {
 	MaxTokens   int
 	MaxTime     time.Duration
 	TurnTokens  int  // of one answer of the model
+	MaxOutput   int  // characters of a report
 	Sampling    bool // the client's model may be used
 	API         AgentAPI
 	Command     AgentCommand
@@ -78,6 +79,9 @@ func agentTable(c *Config) []setting {
 		{"agent.max_tokens", "most tokens for one task", narrower, number{&a.MaxTokens, 1000, 100_000_000, false}},
 		{"agent.turn_tokens", "most tokens of one answer of the model", narrower,
 			number{&a.TurnTokens, 256, 200_000, false}},
+		{"agent.max_output",
+			"most characters of the report of sub-agents; a longer one is kept in a file and shown in part", narrower,
+			number{&a.MaxOutput, 1000, 160_000, false}},
 		{"agent.max_time", "most time for one task", operatorOnly,
 			period{&a.MaxTime, time.Second, 24 * time.Hour, nil}},
 		{"agent.sampling", "whether the client's own model may execute sub-agents, if the client offers it (sampling)",
@@ -106,7 +110,7 @@ func agentTable(c *Config) []setting {
 func defaultAgent() Agent {
 	return Agent{
 		Backend: AgentAuto, MaxDepth: 1, MaxParallel: 4, MaxPerHour: 40, MaxTurns: 50, MaxTokens: 500_000,
-		MaxTime: time.Hour, TurnTokens: 8192,
+		MaxTime: time.Hour, TurnTokens: 8192, MaxOutput: 32_000,
 	}
 }
 

@@ -25,6 +25,7 @@ type Web struct {
 	Proxy       string // of the operator; "": none
 	CAFile      string // absolute; "": none
 	Ports       []uint16
+	Sampling    bool // the client's model may answer questions about pages
 	Search      WebSearch
 }
 
@@ -49,6 +50,8 @@ func webTable(c *Config) []setting {
 			"because names are looked up there", operatorOnly, term{&w.Proxy, readProxy}},
 		{caFileKey, "file with certificates (PEM) to trust besides those of the system", operatorOnly,
 			term{&w.CAFile, absolute}},
+		{"web.prompt_sampling", "whether the client's own model answers the prompt of web_fetch about the page, if " +
+			"the client offers it (sampling)", operatorOnly, toggle{&w.Sampling}},
 		{"web.ports", "ports that an address may name besides 80 and 443", operatorOnly, portList{&w.Ports}},
 	}
 }

@@ -290,7 +290,8 @@ func (m Machine) agents(env []string) Finding {
 // webSearch says which endpoint web_search asks, and whether its key is there. It asks nothing: a search costs.
 func (m Machine) webSearch() []Finding {
 	if !m.Config.Web.Search.On() {
-		return nil
+		return []Finding{{"backends", Note, "web_search: no endpoint is configured, so there is no such tool",
+			"set web.search.kind if you want it"}}
 	}
 	o, err := m.Config.SearchEndpoint()
 	if err != nil {

@@ -94,6 +94,22 @@ func (c *call) before(ctx context.Context) error {
 	return err
 }
 
+// Started says what the hooks of SubagentStart decided: the text that they add to the instructions of the sub-agent, or
+// the refusal of its start. They can let it start or not. One that wants a person to decide blocks it, since nobody is
+// asked.
+func Started(o hooks.Outcome) (added string, err error) {
+	switch reason := o.Reason; {
+	case slices.Contains(o.Opinions, permission.Deny):
+		return "", blocked(o.Origin, reason)
+	case slices.Contains(o.Opinions, permission.Ask):
+		if strings.TrimSpace(reason) == "" {
+			reason = "it wants a person to decide"
+		}
+		return "", blocked(o.Origin, reason+" (nobody is asked about the start of a sub-agent)")
+	}
+	return hookText(o.Context), nil
+}
+
 // blocked is the refusal of the hooks that stand at origin.
 func blocked(origin, reason string) error {
 	if reason = strings.TrimSpace(hookText(reason)); reason == "" {
@@ -201,6 +217,7 @@ func (c *call) event() hooks.Event {
 	e := hooks.Event{
 		Session: c.state.Key.Session, Call: c.visit.id, Tool: c.bound.Spec.Name, Aliases: c.bound.Spec.Aliases,
 		Mode: c.mode, Input: c.bound.Input, Request: c.asKnown(),
+		Agent: c.arrival.Agent.ID, AgentType: c.arrival.Agent.Type,
 	}
 	e.Confine = ConfineHook(c.state)
 	if c.state.Space != nil {

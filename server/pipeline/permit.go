@@ -130,7 +130,7 @@ func (c *call) settleAsk(ctx context.Context, d permission.Decision, r permissio
 
 // leaves says whether the client's own dialog stands in for a person.
 func leaves(c *call, d permission.Decision) bool {
-	return !d.Hard && c.pipe.AskFallback == AskClient && c.arrival.inside == nil && !c.arrival.Agent &&
+	return !d.Hard && c.pipe.AskFallback == AskClient && c.arrival.inside == nil && c.arrival.Agent.ID == "" &&
 		!c.arrival.From.Page &&
 		!(d.Dangerous && c.canAsk())
 }

@@ -75,7 +75,7 @@ func (c *call) unavailable(d permission.Decision, rule, why string) error {
 	if c.arrival.inside != nil {
 		c.record.By = byTool
 		why = ", and codehand asks no one about a call that a skill makes."
-	} else if c.arrival.Agent {
+	} else if c.arrival.Agent.ID != "" {
 		c.record.By = byTool
 		why = ", and nobody can be asked about this call of a sub-agent. Go on without it, and report it."
 	}

@@ -96,11 +96,16 @@ type Arrival struct {
 
 	// Hands open sessions for sub-agents that an Ungated call starts; nil: it starts none.
 	Hands agent.Hands
-	// Agent says that a sub-agent makes the call: the client's own dialog has shown nobody what it is.
-	Agent bool
+	// Sample is Env.Sample; nil: the client's model may not be asked.
+	Sample func(ctx context.Context, system, prompt string, maxTokens int) (string, error)
+	// Agent is the sub-agent that makes the call: the client's own dialog has shown nobody what it is.
+	Agent Agent
 
 	inside *inside // a call that another one makes; nil: it comes from a client
 }
+
+// An Agent is a sub-agent. The zero value is none: a client calls itself.
+type Agent struct{ ID, Type string }
 
 // From is where a call came from, for the record, and whether its client can have a dialog that counts.
 type From struct {
@@ -310,6 +315,9 @@ func (c *call) run(ctx context.Context) (tool.Result, error) {
 	}
 	env := tool.Env{State: c.state, CallID: c.visit.id, Limit: c.limit(), Answer: c.answer, Progress: c.progress,
 		Inner: c.arrival.inside != nil}
+	if c.arrival.inside == nil {
+		env.Sample = c.arrival.Sample
+	}
 	if c.mayCall() {
 		env.Call = c.inner
 		env.Hands = c.arrival.Hands

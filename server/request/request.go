@@ -35,7 +35,8 @@ type Request struct {
 
 // A Child is what the server knows of the sub-agent that makes a call.
 type Child struct {
-	Depth int // below the client: 1 or more
+	ID, Type string // of the sub-agent
+	Depth    int    // below the client: 1 or more
 	// Mode is the mode that holds for its calls now, whatever else would; it is never wider than that of its parent.
 	Mode  func(ctx context.Context) permission.Mode
 	Forms session.Forms // of the client of its parent

@@ -19,6 +19,7 @@ type ClientRecord struct {
 	Protocol string   `json:"protocol,omitempty"` // negotiated
 	CanAsk   bool     `json:"ask,omitempty"`      // declared elicitation
 	Samples  bool     `json:"samples,omitempty"`  // declared sampling with tools
+	Sampling bool     `json:"model,omitempty"`    // declared sampling, with tools or without
 	HasRoots bool     `json:"roots,omitempty"`    // declared roots
 	Roots    []string `json:"dirs,omitzero"`      // its answer about them, over HTTP; nil: none yet
 

@@ -125,7 +125,7 @@ func (p *program) close() {
 // start fills in the arguments and starts the program.
 func (p *program) start(ctx context.Context, argv []string, prompt string) (err error) {
 	o, c := p.run.order, p.run.runner.Command
-	prompt = system(o.System, o.Type, "") + "\n\nYour task:\n" + prompt
+	prompt = system(p.run.instructions(), o.Type, "") + "\n\nYour task:\n" + prompt
 	config := filepath.Join(p.dir, "mcp.json")
 	depth := strconv.Itoa(p.run.runner.Options.Depth + o.Parent.Depth + 1)
 	if err := p.writeConfig(config, depth); err != nil {

@@ -26,8 +26,16 @@ type Run struct {
 	alone   bool
 	running bool
 	begun   bool // Do was called
+	answers int  // of the client's model within one call; 0: there is no such limit
 	ended   time.Time
+	hooks   announcement
 	talk
+}
+
+// An announcement is what a Run has of hooks that were told that it starts. The Run's mu covers it.
+type announcement struct {
+	added string           // to its instructions
+	ended func(how string) // nil: they were told nothing, or that it has ended
 }
 
 // A talk is what was said so far. The Run's mu covers it.
@@ -69,10 +77,16 @@ func (x *Run) Backend() Backend { return x.order.Backend }
 
 // Turns is how many turns a run of it has, and where that is said: a setting, or the file of its type.
 func (x *Run) Turns() (n int, origin string) {
-	if t := x.order.Type; t.MaxTurns > 0 && t.MaxTurns < x.runner.Limits.Turns {
-		return t.MaxTurns, "maxTurns in " + t.File
+	n, origin = x.runner.Limits.Turns, "agent.max_turns"
+	if t := x.order.Type; t.MaxTurns > 0 && t.MaxTurns < n {
+		n, origin = t.MaxTurns, "maxTurns in "+t.File
 	}
-	return x.runner.Limits.Turns, "agent.max_turns"
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.answers > 0 && x.answers < n {
+		n, origin = x.answers, "as often as this client answers within one call; send_message lets it go on"
+	}
+	return n, origin
 }
 
 // Status says how far it is.
@@ -93,8 +107,43 @@ func (x *Run) Alone() {
 	}
 }
 
+// Begin tells the operator's hooks that the sub-agent is about to start, or to go on. Do or Drop must follow. The error
+// says why it must not start.
+func (x *Run) Begin(ctx context.Context) error {
+	x.mu.Lock()
+	hands := x.order.Hands
+	x.mu.Unlock()
+	added, ended, err := hands.Begin(ctx, x.ID, x.Type())
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.hooks = announcement{added, ended}
+	return err
+}
+
+// end tells the hooks that it has ended, if they know that it began.
+func (x *Run) end(how string) {
+	x.mu.Lock()
+	ended := x.hooks.ended
+	x.hooks.ended = nil
+	x.mu.Unlock()
+	if ended != nil {
+		ended(how)
+	}
+}
+
+// instructions are the text of its type, and what hooks added to it.
+func (x *Run) instructions() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.hooks.added == "" {
+		return x.order.System
+	}
+	return strings.TrimSpace(x.order.System + "\n\n" + x.hooks.added)
+}
+
 // Drop takes back a Start, or the Send that was to make it go on: nothing has run, and nothing of it counts.
 func (x *Run) Drop() {
+	x.end(loop.Cancelled)
 	x.mu.Lock()
 	begun, now := x.begun, x.runner.Now()
 	x.running, x.prompt, x.ended = false, "", now
@@ -117,6 +166,8 @@ func (x *Run) Do(ctx context.Context, said func(line string)) Outcome {
 		said = func(string) {}
 	}
 	began := time.Now()
+	how := loop.Failed // of a panic
+	defer func() { x.end(how) }()
 	x.mu.Lock()
 	x.begun = true
 	x.mu.Unlock()
@@ -129,7 +180,7 @@ func (x *Run) Do(ctx context.Context, said func(line string)) Outcome {
 	for !x.settle(out) {
 		out = x.do(ctx, said)
 	}
-	out.Took = time.Since(began)
+	out.Took, how = time.Since(began), out.Stopped
 	return out
 }
 
@@ -231,8 +282,8 @@ func (x *Run) open(ctx context.Context) error {
 	again := x.last != nil
 	x.mu.Unlock()
 	mode, narrows := o.Type.limit()
-	child, err := o.Hands.Open(ctx, Opening{ID: x.ID, Depth: o.Parent.Depth + 1, Tools: names, Mode: mode,
-		Narrows: narrows, Again: again})
+	child, err := o.Hands.Open(ctx, Opening{ID: x.ID, Type: x.Type(), Depth: o.Parent.Depth + 1, Tools: names,
+		Mode: mode, Narrows: narrows, Again: again})
 	if err != nil {
 		return err
 	}
@@ -259,15 +310,18 @@ func (x *Run) close() {
 // runLoop executes it with a model of ours or of the client.
 func (x *Run) runLoop(ctx context.Context, said func(string)) Outcome {
 	o, l := x.order, x.runner.Limits
-	model := x.runner.Model
+	model, most := x.runner.Model, 0
 	if o.Backend == Sampling {
-		model = o.Hands.Sampler()
+		model, most = o.Hands.Sampler()
 	} else if o.Model != "" && x.runner.Pick != nil {
 		model = x.runner.Pick(o.Model)
 	}
 	if model == nil {
 		return Outcome{Stopped: loop.Failed, Detail: "there is no model any more"}
 	}
+	x.mu.Lock()
+	x.answers = most
+	x.mu.Unlock()
 	turns, _ := x.Turns()
 	x.mu.Lock()
 	child, history, prompt := x.child, x.history, x.said()
@@ -280,7 +334,7 @@ func (x *Run) runLoop(ctx context.Context, said func(string)) Outcome {
 	calls := x.calls
 	x.mu.Unlock()
 	out, err := loop.Run(ctx, loop.Task{
-		Model: model, System: system(o.System, o.Type, o.Parent.Place), Prompt: prompt, History: history,
+		Model: model, System: system(x.instructions(), o.Type, o.Parent.Place), Prompt: prompt, History: history,
 		Tools: o.Tools, MaxOutput: l.MaxOutput, Effort: o.Effort, Do: x.calling(child), Inbox: x.inbox,
 		Budget: loop.Budget{Turns: turns, Tokens: l.Tokens, Time: l.Time},
 		Step: func(s loop.Step) {

@@ -81,13 +81,18 @@ type Parent struct {
 type Hands interface {
 	// Open opens a session for a sub-agent, or opens it again.
 	Open(ctx context.Context, o Opening) (Child, error)
-	// Sampler is the model of the client that called, for as long as its call waits; nil: it has none.
-	Sampler() loop.Model
+	// Begin tells the operator's hooks that a sub-agent is about to start. added is what they add to its instructions.
+	// ended must be called once with how it ended, one of loop's constants. The error says why it must not start.
+	Begin(ctx context.Context, id, kind string) (added string, ended func(how string), err error)
+	// Sampler is the model of the client that called, for as long as its call waits; nil: it has none. turns is how
+	// many answers it gives within this call at most; 0: there is no such limit.
+	Sampler() (m loop.Model, turns int)
 }
 
 // An Opening says what the session of a sub-agent may do at most.
 type Opening struct {
 	ID      string // of the sub-agent
+	Type    string
 	Depth   int
 	Tools   []string // names
 	Mode    permission.Mode

@@ -45,7 +45,11 @@ func (h *noHands) Open(context.Context, Opening) (Child, error) {
 	h.opened.Add(1)
 	return noChild{h}, nil
 }
-func (h *noHands) Sampler() loop.Model { return nil }
+func (h *noHands) Sampler() (loop.Model, int) { return nil, 0 }
+
+func (h *noHands) Begin(context.Context, string, string) (string, func(string), error) {
+	return "", func(string) {}, nil
+}
 
 type noChild struct{ h *noHands }
 

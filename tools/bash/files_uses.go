@@ -177,8 +177,12 @@ func (t *toucher) head(n int, piped bool) {
 	}
 	if r.row != nil && r.row.Takes().Kind == "path" && r.row.Takes().First == "" && r.row.Name != "find" {
 		// in case that an option has no value
+		read := make(map[string]bool, len(reads)) // there may be as many as a line is long
+		for i := range reads {
+			read[reads[i].text] = true
+		}
 		for _, w := range plainDashes(args) {
-			if !slices.ContainsFunc(reads, func(r spelt) bool { return r.text == w.text }) {
+			if !read[w.text] {
 				t.perhapsFile(&w)
 			}
 		}

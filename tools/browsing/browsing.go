@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"codehand/tools/media"
@@ -35,7 +36,7 @@ func Show(ctx context.Context, env tool.Env, p web.Page, w Want) (tool.Result, e
 	}
 	switch kind := media.Sniff(p.Body); {
 	case p.Form != "":
-		return show(env, p, p.Form, p.Text, p.Note, w)
+		return show(ctx, env, p, p.Form, p.Text, p.Note, w)
 	case len(p.Body) == 0:
 		return tool.Result{Text: head(p, p.Type, 0) + "\n(empty response)"}, nil
 	case kind.Image():
@@ -60,10 +61,10 @@ const room = 2900
 
 // show shows a part of a text. It is cleaned and searched for secrets as a whole, so that offsets mean the same in each
 // call and no secret is cut in two.
-func show(env tool.Env, p web.Page, form, text, note string, w Want) (tool.Result, error) {
+func show(ctx context.Context, env tool.Env, p web.Page, form, text, note string, w Want) (tool.Result, error) {
 	text = strings.Trim(results.Clean(results.Masked(text)), "\n")
 	total := utf8.RuneCountInString(text)
-	if w.Offset > 0 && w.Offset >= total {
+	if total > 0 && w.Offset >= total {
 		return tool.Result{}, tool.Invalid(w.Tool,
 			fmt.Sprintf(`"offset" must be below %d, the characters of this page`, total))
 	}
@@ -75,6 +76,9 @@ func show(env tool.Env, p web.Page, form, text, note string, w Want) (tool.Resul
 	res := head(p, form, total)
 	if note != "" {
 		res += "\nNote: " + note + "."
+	}
+	if answer, err := ask(ctx, env, p, res, text, w); answer.Text != "" || err != nil {
+		return answer, err
 	}
 	if w.Prompt != "" {
 		res += "\nAsked for: " + wording.LineOf(w.Prompt, 500)
@@ -97,6 +101,7 @@ type facts struct {
 	Type       string `json:"type"`
 	Characters int    `json:"characters"`
 	Next       int    `json:"next_offset,omitempty"` // 0: the text ends here
+	Answered   bool   `json:"answered,omitempty"`    // by the client's model: the text of the page is not shown
 }
 
 // cut returns the part of a text that fits into the result, and the offset of what follows it. A part that is not the
@@ -163,7 +168,11 @@ func document(ctx context.Context, env tool.Env, p web.Page, w Want) (tool.Resul
 	pages, err := env.Media.Pages(ctx, bytes.NewReader(p.Body), int64(len(p.Body)), 0, 0)
 	var b strings.Builder
 	for _, page := range pages {
-		fmt.Fprintf(&b, "--- page %d ---\n%s\n", page.Number, strings.TrimRight(page.Text, " \n\f"))
+		text := strings.TrimRight(page.Text, " \n\f")
+		if text == "" {
+			text = "[no text: an image, or empty]"
+		}
+		fmt.Fprintf(&b, "--- page %d ---\n%s\n", page.Number, text)
 	}
 	limit, isLimit := errors.AsType[*media.LimitError](err)
 	missing, isMissing := errors.AsType[*media.ProgramError](err)
@@ -171,7 +180,7 @@ func document(ctx context.Context, env tool.Env, p web.Page, w Want) (tool.Resul
 	case ctx.Err() != nil:
 		return tool.Result{}, context.Cause(ctx)
 	case err == nil:
-		return show(env, p, "text", b.String(), "", w)
+		return show(ctx, env, p, "text", b.String(), "", w)
 	case isLimit && limit.What == "pages":
 		return save(env, p, w, fmt.Sprintf("The PDF has %d pages. Read them with read_file and pages, at most %d at "+
 			"once.", limit.Have, media.MaxPages))
@@ -237,7 +246,8 @@ func Refusal(err error) error {
 func advice(e *web.Error) string {
 	switch {
 	case e.Wait > 0:
-		return fmt.Sprintf(" The host asks to wait. Try again in %d s.", int(e.Wait.Seconds()))
+		return fmt.Sprintf(" The host asks to wait. Try again in %d s.",
+			int((e.Wait+time.Second-1)/time.Second))
 	case e.Status == 401, e.Status == 403, e.Status == 407:
 		return " The page needs a login or refuses programs. Neither can be helped here; try another source."
 	case e.Status == 404, e.Status == 410:

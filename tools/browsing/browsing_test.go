@@ -93,6 +93,18 @@ func TestSecretsAcrossPages(t *testing.T) {
 	}
 }
 
+// A page without text has no characters to continue from; that is said, and no offset is asked for that there is not.
+func TestEmptyPage(t *testing.T) {
+	t.Parallel()
+	w := want
+	w.Offset = 10
+	res, err := Show(t.Context(), env(tooltest.New(t, nil)), web.Page{URL: "https://example.org/", Status: 200,
+		Type: "text/plain", Form: "text", Text: "\n"}, w)
+	if err != nil || !strings.HasSuffix(res.Text, "0 characters)\n(empty response)") {
+		t.Errorf("%q, %v", res.Text, err)
+	}
+}
+
 // Images are shown, or kept where they cannot be; what is neither text nor image is a file that nobody else can read.
 func TestOtherKinds(t *testing.T) {
 	t.Parallel()
@@ -147,6 +159,7 @@ func TestRefusals(t *testing.T) {
 		{web.Error{Code: web.Status, Status: 404, Text: "x", Body: "EXIT"}, tool.HTTPError, "\n--- untrusted content "},
 		{web.Error{Code: web.Status, Status: 403, Text: "x"}, tool.HTTPError, "login"},
 		{web.Error{Code: web.Status, Status: 503, Text: "x", Wait: 1e9}, tool.HTTPError, "in 1 s"},
+		{web.Error{Code: web.Status, Status: 503, Text: "x", Wait: 1}, tool.HTTPError, "in 1 s"}, // never 0 s
 		{web.Error{Code: web.Status, Status: 500, Text: "x"}, tool.HTTPError, "later"},
 		{web.Error{Code: web.Timeout, Text: "x"}, tool.Timeout, "later"},
 		{web.Error{Code: web.TooLarge, Text: "x"}, tool.TooLarge, "x."},

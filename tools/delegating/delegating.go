@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"codehand/tools/agent"
 	"codehand/tools/results"
@@ -54,8 +55,29 @@ func (d *Delegation) Run(ctx context.Context) (tool.Result, error) {
 		}
 		runs = append(runs, x)
 	}
+	if err := begin(ctx, runs); err != nil {
+		return tool.Result{}, err
+	}
 	w := work{env: d.Env, runs: runs, background: d.Background, stays: !d.readable() || backend == agent.Sampling}
 	return w.do(ctx)
+}
+
+// begin tells the operator's hooks of sub-agents that are about to start. If one must not, none does.
+func begin(ctx context.Context, runs []*agent.Run) error {
+	errs := make([]error, len(runs))
+	var all sync.WaitGroup
+	for i, x := range runs {
+		all.Go(func() { errs[i] = x.Begin(ctx) })
+	}
+	all.Wait()
+	at := slices.IndexFunc(errs, func(err error) bool { return err != nil })
+	if at < 0 {
+		return nil
+	}
+	for _, x := range runs {
+		x.Drop()
+	}
+	return errs[at]
 }
 
 // orders says what each sub-agent is to do.

@@ -35,7 +35,10 @@ func text(said, stop string) loop.Answer {
 type hands struct{}
 
 func (hands) Open(context.Context, agent.Opening) (agent.Child, error) { return child{}, nil }
-func (hands) Sampler() loop.Model                                      { return says{} }
+func (hands) Sampler() (loop.Model, int) { return says{}, 0 }
+func (hands) Begin(context.Context, string, string) (string, func(string), error) {
+	return "", func(string) {}, nil
+}
 
 type child struct{}
 
@@ -242,7 +245,7 @@ func TestGoesOn(t *testing.T) {
 		return loop.Answer{}, ctx.Err()
 	}
 	d = Delegation{Env: e, Tasks: task("STUCK")}
-	if r, err := d.Run(ctx); err == nil {
+	if r, err := d.Run(ctx); err == nil && r.Failed != tool.AgentStopped { // on a busy machine the job may end first
 		t.Errorf("a cancelled call answers %s", r.Text)
 	}
 	tooltest.Eventually(t, func() bool { return !e.Runner.Holds(e.Key.Principal, e.Key.Session) })

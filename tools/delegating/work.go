@@ -275,6 +275,9 @@ func Send(ctx context.Context, env tool.Env, to, message string) (tool.Result, e
 	case delivered:
 		return tool.Result{Text: "Delivered."}, nil
 	}
+	if err := begin(ctx, []*agent.Run{x}); err != nil {
+		return tool.Result{}, err
+	}
 	w := work{env: env, runs: []*agent.Run{x}, stays: !d.readable() || x.Backend() == agent.Sampling}
 	return w.do(ctx)
 }

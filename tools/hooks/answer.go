@@ -137,6 +137,9 @@ func (s spoken) answer(event string) answer {
 				a.input = in
 			}
 		}
+		if !aboutCall(event) {
+			a.input = nil // there is none
+		}
 	} else {
 		a.output = s.Output
 		if s.Specific.Output != nil {

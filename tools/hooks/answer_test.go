@@ -43,6 +43,10 @@ func TestReadAnswer(t *testing.T) {
 		{"exit 2, and there may be more", PreToolUse, done{lost: errFlood, exit: sandbox.Exit{Code: 2}}, denies, "", "", ""},
 		{"ended with an answer", PreToolUse, done{err: errTimeout, out: []byte(`{"decision":"approve"}`)}, allows, "", "", ""},
 		{"no start", PreToolUse, done{err: errors.New("start it: gone")}, silent, "", "", "gone"},
+		{"start of a sub-agent", SubagentStart, done{out: []byte(`{"decision":"block","reason":"no","hookSpecificOutput":{"updatedInput":{"a":1}}}`)}, denies, "no", "", ""},
+		{"start of a sub-agent, exit 2", SubagentStart, done{exit: sandbox.Exit{Code: 2}, stderr: "no"}, denies, "no", "", ""},
+		{"start of a sub-agent, unknown", SubagentStart, done{out: []byte(`{"decision":"maybe"}`)}, silent, "", "", "maybe"},
+		{"end of a sub-agent", SubagentStop, done{out: []byte(`{"decision":"block","reason":"go on"}`)}, silent, "", "", ""},
 		{"information", FileChanged, done{out: []byte(`{"decision":"block","continue":false}`)}, silent, "", "", ""},
 		{"bytes", PreToolUse, done{exit: sandbox.Exit{Code: 2}, stderr: strings.Repeat("\xff", 20_000)}, denies, strings.Repeat("\xff", 10_000), "", ""},
 	}

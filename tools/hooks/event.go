@@ -10,8 +10,8 @@ import (
 	"codehand/tools/sandbox"
 )
 
-// The events. The first four are about a call and may be answered, but for an asynchronous hook; the others are for
-// information only.
+// The events. The first four are about a call and may be answered, but for an asynchronous hook; so may the start of a
+// sub-agent. The others are for information only.
 const (
 	PreToolUse         = "PreToolUse"
 	PermissionRequest  = "PermissionRequest"  // a person would be asked now
@@ -32,18 +32,21 @@ var events = [...]string{
 	SessionStart, SessionEnd, SubagentStart, SubagentStop,
 }
 
-// decides says whether hooks may decide about a call at this event.
-func decides(event string) bool { return event == PreToolUse || event == PermissionRequest }
+// decides says whether hooks may decide at this event whether something is done.
+func decides(event string) bool { return aboutCall(event) || event == SubagentStart }
+
+// aboutCall says whether it is a call that hooks decide about at this event.
+func aboutCall(event string) bool { return event == PreToolUse || event == PermissionRequest }
 
 // comments says whether hooks may comment on a result at this event.
 func comments(event string) bool { return event == PostToolUse || event == PostToolUseFailure }
 
 // An Event is what hooks are told.
 type Event struct {
-	Name string // one of the above; Before, Asked and After set it themselves
+	Name string // one of the above; Before, Asked, After and Starting set it themselves
 
 	Session   string // as the audit names it
-	Agent     string // id of the sub-agent whose call it is; "": none's
+	Agent     string // id of the sub-agent that starts, has ended or makes the call; "": none
 	AgentType string
 	Mode      permission.Mode
 	Place
@@ -60,7 +63,7 @@ type Event struct {
 	Failed   bool
 	Took     time.Duration // of Run
 
-	Reason string // PermissionDenied, SessionEnd: why
+	Reason string // PermissionDenied, SessionEnd: why; SubagentStop: how it ended
 	Source string // SessionStart: startup, resume
 	File   string // FileChanged: absolute
 }

@@ -158,6 +158,12 @@ func (r *Runner) After(ctx context.Context, e Event) (Outcome, error) {
 	return r.ask(ctx, e)
 }
 
+// Starting asks the SubagentStart hooks about a sub-agent that is about to start. Errors are those of Before.
+func (r *Runner) Starting(ctx context.Context, e Event) (Outcome, error) {
+	e.Name = SubagentStart
+	return r.ask(ctx, e)
+}
+
 // ask runs all hooks that match, at the same time, and puts together what they say.
 func (r *Runner) ask(ctx context.Context, e Event) (Outcome, error) {
 	matching := r.matching(e)

@@ -157,6 +157,7 @@ type Reach struct {
 	Web       *web.Client       // fetches pages; nil: the web is switched off
 	WebSearch *websearch.Engine // asks the operator's search endpoint; nil: there is none
 	Searches  Cell[int]         // this session's requests to that endpoint so far
+	PageModel bool              // the model of the client that calls may answer questions about pages
 }
 
 // PlanFiles say where plan files are, and what becomes of them.

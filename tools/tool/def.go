@@ -118,6 +118,18 @@ func Define[In any](d Def[In]) Tool {
 	return t
 }
 
+// Limited is the tool with another Spec.MaxRunes.
+func (t Tool) Limited(maxRunes int) Tool {
+	bind := t.bind
+	t.Spec.MaxRunes = maxRunes
+	t.bind = func(ctx context.Context, s *session.State, raw json.RawMessage) (Call, error) {
+		c, err := bind(ctx, s, raw)
+		c.Spec.MaxRunes = maxRunes
+		return c, err
+	}
+	return t
+}
+
 // Unavailable says why this session cannot use the tool; "": it can.
 func (t Tool) Unavailable(s *session.State) string {
 	if t.available == nil {

@@ -86,6 +86,10 @@ type Env struct {
 	// *Refusal, or a fault of ours. nil: this call may make none.
 	Call func(ctx context.Context, name string, input json.RawMessage, loan *Loan) (Result, error)
 
+	// Sample asks the model of the client that calls, which its person may see and decline, and returns the text of the
+	// answer. It waits at most 120 s. Only an Ungated call may wait for it. nil: the model may not be asked.
+	Sample func(ctx context.Context, system, prompt string, maxTokens int) (string, error)
+
 	// Hands open sessions for sub-agents, from within an Ungated call; nil: this call may start none.
 	Hands agent.Hands
 

@@ -284,6 +284,10 @@ func TestSEC30Redirects(t *testing.T) {
 	}
 }
 
+// brotliBomb is the letter a 64 Mi times.
+const brotliBomb = "\xcf\xff\xff\x7f\xf8\x25\xc2\xe2\xb1\x40\x20\xf7\xfe\x9f\xff\xff\xff\xf0\x4b\x00\xc4\x61\x01\x80\xee" +
+	"\xfd\x3f\xff\xff\xff\xe1\x97\x00\x88\xc3\x22\x00\xdd\xfb\xff\xfc\xff\xff\xc7\x2f\x01\x10\x87\x05\x00\xba\xf7\xff"
+
 // gzipped writes zeros by the thousand to one.
 func gzipped(out http.ResponseWriter, megabytes int) {
 	out.Header().Set("Content-Encoding", "gzip")
@@ -366,9 +370,22 @@ func TestSEC31Client(t *testing.T) {
 			out.Header().Set("Content-Encoding", "gzip")
 			fmt.Fprint(out, "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff")
 		}, Failed},
-		"brotli, not asked": {func(out http.ResponseWriter, _ *http.Request) {
+		"brotli bomb, not asked": {func(out http.ResponseWriter, _ *http.Request) { // 64 MiB
 			out.Header().Set("Content-Encoding", "br")
-			fmt.Fprint(out, "\x0b\x02\x80")
+			fmt.Fprint(out, brotliBomb)
+		}, Failed},
+		"endless brotli, not asked": {func(out http.ResponseWriter, r *http.Request) {
+			out.Header().Set("Content-Encoding", "br")
+			stream("text/html", brotliBomb)(out, r)
+		}, Failed},
+		"brotli bomb as an error": {func(out http.ResponseWriter, _ *http.Request) {
+			out.Header().Set("Content-Encoding", "br")
+			out.WriteHeader(http.StatusInternalServerError)
+			fmt.Fprint(out, brotliBomb)
+		}, Status},
+		"deflate, not asked": {func(out http.ResponseWriter, _ *http.Request) {
+			out.Header().Set("Content-Encoding", "deflate")
+			fmt.Fprint(out, "\x78\x9c\x4b\x4c\x1c\x05\xa3\x60\x14\x0c\x77\x00\x00\xf9\x87\xd8\x7a\xf8")
 		}, Failed},
 		"zstd, not asked": {func(out http.ResponseWriter, _ *http.Request) { out.Header().Set("Content-Encoding", "zstd") }, Failed},
 		"gzip in gzip":    {func(out http.ResponseWriter, _ *http.Request) { out.Header().Set("Content-Encoding", "gzip, gzip") }, Failed},

@@ -10,8 +10,11 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"codehand/tools/web/pages"
@@ -28,7 +31,8 @@ const (
 // readBody reads the decoded body, at most most bytes of it. An *Error, or what the network says.
 func readBody(res *http.Response, most int64) ([]byte, error) {
 	tooLarge := &Error{Code: TooLarge,
-		Text: fmt.Sprintf("The page is larger than %s. Look for a smaller page that has what you need", size(most))}
+		Text: fmt.Sprintf("The page is larger than %s, the most that is fetched. Look for a smaller page, or another source",
+			size(most))}
 	coding := strings.ToLower(strings.TrimSpace(res.Header.Get("Content-Encoding")))
 	plain := coding == "" || coding == "identity"
 	if plain && res.ContentLength > most {
@@ -48,8 +52,8 @@ func readBody(res *http.Response, most int64) ([]byte, error) {
 		}
 		body, from = z, z
 	default:
-		return nil, &Error{Code: Failed,
-			Text: "Error fetching URL: the answer is compressed in a way that was not asked for"}
+		return nil, &Error{Code: Failed, Text: "Error fetching URL: the server compressed the answer" + known(coding) +
+			", and only gzip was asked for"}
 	}
 	text, err := readAll(body, most)
 	if from != nil {
@@ -59,6 +63,14 @@ func readBody(res *http.Response, most int64) ([]byte, error) {
 		return nil, tooLarge
 	}
 	return text, err
+}
+
+// known names a content coding; "": none that has a name here.
+func known(coding string) string {
+	if slices.Contains([]string{"br", "zstd", "deflate", "compress"}, coding) {
+		return " as " + coding
+	}
+	return ""
 }
 
 var errTooMuch = errors.New("too much")
@@ -91,6 +103,11 @@ func fill(r io.Reader, part []byte) (n int, err error) {
 	}
 	return n, err
 }
+
+// typeForm allows as many words as registered types have.
+var typeForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[a-z]{1,15}/[a-z0-9]+([._+-][a-z0-9]+){0,7}$`)
+})
 
 func size(n int64) string {
 	if n >= 1<<20 {
@@ -158,13 +175,10 @@ func (c *client) read(ctx context.Context, p *Page, u *url.URL, contentType stri
 	return nil
 }
 
-// maxType bounds what a server calls a body: those that are registered have at most 80 characters, and a result shows
-// it as words of ours.
-const maxType = 100
-
-// mediaType is what the server says that a body is; else what it looks like.
+// mediaType is what the server says that a body is; else what it looks like. It stands in a result outside of what is
+// marked as foreign, so a text that poses as a type is none.
 func mediaType(header string, body []byte) string {
-	if t, _, err := mime.ParseMediaType(header); err == nil && strings.Contains(t, "/") && len(t) <= maxType {
+	if t, _, err := mime.ParseMediaType(header); err == nil && len(t) <= 80 && typeForm().MatchString(t) {
 		return t
 	}
 	t, _, _ := mime.ParseMediaType(http.DetectContentType(body)) // it always is one

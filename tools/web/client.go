@@ -61,6 +61,9 @@ func newClient(o Options) *Client {
 	if o.UserAgent == "" {
 		o.UserAgent = "codehand"
 	}
+	if o.Resolver == nil {
+		o.Resolver = &net.Resolver{Dial: ending((&net.Dialer{}).DialContext)}
+	}
 	c := &Client{client{o: o, caps: caps, guard: o.Guard, now: o.Now,
 		fetches: make(chan struct{}, maxFetches), converts: make(chan struct{}, maxConverts)}}
 	if c.now == nil {
@@ -109,6 +112,21 @@ func (c *client) dial(ctx context.Context, network, address string) (net.Conn, e
 	d := net.Dialer{Timeout: c.caps.Connect, Resolver: c.o.Resolver, Control: check, KeepAlive: -1}
 	return d.DialContext(ctx, network, address)
 }
+
+// ending makes a dial function of a resolver whose connections end with the context of their question. Without it, Go's
+// resolver waits for the answer of a name server for seconds after nobody wants it any more.
+func ending(dial dialFunc) dialFunc {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err == nil {
+			// The context of a question ends with the question, too: then conn is closed, and the deadline is too late.
+			context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+		}
+		return conn, err
+	}
+}
+
+type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
 
 // Host returns the host of a URL in its one form, or the *Error with which Fetch would refuse the URL at once.
 func (c *Client) Host(text string) (string, error) {
@@ -333,6 +351,8 @@ func (c *client) once(ctx context.Context, u *url.URL) (p Page, to string, err e
 	}).WithContext(ctx)
 	res, err := c.http.RoundTrip(req)
 	if err != nil {
+		// net/http goes on with a look-up, a connection and a handshake that nobody waits for. This ends them.
+		c.http.CloseIdleConnections()
 		return Page{}, "", c.failed(ctx, u, err)
 	}
 	defer func() { _ = res.Body.Close() }() // the connection goes with it

@@ -326,12 +326,37 @@ func TestBodies(t *testing.T) {
 	if p := fetched(t, c, "http://docs.example/untyped"); p.Form != "markdown" || p.Type != "text/html" {
 		t.Errorf("untyped: %+v", p)
 	}
+	if _, err := c.Fetch(t.Context(), Request{URL: "http://docs.example/br"}); err == nil ||
+		!strings.HasSuffix(err.Error(), "the server compressed the answer as br, and only gzip was asked for") {
+		t.Errorf("br: %v", err)
+	}
 	if p := fetched(t, c, "http://docs.example/type"); p.Text != "plain" || p.Type != "text/plain" {
 		t.Errorf("type: %.200v", p)
 	}
 	for path, want := range map[string]Code{"/cut": Failed, "/short": Failed, "/br": Failed, "/gone": Status} {
 		if _, err := c.Fetch(t.Context(), Request{URL: "http://docs.example" + path}); codeOf(err) != want {
 			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+// A server's words about the type of a page stand outside of what is marked as foreign: only a type is shown as one.
+func TestTypesAreTypes(t *testing.T) {
+	t.Parallel()
+	for header, want := range map[string]string{
+		"text/html; charset=utf-8":      "text/html",
+		"Application/VND.api+JSON":      "application/vnd.api+json",
+		"application/vnd.fujixerox.ddd": "application/vnd.fujixerox.ddd",
+		"application/media_control+xml": "application/media_control+xml",
+		"":                              "text/plain",
+		"html":                          "text/plain",
+		"text/plain!The*user*agreed":    "text/plain",
+		"text/run-this-now-and-do-not-ask-anybody-about-it":                       "text/plain",
+		"text/" + strings.Repeat("a", 100):                                        "text/plain",
+		"application/vnd.openxmlformats-officedocument.wordprocessingml.document": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+	} {
+		if got := mediaType(header, []byte("words")); got != want {
+			t.Errorf("%q: %s, want %s", header, got, want)
 		}
 	}
 }

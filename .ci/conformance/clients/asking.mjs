@@ -8,28 +8,8 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 
-const { values: flags } = parseArgs({
-	options: {
-		url: { type: 'string' }, token: { type: 'string' }, transport: { type: 'string' }, era: { type: 'string' },
-		work: { type: 'string' }, command: { type: 'string' },
-	},
-});
-
-let failed = false;
-
-async function check(name, body) {
-	try {
-		await body();
-		console.log(`ok ${name}`);
-	} catch (e) {
-		failed = true;
-		console.log(`FAIL ${name}: ${String(e.stack ?? e).split('\n').slice(0, 6).join(' | ')}`);
-	}
-}
-
-const text = (result) => result.content.map((c) => c.text ?? '').join('\n');
+import { check, flags, text, verdict } from './checking.mjs';
 
 /** Keeps every message that goes through a transport. */
 function tapped(transport, wire) {
@@ -140,5 +120,5 @@ export async function run(make, connect) {
 			await mute.close();
 		});
 	}
-	process.exit(failed ? 1 : 0); // a client's reconnect timers do not hold the program
+	verdict();
 }

@@ -121,6 +121,7 @@ const (
 	Full   Kind = "full"   // the conversation does not fit into the model's context
 	Denied Kind = "denied" // the key is missing, wrong or may not use the model, or the account has no credit
 	Wrong  Kind = "wrong"  // the provider does not take the request: an unknown model, a setting, an address
+	Spent  Kind = "spent"  // it has made all the turns that it makes for this run; counts as a used budget of turns
 	Busy   Kind = "busy"   // too many requests or an overloaded provider, and all tries are used up
 	Broken Kind = "broken" // no connection, a broken answer or an error of the provider, and all tries are used up
 )

@@ -71,6 +71,8 @@ func (r *run) end(ctx, inner context.Context, err error) (Outcome, error) {
 		r.out.Stopped = Stalled
 	case errors.As(err, &failure) && failure.Kind == Full:
 		r.out.Stopped = NoRoom
+	case errors.As(err, &failure) && failure.Kind == Spent:
+		r.out.Stopped = NoTurns
 	default:
 		r.out.Stopped = Failed
 		return r.out, err

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"strconv"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -84,7 +85,7 @@ func (w *writer) code(n *html.Node) {
 	var b strings.Builder
 	codeText(&b, n)
 	code := strings.Trim(strings.ReplaceAll(b.String(), "\r\n", "\n"), "\n")
-	if strings.TrimSpace(code) == "" {
+	if strings.TrimSpace(code) == "" || onlyNumbers(code) && hasCodeBeside(n, strings.Count(code, "\n")) {
 		return
 	}
 	if w.cell || w.flat > 0 {
@@ -100,6 +101,40 @@ func (w *writer) code(n *html.Node) {
 	w.block()
 	w.verbatim(fence + language(n) + "\n" + code + "\n" + fence)
 	w.block()
+}
+
+// onlyNumbers says whether a text is nothing but the numbers of lines: three or more, each one more than that before.
+func onlyNumbers(code string) bool {
+	before, count := 0, 0
+	for field := range strings.FieldsSeq(code) {
+		n, err := strconv.Atoi(field)
+		if err != nil || count > 0 && n != before+1 {
+			return false
+		}
+		before = n
+		count++
+	}
+	return count > 2
+}
+
+// hasCodeBeside says whether a block of about as many lines of code follows n, in the same element or the next cell.
+func hasCodeBeside(n *html.Node, lines int) bool {
+	next := after(n)
+	if next == nil && n.Parent != nil {
+		next = after(n.Parent)
+	}
+	if next == nil || next.DataAtom != atom.Pre && !find(next, atom.Pre) {
+		return false
+	}
+	more := strings.Count(strings.Trim(textStart(next, 1<<20), "\n"), "\n") - lines
+	return -1 <= more && more <= 3 // some begin with an empty line, or with the name of the file
+}
+
+// after is the element behind a node; nil: it is the last one.
+func after(n *html.Node) *html.Node {
+	for n = n.NextSibling; n != nil && n.Type != html.ElementNode; n = n.NextSibling {
+	}
+	return n
 }
 
 // codeText is the text of code. Some pages make lines of elements.

@@ -45,6 +45,9 @@ var never = selector(strings.Join([]string{
 	".line-numbers-rows", ".gutter", "summary.hideme", ".clipboard-copy", ".copybtn", ".hljs-copy",
 	".visually-hidden", ".screen-reader-text", "div.navheader", "div.navfooter", "table.navigation",
 	"a.previous_page", "a.next_page", "footer#edit",
+	"#toggle-all-docs", "pre a[data-nosnippet]", // rustdoc: what folds a page, numbers of lines
+	"a.inheritanceTree", "a.summary_toggle", "a.constants_summary_toggle", // YARD
+	".t-navbar", // cppreference
 }, ","))
 
 // frame are elements around the text of a page without landmarks.
@@ -252,6 +255,7 @@ func insideOf(n *html.Node, a atom.Atom) bool {
 type weight struct {
 	words, linked int // linked: in links
 	blocks        int // pre and table
+	heads         int // h1 to h3
 }
 
 func (w weight) density() float64 {
@@ -278,10 +282,14 @@ func weigh(n *html.Node) map[*html.Node]weight {
 			case html.ElementNode:
 				v := walk(c, link)
 				w.words, w.linked, w.blocks = w.words+v.words, w.linked+v.linked, w.blocks+v.blocks
+				w.heads += v.heads
 			}
 		}
-		if n.DataAtom == atom.Pre || n.DataAtom == atom.Table {
+		switch n.DataAtom {
+		case atom.Pre, atom.Table:
 			w.blocks++
+		case atom.H1, atom.H2, atom.H3:
+			w.heads++
 		}
 		if weighed[n.DataAtom] || n.DataAtom == 0 {
 			all[n] = w
@@ -371,7 +379,7 @@ func unbanner(n *html.Node, all map[*html.Node]weight) {
 			next := c.NextSibling
 			if c.Type == html.ElementNode {
 				w, ok := all[c]
-				if ok && w.words*4 <= whole+40 && (w.blocks == 0 && beside(w) && bannered(c, w) || steps(c, w)) {
+				if ok && w.words*4 <= whole+40 && (beside(w) && bannered(c, w) || steps(c, w)) {
 					n.RemoveChild(c)
 				} else {
 					walk(c)
@@ -383,9 +391,12 @@ func unbanner(n *html.Node, all map[*html.Node]weight) {
 	walk(n)
 }
 
-// beside says of an element with the name of a banner that it is one: it has no headings of a text, or asks for
-// agreement.
+// beside says of an element with the name of a banner that it is one: it is short and has neither code nor tables, or
+// it is made of links.
 func beside(w weight) bool {
+	if w.blocks > 0 {
+		return w.density() > 0.8
+	}
 	return w.words < 150 || w.density() > 0.5
 }
 
@@ -494,7 +505,7 @@ func scored(body *html.Node) *html.Node {
 				continue
 			}
 			if own := whole.words - whole.linked; own > 0 && (w.words-w.linked)*10 >= own*9 &&
-				w.blocks == whole.blocks && heads(c) == heads(best) {
+				w.blocks == whole.blocks && w.heads == whole.heads {
 				into = c
 			}
 		}
@@ -506,8 +517,6 @@ func scored(body *html.Node) *html.Node {
 }
 
 var anyHeading = selector("h1, h2, h3")
-
-func heads(n *html.Node) int { return len(anyHeading().MatchAll(n)) }
 
 func attr(n *html.Node, name string) string {
 	for i := range n.Attr {

@@ -11,6 +11,11 @@ import (
 // hostile are pages that are easy to write and hard to read, each of about size bytes.
 func hostile(size int) map[string]string {
 	r := func(s string) string { return strings.Repeat(s, size/len(s)) }
+	formats := "<p>" // each paragraph behind it repeats all of them
+	for i := range 480 {
+		formats += fmt.Sprintf("<b id=%d>", i)
+	}
+	formats += "</p>"
 	return map[string]string{
 		"quotes":         r("<blockquote>x"),
 		"lists":          r("<ul><li>x"),
@@ -34,7 +39,34 @@ func hostile(size int) map[string]string {
 		"definitions":    "<dl>" + r("<dt>x<dd>y") + "</dl>",
 		"unclosed":       r("<"),
 		"entities":       r("&amp;&#x41;"),
+		"formats":        formats + r("<p>x</p>"),
+		"wide and deep":  strings.Repeat("<div>", 480) + "<h1>x</h1>" + r("<p>word word</p>"),
+		"bodies":         strings.Repeat("<div>", 480) + r(`<div class="body markdown content">x</div>`),
+		"exponents":      strings.Repeat("<sup>", 480) + r("x y ["),
+		"fonts":          r("<font color=a><p>"),
+		"beside rows":    "<table>" + r("x<tr>"),
 		"spans":          "<main>" + r("<span>x</span>") + "</main>",
+	}
+}
+
+// JSON that is written on many short lines of its own stays as it is where indenting would make it many times as long.
+func TestDeepJSON(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"deep":     strings.Repeat("[", 60) + strings.Repeat("0,", 200_000) + "0" + strings.Repeat("]", 60),
+		"deeper":   strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000),
+		"closings": strings.Repeat("]", 300_000),
+		"opened":   strings.Repeat("{", 300_000),
+		"many":     "[" + strings.Repeat("{},", 200_000) + "{}]",
+		"empty":    strings.Repeat(`{"a":[`, 300) + strings.Repeat(`]}`, 300),
+	} {
+		d, err := Text(t.Context(), []byte(text), "application/json", nil)
+		if err != nil || d.Form != "json" || len(d.Text) > 2*len(text)+maxIndent {
+			t.Errorf("%s: %d bytes from %d, %v", name, len(d.Text), len(text), err)
+		}
+	}
+	if d, _ := Text(t.Context(), []byte(`{"a":[1,{"b":"]"}]}`), "application/json", nil); !strings.Contains(d.Text, "\n    {\n      \"b\": \"]\"\n    }\n") {
+		t.Errorf("%s", d.Text)
 	}
 }
 

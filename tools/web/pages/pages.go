@@ -104,10 +104,12 @@ func binary(body []byte, wide bool, form string) string {
 	return form
 }
 
+// maxIndent bounds the white space that pretty adds to JSON: so many bytes, and as many again as the JSON has.
+const maxIndent = 8 << 10
+
 // pretty indents JSON. What is none, or would grow beyond reason by its depth, stays as it is.
 func pretty(text string) string {
-	const depth = 64
-	deep, most, inString, escaped := 0, 0, false, false
+	deep, added, inString, escaped := 0, 0, false, false
 	for i := range len(text) {
 		switch c := text[i]; {
 		case escaped:
@@ -118,13 +120,20 @@ func pretty(text string) string {
 			inString = true
 		case c == '{' || c == '[':
 			deep++
-			most = max(most, deep)
+			added += 1 + 2*deep
+		case c == ',':
+			added += 1 + 2*deep
 		case c == '}' || c == ']':
-			deep--
+			deep = max(0, deep-1) // it need not be JSON
+			added += 1 + 2*deep
+		}
+		if added > maxIndent+len(text) {
+			return text
 		}
 	}
 	var b bytes.Buffer
-	if most > depth || json.Indent(&b, []byte(text), "", "  ") != nil {
+	b.Grow(len(text) + added)
+	if json.Indent(&b, []byte(text), "", "  ") != nil {
 		return text
 	}
 	return strings.TrimSpace(b.String())

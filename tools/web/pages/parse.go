@@ -3,6 +3,7 @@ package pages
 import (
 	"context"
 	"io"
+	"runtime/metrics"
 	"strings"
 	"time"
 
@@ -11,8 +12,10 @@ import (
 
 // Limits of an HTML page.
 const (
-	maxTags   = 2_000_000
+	maxTags   = 500_000
 	maxParse  = 2 * time.Second
+	maxTree   = 48 << 20 // bytes by which the process may grow while a page is read, and
+	perByte   = 12       // for each byte of it: what large pages of documentation need, twice
 	maxOutput = 16 << 20 // bytes of Markdown
 )
 
@@ -22,10 +25,16 @@ type feed struct {
 	text  string
 	tags  int
 	until time.Time
-	cut   bool // it ended before the text
+	cut   bool   // it ended before the text
+	most  uint64 // live bytes of the process with which it ends
 }
 
-// Read ends early, as if the page ended there, when there were too many tags or it took too long.
+func newFeed(ctx context.Context, text string) *feed {
+	return &feed{ctx: ctx, text: text, until: time.Now().Add(maxParse), most: liveHeap() + maxTree + perByte*uint64(len(text))}
+}
+
+// Read ends early, as if the page ended there, when there were too many tags, it took too long, or the tree is too
+// large. A short page can make a large one: each paragraph repeats all formatting that was not closed.
 func (f *feed) Read(p []byte) (int, error) {
 	if err := context.Cause(f.ctx); err != nil {
 		return 0, err
@@ -33,7 +42,7 @@ func (f *feed) Read(p []byte) (int, error) {
 	if f.text == "" {
 		return 0, io.EOF
 	}
-	if f.tags > maxTags || time.Now().After(f.until) {
+	if f.tags > maxTags || time.Now().After(f.until) || liveHeap() > f.most {
 		f.cut = true
 		return 0, io.EOF
 	}
@@ -43,9 +52,17 @@ func (f *feed) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// liveHeap is how many bytes of the process the last garbage collection found in use. A tree that grows makes
+// collections frequent, and garbage of others does not count.
+func liveHeap() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
+
 // parse builds the tree of a page. note says that it is not all of it.
 func parse(ctx context.Context, text string) (doc *html.Node, note string, err error) {
-	f := &feed{ctx: ctx, text: text, until: time.Now().Add(maxParse)}
+	f := newFeed(ctx, text)
 	doc, err = html.ParseWithOptions(f, html.ParseOptionEnableScripting(false))
 	switch {
 	case context.Cause(ctx) != nil:
@@ -60,7 +77,7 @@ func parse(ctx context.Context, text string) (doc *html.Node, note string, err e
 
 // plain is what can be had of a page that cannot be parsed: its text without tags.
 func plain(ctx context.Context, text string) (string, error) {
-	f := &feed{ctx: ctx, text: text, until: time.Now().Add(maxParse)}
+	f := newFeed(ctx, text)
 	z := html.NewTokenizer(f)
 	var b strings.Builder
 	skip := ""

@@ -56,8 +56,8 @@ func realPages(t *testing.T) (all []realPage) {
 			t.Fatalf("testdata/real.txt: %q", s.Text())
 		}
 	}
-	if s.Err() != nil || len(all) < 20 {
-		t.Fatalf("%d pages, want at least 20: %v", len(all), s.Err())
+	if s.Err() != nil || len(all) < 40 {
+		t.Fatalf("%d pages, want at least 40: %v", len(all), s.Err())
 	}
 	return all
 }
@@ -120,7 +120,7 @@ func (p realPage) check(t *testing.T) {
 	if main.Length() == 0 {
 		t.Fatalf("no %s", p.main)
 	}
-	lost, all := lostTexts(main.Nodes, d.Text)
+	lost, all := lostTexts(main.Nodes, letters(withoutAddresses(d.Text, addressOfLink)))
 	for i, text := range lost {
 		if i < 10 {
 			t.Errorf("lost: %.200q", text)
@@ -139,10 +139,9 @@ func (p realPage) check(t *testing.T) {
 		len(body), len(d.Text), len(lost), all, hasHeadings, headings, hasRows, rows, fences)
 }
 
-// lostTexts are the texts below nodes whose letters do not stand in the Markdown, in their order.
-func lostTexts(nodes []*html.Node, markdown string) (lost []string, all int) {
+// lostTexts are the texts below nodes that do not stand in rest, the letters of Markdown, in their order.
+func lostTexts(nodes []*html.Node, rest string) (lost []string, all int) {
 	const ahead = 2000 // letters: a text that only stands behind those is lost here; a short one might be another's
-	rest := letters(withoutAddresses(markdown))
 	var walk func(n *html.Node)
 	walk = func(n *html.Node) {
 		if n.Type == html.TextNode {
@@ -181,9 +180,9 @@ func letters(text string) string {
 
 var addressOfLink = regexp.MustCompile(`\]\((?:https?|mailto|ftp):[^\s()]*(?:\([^\s()]*\)[^\s()]*)*\)`)
 
-// withoutAddresses removes from Markdown what is not in the text of a page: addresses, languages of code, line ends in
-// cells.
-func withoutAddresses(markdown string) string {
+// withoutAddresses removes from Markdown what is not in the text of a page: what address finds, languages of code, line
+// ends in cells.
+func withoutAddresses(markdown string, address *regexp.Regexp) string {
 	var b strings.Builder
 	fenced := ""
 	for line := range strings.Lines(markdown) {
@@ -196,7 +195,7 @@ func withoutAddresses(markdown string) string {
 			fenced = ""
 			continue
 		case fenced == "":
-			line = addressOfLink.ReplaceAllString(line, "]")
+			line = address.ReplaceAllString(line, "]")
 			if strings.HasPrefix(strings.TrimLeft(line, ">-: "), "|") {
 				line = strings.ReplaceAll(line, "<br>", " ")
 			}
@@ -250,7 +249,8 @@ func filled(s *goquery.Selection) int {
 func dataRows(main *goquery.Selection) (rows int) {
 	main.Find("table").Each(func(_ int, table *goquery.Selection) {
 		inside := table.Parent().Closest("td, pre").Length() > 0
-		if inside || table.Find("table, pre, h1, h2, h3, h4, h5, h6").Length() > 0 || table.HasClass("memname") {
+		note := table.Parent().HasClass("admonitionblock")
+		if inside || note || table.Find("table, pre, h1, h2, h3, h4, h5, h6").Length() > 0 || table.HasClass("memname") {
 			return
 		}
 		columns, here := 0, 0

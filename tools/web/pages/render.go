@@ -73,6 +73,9 @@ func (w *writer) node(n *html.Node) {
 		switch {
 		case n.DataAtom == atom.Div && hasClass(n, "fragment"): // Doxygen
 			w.code(n)
+		case n.DataAtom == atom.Span && hasClass(n.Parent, "t-lines"): // cppreference: each is a line
+			w.children(n)
+			w.space = w.begun
 		case n.DataAtom == atom.Div && hasClass(n, "title") && hasClass(n.Parent, "headertitle"): // Doxygen
 			w.heading(n, 1)
 		case w.inlineNode(n):
@@ -161,7 +164,11 @@ func (w *writer) emphatically(n *html.Node) {
 
 // raised writes an index or exponent; a reference to a note stays as it is.
 func (w *writer) raised(sign string, n *html.Node) {
-	text := textOf(n)
+	text := textStart(n, 40)
+	if w.link > 0 && strings.TrimSpace(text) != "" && strings.Trim(text, "↗⧉🔗\uFE0E\uFE0F ") == "" {
+		w.space = false
+		return // it says that the link leaves the site
+	}
 	if len(text) > 12 || strings.ContainsAny(text, "[ ") || strings.TrimSpace(text) == "" {
 		w.children(n)
 		return
@@ -222,7 +229,7 @@ func (w *writer) anchor(n *html.Node) {
 // onlySigns says whether a text is no more than the sign of an anchor.
 func onlySigns(text string) bool {
 	text = strings.TrimSpace(text)
-	return text != "" && strings.Trim(text, "#¶§🔗↩↑^\uFE0E\uFE0F\u200B ") == ""
+	return text != "" && strings.Trim(text, "#¶§🔗↩↑^[]−\uFE0E\uFE0F\u200B ") == ""
 }
 
 // address is an address for a person or a fetch; "": there is none, or it is a place of this page.
@@ -416,6 +423,23 @@ func hasClass(n *html.Node, name string) bool {
 func textOf(n *html.Node) string {
 	var b strings.Builder
 	writeText(&b, n)
+	return b.String()
+}
+
+// textStart is the text below a node, of which no more than about most bytes matter: elements may lie within others
+// hundreds deep, and each may look at its text.
+func textStart(n *html.Node, most int) string {
+	var b strings.Builder
+	var look func(n *html.Node)
+	look = func(n *html.Node) {
+		if n.Type == html.TextNode {
+			b.WriteString(n.Data[:min(len(n.Data), most)])
+		}
+		for c := n.FirstChild; c != nil && b.Len() < most; c = c.NextSibling {
+			look(c)
+		}
+	}
+	look(n)
 	return b.String()
 }
 

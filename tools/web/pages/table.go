@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/andybalholm/cascadia"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 )
@@ -29,6 +30,9 @@ func (w *writer) table(n *html.Node) {
 		return
 	}
 	rows, caption := rowsOf(n)
+	if w.admonition(rows) {
+		return
+	}
 	if w.cell || w.flat > 0 || layout(n, rows) {
 		w.contents(rows, caption)
 		return
@@ -69,6 +73,33 @@ func (w *writer) table(n *html.Node) {
 	}
 	w.block()
 }
+
+// admonition writes a table that Asciidoctor and AsciiDoc make of a note or a warning: an icon, and a text beside it.
+// false: it is none.
+func (w *writer) admonition(rows []row) bool {
+	if len(rows) != 1 || len(rows[0].cells) != 2 || !hasClass(rows[0].cells[0], "icon") {
+		return false
+	}
+	icon, text := rows[0].cells[0], rows[0].cells[1]
+	kind := oneLine(textOf(icon))
+	if kind == "" {
+		if sign := cascadia.Query(icon, iconNamed()); sign != nil {
+			kind = oneLine(attr(sign, "alt") + attr(sign, "title"))
+		}
+	}
+	w.block()
+	w.within("> ", "> ", func() {
+		if kind != "" {
+			w.literal("**" + kind + "**")
+			w.block()
+		}
+		w.children(text)
+	})
+	w.block()
+	return true
+}
+
+var iconNamed = selector("img[alt], i[title]")
 
 // spaced is the text of a table with blanks between its cells.
 func spaced(n *html.Node) string {
