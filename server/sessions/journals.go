@@ -133,6 +133,9 @@ func RecoveredFiles(ctx context.Context, state string) ([]Recovered, error) {
 	}
 	var all []Recovered
 	for _, e := range entries {
+		if !e.IsDir() {
+			continue // doctor tries beside this whether a file can be made here
+		}
 		book, err := journal.Open(filepath.Join(dir, e.Name()), journal.Options{})
 		if err != nil {
 			return all, err

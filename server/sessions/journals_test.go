@@ -20,6 +20,23 @@ import (
 	"codehand/server/config"
 )
 
+// What is no directory among the journals is none: doctor tries whether files can be made there while it reads them, and
+// said at times that the journal cannot be read.
+func TestRecoveredFilesBesideAFile(t *testing.T) {
+	t.Parallel()
+	state := leaktest.Dir(t)
+	probe := filepath.Join(state, journalsDir, "doctor-1")
+	if err := os.MkdirAll(filepath.Dir(probe), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(probe, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := RecoveredFiles(t.Context(), state); err != nil || len(found) > 0 {
+		t.Errorf("%v, %v", found, err)
+	}
+}
+
 // Each principal has a journal of its own, and a new process settles what one that died left in any of them.
 func TestJournals(t *testing.T) {
 	if runtime.GOOS == "windows" {

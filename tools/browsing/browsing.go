@@ -83,7 +83,10 @@ func show(ctx context.Context, env tool.Env, p web.Page, form, text, note string
 	if w.Prompt != "" {
 		res += "\nAsked for: " + wording.LineOf(w.Prompt, 500)
 	}
-	if total == 0 {
+	switch {
+	case total == 0 && form == "markdown" && p.Type != "text/markdown":
+		return tool.Result{Text: res + "\n(empty response; a page that its scripts would fill has no text here)"}, nil
+	case total == 0:
 		return tool.Result{Text: res + "\n(empty response)"}, nil
 	}
 	part, next := cut(env, text, w)
@@ -170,7 +173,7 @@ func document(ctx context.Context, env tool.Env, p web.Page, w Want) (tool.Resul
 	for _, page := range pages {
 		text := strings.TrimRight(page.Text, " \n\f")
 		if text == "" {
-			text = "[no text: an image, or empty]"
+			text = "(no text: an image, or empty)"
 		}
 		fmt.Fprintf(&b, "--- page %d ---\n%s\n", page.Number, text)
 	}

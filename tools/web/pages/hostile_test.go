@@ -70,6 +70,29 @@ func TestDeepJSON(t *testing.T) {
 	}
 }
 
+// A page that repeats what it leaves open is read to where its tree would grow beyond reason, however busy the machine
+// is; what pages of people leave open is read whole.
+func TestGrowing(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		text  string
+		whole bool
+	}{
+		"formats":           {hostile(1 << 20)["formats"], false},
+		"fonts":             {strings.Repeat("<font color=a><p>x", 10_000), false},
+		"closed elsewhere":  {strings.Repeat("<b id=1>", 300) + strings.Repeat("</i><p>x", 10_000), false},
+		"closed in comment": {strings.Repeat("<b id=1>", 300) + strings.Repeat("<!-- </b> --><p>x", 10_000), false},
+		"links":             {strings.Repeat("<p><a href=x><code>x</code></a> <b>y</b></p>", 50_000), true},
+		"one left open":     {"<font>" + strings.Repeat("<p><a href=x>x</a></p>", 50_000), true},
+		"cells":             {"<table>" + strings.Repeat("<tr><td><font>x<td><b>y", 50_000) + "</table>", true},
+		"around tables":     {strings.Repeat("<b><table><tr><td><i>x</table></b>", 20_000), true},
+	} {
+		if part := growing(c.text); !strings.HasPrefix(c.text, part) || (len(part) == len(c.text)) != c.whole {
+			t.Errorf("%s: %d of %d bytes", name, len(part), len(c.text))
+		}
+	}
+}
+
 // No page holds the converter up: each ends within its time, and soon after its context.
 func TestHostile(t *testing.T) {
 	t.Parallel()

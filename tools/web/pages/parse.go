@@ -63,14 +63,15 @@ func liveHeap() uint64 {
 
 // parse builds the tree of a page. note says that it is not all of it.
 func parse(ctx context.Context, text string) (doc *html.Node, note string, err error) {
-	f := newFeed(ctx, text)
+	part := growing(text)
+	f := newFeed(ctx, part)
 	doc, err = html.ParseWithOptions(f, html.ParseOptionEnableScripting(false))
 	switch {
 	case context.Cause(ctx) != nil:
 		return nil, "", context.Cause(ctx)
 	case err != nil: // elements that are nested too deep
 		return nil, "", err
-	case f.cut:
+	case f.cut || len(part) < len(text):
 		note = "the page was too long to be read to its end"
 	}
 	return doc, note, nil
