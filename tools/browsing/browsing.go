@@ -68,10 +68,10 @@ func show(ctx context.Context, env tool.Env, p web.Page, form, text, note string
 		return tool.Result{}, tool.Invalid(w.Tool,
 			fmt.Sprintf(`"offset" must be below %d, the characters of this page`, total))
 	}
-	if form == "markdown" && p.Type != "text/markdown" {
-		form = p.Type + " → markdown"
-	} else {
-		form = p.Type
+	converted := form == "markdown" && p.Type != "text/markdown"
+	form = p.Type
+	if converted {
+		form += " → markdown"
 	}
 	res := head(p, form, total)
 	if note != "" {
@@ -84,7 +84,7 @@ func show(ctx context.Context, env tool.Env, p web.Page, form, text, note string
 		res += "\nAsked for: " + wording.LineOf(w.Prompt, 500)
 	}
 	switch {
-	case total == 0 && form == "markdown" && p.Type != "text/markdown":
+	case total == 0 && converted:
 		return tool.Result{Text: res + "\n(empty response; a page that its scripts would fill has no text here)"}, nil
 	case total == 0:
 		return tool.Result{Text: res + "\n(empty response)"}, nil
