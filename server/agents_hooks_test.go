@@ -49,8 +49,8 @@ func toldOfAgents(t *testing.T, f *fixture, out string, n int) (lines []string) 
 	return lines
 }
 
-// Hooks are told when a sub-agent starts and how it ended, also when it goes on, and which of them makes a call; what the
-// start hooks say is among its instructions.
+// Hooks are told when a sub-agent starts and how it ended, also when it goes on, and which of them makes a call; what
+// the start hooks say is among its instructions.
 func TestAgentHooks(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "told")

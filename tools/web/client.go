@@ -31,6 +31,9 @@ const (
 const (
 	maxFetches  = 32
 	maxConverts = 2
+	// largePage is the size of a body, in bytes, over which it is alone of its kind among those that are made text:
+	// the tree of a page of 10 MiB takes another 100.
+	largePage = 1 << 20
 )
 
 // errSlow is why a fetch ends that took longer than Caps.Time.
@@ -45,6 +48,7 @@ type client struct {
 	pages    cache
 	fetches  chan struct{} // a token per fetch
 	converts chan struct{} // a token per conversion
+	large    chan struct{} // the token of a large one, which is taken first
 	now      func() time.Time
 }
 
@@ -65,7 +69,8 @@ func newClient(o Options) *Client {
 		o.Resolver = &net.Resolver{Dial: ending((&net.Dialer{}).DialContext)}
 	}
 	c := &Client{client{o: o, caps: caps, guard: o.Guard, now: o.Now,
-		fetches: make(chan struct{}, maxFetches), converts: make(chan struct{}, maxConverts)}}
+		fetches: make(chan struct{}, maxFetches), converts: make(chan struct{}, maxConverts),
+		large: make(chan struct{}, 1)}}
 	if c.now == nil {
 		c.now = time.Now
 	}
@@ -367,6 +372,12 @@ func (c *client) once(ctx context.Context, u *url.URL) (p Page, to string, err e
 		return Page{}, "", c.broken(ctx, u, err)
 	}
 	p = Page{URL: u.String(), Status: res.StatusCode, Name: nameOf(u)}
+	if len(body) > largePage {
+		if err := take(ctx, c.large); err != nil {
+			return Page{}, "", err
+		}
+		defer give(c.large)
+	}
 	if err := take(ctx, c.converts); err != nil {
 		return Page{}, "", err
 	}
