@@ -47,16 +47,18 @@ func (s *Server) Serve(r request.Request) (request.Work, bool) {
 	err := t.arrive()
 	changes := t.target != nil && !t.target.tool.Spec.Traits.ReadOnly
 	work := func(ctx context.Context) request.Answer {
-		defer func() {
-			t.leave()
-			if r.Method == string(mcp.MethodToolsList) {
-				s.hub.relisted(r.Session)
-			}
-		}()
+		defer t.leave()
 		if err != nil {
 			return failed(err)
 		}
 		return t.answer(ctx)
+	}
+	if r.Method == string(mcp.MethodToolsList) {
+		return s.team.observed(r, func(ctx context.Context) request.Answer {
+			a := work(ctx)
+			a.Sent = func() { s.hub.relisted(r.Session) } // before that, what waits for the list could overtake it
+			return a
+		}), changes
 	}
 	if r.Client.Modern && t.target != nil && s.waiting != nil {
 		t.waits = s.waiting.Begin(r)

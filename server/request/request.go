@@ -105,6 +105,8 @@ type Answer struct {
 	Client *sessions.ClientRecord
 	// Interrupted says that a call was cancelled before it was done.
 	Interrupted bool
+	// Sent is what the transport calls when the answer is written, or never will be; nil: nobody waits for that.
+	Sent func()
 }
 
 // Line is the answer as one JSON-RPC message with a newline, to the request with this id.

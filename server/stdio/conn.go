@@ -287,8 +287,12 @@ func (c *Conn) request(ctx context.Context, env jsonrpc.Envelope, msg []byte) {
 	}
 	c.crew.do(func() {
 		defer finish()
-		line := work(ctx).Line(env.ID)
-		_ = c.Out.WriteLine(line, 0, f.Settle) // a cancelled request gets no answer; a write error ends the connection
+		answer := work(ctx)
+		// a cancelled request gets no answer; a write error ends the connection
+		_ = c.Out.WriteLine(answer.Line(env.ID), 0, f.Settle)
+		if answer.Sent != nil {
+			answer.Sent()
+		}
 	})
 }
 

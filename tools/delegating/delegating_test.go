@@ -249,7 +249,7 @@ func TestGoesOn(t *testing.T) {
 		return loop.Answer{}, ctx.Err()
 	}
 	d = Delegation{Env: e, Tasks: task("STUCK")}
-	if r, err := d.Run(ctx); err == nil && r.Failed != tool.AgentStopped { // on a busy machine the job may end first
+	if r, err := d.Run(ctx); err == nil {
 		t.Errorf("a cancelled call answers %s", r.Text)
 	}
 	tooltest.Eventually(t, func() bool { return !e.Runner.Holds(e.Key.Principal, e.Key.Session) })

@@ -131,7 +131,11 @@ func (j *Job) Wait(ctx context.Context, until time.Time) (Info, error) {
 		j.interrupt(Killed)
 		<-j.ended
 	}
-	return j.Info(), err
+	info := j.Info()
+	if err == nil && info.State == Killed {
+		err = context.Cause(ctx) // it ended because ctx did, and that was seen first
+	}
+	return info, err
 }
 
 // waitUntil returns nil when done is closed or at until, and the cause when ctx ends before.
