@@ -115,20 +115,21 @@ func TestTwoIssuers(t *testing.T) {
 
 // An accepted token is not verified again for a minute, and never longer than it holds.
 func TestAcceptedAreRemembered(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	long, brief := token(t, nil), token(t, map[string]any{"exp": start.Add(30 * time.Second).Unix()})
-	r.accepted(long)
-	r.accepted(brief)
-	r.set(func() { r.idps["login.example.com"] = provider(issuerURL, "rsa2") })
-	r.pass(29 * time.Second)
-	r.accepted(long)
-	r.accepted(brief)
-	r.pass(time.Second)
-	r.refused(brief, http.StatusUnauthorized)
-	r.accepted(long)
-	r.pass(31 * time.Second)
-	r.accepted(long) // verified again, with the keys that are known
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		long, brief := token(t, nil), token(t, map[string]any{"exp": start.Add(30 * time.Second).Unix()})
+		r.accepted(long)
+		r.accepted(brief)
+		r.set(func() { r.idps["login.example.com"] = provider(issuerURL, "rsa2") })
+		r.pass(29 * time.Second)
+		r.accepted(long)
+		r.accepted(brief)
+		r.pass(time.Second)
+		r.refused(brief, http.StatusUnauthorized)
+		r.accepted(long)
+		r.pass(31 * time.Second)
+		r.accepted(long) // verified again, with the keys that are known
+	})
 }
 
 func TestAcceptedAreFew(t *testing.T) {
@@ -148,104 +149,108 @@ func TestAcceptedAreFew(t *testing.T) {
 
 // A new key of the issuer counts as soon as a token comes with it.
 func TestKeysRotate(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.accepted(token(t, nil))
-	r.set(func() { r.idps["login.example.com"] = provider(issuerURL, "rsa2") })
-	renewed := oidctest.SignIDToken(testKeys()["rsa2"], "rsa2", "RS256", encoded(t, good(nil)))
-	r.refused(renewed, http.StatusUnauthorized) // the keys were fetched a moment ago
-	r.pass(retryEvery)
-	r.accepted(renewed)
-	r.pass(retryEvery)
-	r.refused(token(t, map[string]any{"jti": "2"}), http.StatusUnauthorized) // the old key is gone
-	if n := r.fetches("/keys"); n != 3 {
-		t.Errorf("%d fetches", n)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.accepted(token(t, nil))
+		r.set(func() { r.idps["login.example.com"] = provider(issuerURL, "rsa2") })
+		renewed := oidctest.SignIDToken(testKeys()["rsa2"], "rsa2", "RS256", encoded(t, good(nil)))
+		r.refused(renewed, http.StatusUnauthorized) // the keys were fetched a moment ago
+		r.pass(retryEvery)
+		r.accepted(renewed)
+		r.pass(retryEvery)
+		r.refused(token(t, map[string]any{"jti": "2"}), http.StatusUnauthorized) // the old key is gone
+		if n := r.fetches("/keys"); n != 3 {
+			t.Errorf("%d fetches", n)
+		}
+	})
 }
 
 // Whoever sends tokens with unknown keys does not make us ask the issuer for each.
 func TestUnknownKeys(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.accepted(token(t, nil))
-	claims := encoded(t, good(nil))
-	bad := part(`{"alg":"RS256","kid":"%KID"}`) + "." + part(claims) + "." + strings.Repeat("A", 342)
-	for round := range 3 {
-		before := r.fetches("/keys")
-		for i := range 1000 {
-			r.refused(part(fmt.Sprintf(`{"alg":"RS256","kid":"k%d"}`, i))+bad[strings.Index(bad, "."):], http.StatusUnauthorized)
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.accepted(token(t, nil))
+		claims := encoded(t, good(nil))
+		bad := part(`{"alg":"RS256","kid":"%KID"}`) + "." + part(claims) + "." + strings.Repeat("A", 342)
+		for round := range 3 {
+			before := r.fetches("/keys")
+			for i := range 1000 {
+				r.refused(part(fmt.Sprintf(`{"alg":"RS256","kid":"k%d"}`, i))+bad[strings.Index(bad, "."):], http.StatusUnauthorized)
+			}
+			if n := r.fetches("/keys") - before; n > 1 {
+				t.Errorf("round %d: %d fetches within 10 s", round, n)
+			}
+			r.accepted(token(t, map[string]any{"jti": fmt.Sprint(round)}))
+			r.pass(retryEvery)
 		}
-		if n := r.fetches("/keys") - before; n > 1 {
-			t.Errorf("round %d: %d fetches within 10 s", round, n)
+		k, _ := r.s.entries()[0].ready()
+		for i := range 3 * maxMissing {
+			k.noteMissing(fmt.Sprint("m", i), r.clock())
 		}
-		r.accepted(token(t, map[string]any{"jti": fmt.Sprint(round)}))
-		r.pass(retryEvery)
-	}
-	k, _ := r.s.entries()[0].ready()
-	for i := range 3 * maxMissing {
-		k.noteMissing(fmt.Sprint("m", i), r.clock())
-	}
-	if len(k.missing) > maxMissing {
-		t.Errorf("%d ids are remembered", len(k.missing))
-	}
+		if len(k.missing) > maxMissing {
+			t.Errorf("%d ids are remembered", len(k.missing))
+		}
+	})
 }
 
 // A key that was missing is looked for again after a minute.
 func TestMissingKeyComes(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.accepted(token(t, nil))
-	renewed := oidctest.SignIDToken(testKeys()["rsa2"], "rsa2", "RS256", encoded(t, good(nil)))
-	r.pass(retryEvery)
-	r.refused(renewed, http.StatusUnauthorized)
-	r.set(func() { r.idps["login.example.com"] = provider(issuerURL, "rsa", "rsa2") })
-	r.pass(missingFor - time.Second)
-	r.refused(renewed, http.StatusUnauthorized)
-	if n := r.fetches("/keys"); n != 2 {
-		t.Errorf("%d fetches", n)
-	}
-	r.pass(time.Second)
-	r.accepted(renewed)
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.accepted(token(t, nil))
+		renewed := oidctest.SignIDToken(testKeys()["rsa2"], "rsa2", "RS256", encoded(t, good(nil)))
+		r.pass(retryEvery)
+		r.refused(renewed, http.StatusUnauthorized)
+		r.set(func() { r.idps["login.example.com"] = provider(issuerURL, "rsa", "rsa2") })
+		r.pass(missingFor - time.Second)
+		r.refused(renewed, http.StatusUnauthorized)
+		if n := r.fetches("/keys"); n != 2 {
+			t.Errorf("%d fetches", n)
+		}
+		r.pass(time.Second)
+		r.accepted(renewed)
+	})
 }
 
 // While an issuer cannot be reached, its tokens are neither accepted nor called wrong, and the others work.
 func TestIssuerDown(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	other := corp()
-	other.Name, other.Issuer, other.PrincipalPrefix = "other", otherURL, "other/"
-	r.set(func() { r.down = true })
-	if err := r.s.Reload([]config.Issuer{corp(), other}); err != nil {
-		t.Fatal(err)
-	}
-	r.discover()
-	theirs := oidctest.SignIDToken(testKeys()["rsa2"], "rsa2", "RS256", encoded(t, good(map[string]any{"iss": otherURL})))
-	if err := r.refused(theirs, http.StatusServiceUnavailable); err.Code != "auth_unavailable" || err.RetryAfter != retryEvery {
-		t.Errorf("%+v", err)
-	}
-	// corp was discovered; its keys were never fetched
-	r.refused(token(t, nil), http.StatusServiceUnavailable)
-	status := r.s.Status()
-	if status["corp"] == nil || status["other"] == nil {
-		t.Errorf("%v", status)
-	}
-	r.set(func() { r.down = false })
-	r.refused(token(t, nil), http.StatusServiceUnavailable) // it was tried a moment ago
-	r.pass(retryEvery)
-	r.discover()
-	r.accepted(theirs)
-	r.accepted(token(t, nil))
-	for name, err := range r.s.Status() {
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		other := corp()
+		other.Name, other.Issuer, other.PrincipalPrefix = "other", otherURL, "other/"
+		r.set(func() { r.down = true })
+		if err := r.s.Reload([]config.Issuer{corp(), other}); err != nil {
+			t.Fatal(err)
 		}
-	}
-	// down again: keys that are known go on, and garbage does not become a failure of the issuer
-	r.set(func() { r.down = true })
-	r.pass(retryEvery)
-	r.accepted(token(t, map[string]any{"jti": "2"}))
-	r.refused(oidctest.SignIDToken(testKeys()["stranger"], "rsa", "RS256", encoded(t, good(nil))), http.StatusUnauthorized)
-	r.refused(oidctest.SignIDToken(testKeys()["stranger"], "new", "RS256", encoded(t, good(nil))), http.StatusServiceUnavailable)
+		r.discover()
+		theirs := oidctest.SignIDToken(testKeys()["rsa2"], "rsa2", "RS256", encoded(t, good(map[string]any{"iss": otherURL})))
+		if err := r.refused(theirs, http.StatusServiceUnavailable); err.Code != "auth_unavailable" || err.RetryAfter != retryEvery {
+			t.Errorf("%+v", err)
+		}
+		// corp was discovered; its keys were never fetched
+		r.refused(token(t, nil), http.StatusServiceUnavailable)
+		status := r.s.Status()
+		if status["corp"] == nil || status["other"] == nil {
+			t.Errorf("%v", status)
+		}
+		r.set(func() { r.down = false })
+		r.refused(token(t, nil), http.StatusServiceUnavailable) // it was tried a moment ago
+		r.pass(retryEvery)
+		r.discover()
+		r.accepted(theirs)
+		r.accepted(token(t, nil))
+		for name, err := range r.s.Status() {
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		// down again: keys that are known go on, and garbage does not become a failure of the issuer
+		r.set(func() { r.down = true })
+		r.pass(retryEvery)
+		r.accepted(token(t, map[string]any{"jti": "2"}))
+		r.refused(oidctest.SignIDToken(testKeys()["stranger"], "rsa", "RS256", encoded(t, good(nil))), http.StatusUnauthorized)
+		r.refused(oidctest.SignIDToken(testKeys()["stranger"], "new", "RS256", encoded(t, good(nil))), http.StatusServiceUnavailable)
+	})
 }
 
 // Streams end with the token that opened them: Watch tells when one has expired.
@@ -284,24 +289,25 @@ func TestExpiryIsTold(t *testing.T) {
 
 // An issuer whose keys cannot be read is not there, however well it answers.
 func TestKeysThatCannotBeRead(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.answer = func(req *http.Request) *http.Response {
-		if !strings.HasSuffix(req.URL.Path, "/keys") {
-			return nil
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.answer = func(req *http.Request) *http.Response {
+			if !strings.HasSuffix(req.URL.Path, "/keys") {
+				return nil
+			}
+			return &http.Response{StatusCode: 200, Status: "200 OK", Request: req, Header: http.Header{},
+				Body: io.NopCloser(strings.NewReader(`{"keys":[{"kty":"RSA","kid":"rsa","n":"!","e":"AQAB"}]}`))}
 		}
-		return &http.Response{StatusCode: 200, Status: "200 OK", Request: req, Header: http.Header{},
-			Body: io.NopCloser(strings.NewReader(`{"keys":[{"kty":"RSA","kid":"rsa","n":"!","e":"AQAB"}]}`))}
-	}
-	for range 2 {
-		r.refused(token(t, nil), http.StatusServiceUnavailable)
-		if err := r.s.Status()["corp"]; err == nil {
-			t.Error("its status is good")
+		for range 2 {
+			r.refused(token(t, nil), http.StatusServiceUnavailable)
+			if err := r.s.Status()["corp"]; err == nil {
+				t.Error("its status is good")
+			}
 		}
-	}
-	r.set(func() { r.answer = nil })
-	r.pass(retryEvery)
-	r.accepted(token(t, nil))
+		r.set(func() { r.answer = nil })
+		r.pass(retryEvery)
+		r.accepted(token(t, nil))
+	})
 }
 
 // Watch tries again every 10 s, at once for new issuers, and ends with its context.
@@ -385,53 +391,54 @@ func TestDocuments(t *testing.T) {
 
 // Valid holds as long as the token, and as long as the issuer is what it was.
 func TestValid(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	who := auth.Principal{Via: r.accepted(token(t, nil)).Via}
-	check := func(valid, mine bool) {
-		t.Helper()
-		if v, m := r.s.Valid(who); v != valid || m != mine {
-			t.Errorf("%s: %v %v", who.Via, v, m)
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		who := auth.Principal{Via: r.accepted(token(t, nil)).Via}
+		check := func(valid, mine bool) {
+			t.Helper()
+			if v, m := r.s.Valid(who); v != valid || m != mine {
+				t.Errorf("%s: %v %v", who.Via, v, m)
+			}
 		}
-	}
-	check(true, true)
-	reload := func(list ...config.Issuer) {
-		t.Helper()
-		if err := r.s.Reload(list); err != nil {
-			t.Fatal(err)
+		check(true, true)
+		reload := func(list ...config.Issuer) {
+			t.Helper()
+			if err := r.s.Reload(list); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	reload(corp())
-	check(true, true)
-	changed := corp()
-	changed.Audience = []string{"https://elsewhere.example.com"}
-	reload(changed)
-	check(false, true)
-	r.discover()
-	r.refused(token(t, nil), http.StatusUnauthorized) // and it is not remembered as accepted
-	reload()
-	check(false, true)
-	r.refused(token(t, nil), http.StatusUnauthorized)
-	reload(corp())
-	check(true, true)
-	bad := corp()
-	bad.Audience = nil
-	if err := r.s.Reload([]config.Issuer{bad}); err == nil {
-		t.Error("took an issuer without audience")
-	}
-	check(true, true)
-	r.pass(time.Hour - time.Second)
-	check(true, true)
-	r.pass(time.Second)
-	check(false, true)
-	for _, via := range []string{"oidc:corp", "oidc:corp:x:9999999999", "oidc:", "oidc:corp:::", "oidc:corp:" + r.s.all[0].mark + ":x"} {
-		who.Via = via
+		reload(corp())
+		check(true, true)
+		changed := corp()
+		changed.Audience = []string{"https://elsewhere.example.com"}
+		reload(changed)
 		check(false, true)
-	}
-	for _, via := range []string{"", "none", "token:x", "oauth:x"} {
-		who.Via = via
-		check(false, false)
-	}
+		r.discover()
+		r.refused(token(t, nil), http.StatusUnauthorized) // and it is not remembered as accepted
+		reload()
+		check(false, true)
+		r.refused(token(t, nil), http.StatusUnauthorized)
+		reload(corp())
+		check(true, true)
+		bad := corp()
+		bad.Audience = nil
+		if err := r.s.Reload([]config.Issuer{bad}); err == nil {
+			t.Error("took an issuer without audience")
+		}
+		check(true, true)
+		r.pass(time.Hour - time.Second)
+		check(true, true)
+		r.pass(time.Second)
+		check(false, true)
+		for _, via := range []string{"oidc:corp", "oidc:corp:x:9999999999", "oidc:", "oidc:corp:::", "oidc:corp:" + r.s.all[0].mark + ":x"} {
+			who.Via = via
+			check(false, true)
+		}
+		for _, via := range []string{"", "none", "token:x", "oauth:x"} {
+			who.Via = via
+			check(false, false)
+		}
+	})
 }
 
 // A restart asks for nothing: the next token brings the keys.

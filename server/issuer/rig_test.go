@@ -17,6 +17,7 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc/oidctest"
@@ -98,7 +99,10 @@ func (r *rig) clock() time.Time {
 	return r.now
 }
 
+// pass moves the clock. It waits until what was fetched before is kept, which go-oidc does a moment after it has
+// answered with it; so the test is in a bubble.
 func (r *rig) pass(d time.Duration) {
+	synctest.Wait()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.now = r.now.Add(d)
