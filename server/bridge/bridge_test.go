@@ -442,6 +442,7 @@ func TestStreams(t *testing.T) {
 		b.open(welcome)
 		b.want(`{"jsonrpc":"2.0","id":"s-2","method":"roots/list"}`)
 		b.send(`{"jsonrpc":"2.0","id":"s-2","error":{"code":-1,"message":"no"}}`)
+		synctest.Wait() // answers of two questions are in no order, and may arrive so
 		b.send(`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"a"}}`)
 		b.want(`{"jsonrpc":"2.0", "method":"notifications/progress", "params":{"n":1.10}}`,
 			`{"jsonrpc":"2.0","id":"s-1","method":"elicitation/create","params":{}}`)
