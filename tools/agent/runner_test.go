@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -204,12 +203,13 @@ func (listener) Turn(_ context.Context, t loop.Turn, _ func(string)) (loop.Answe
 	return loop.Answer{Parts: []loop.Part{{Text: strings.Join(all, ", ")}}, Stop: loop.StopEnd}, nil
 }
 
-// What keeps a sub-agent from going on with a message costs it nothing: it was forgotten when its job could not be begun,
-// lost the message that came too late for its last turn where no place was free, and its task where it was stopped
-// before it had begun.
+// What keeps a sub-agent from going on with a message costs it nothing: it was forgotten when its job could not be
+// begun, lost the message that came too late for its last turn where no place was free, and its task where it was
+// stopped before it had begun.
 func TestRunnerKeepsWhatItKnows(t *testing.T) {
 	t.Parallel()
-	_, job := order(nil, &noHands{}, "a")
+	h := &noHands{}
+	_, job := order(nil, h, "a")
 	o, _ := order(nil, nil, "")
 	o.Model, o.Parallel, o.Queue = listener{}, 1, 0
 	r := New(o)
@@ -235,8 +235,12 @@ func TestRunnerKeepsWhatItKnows(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.Drop() // its job cannot be begun
+	said := len(x.history)
 	if text, err := send(x, "one"); text != "x, one" || err != nil {
 		t.Errorf("after a refusal: %q, %v", text, err)
+	}
+	if len(x.history) != 2*said || said == 0 || h.forgotten.Load() != 0 {
+		t.Errorf("%d messages, before %d; forgotten %d times", len(x.history), said, h.forgotten.Load())
 	}
 	x.inbox <- "late"
 	other, err := r.Start(job)
@@ -255,52 +259,6 @@ func TestRunnerKeepsWhatItKnows(t *testing.T) {
 	<-r.groups["a"].slots
 	if text, err := send(waited, "go on"); text != "x\n\ngo on" || err != nil {
 		t.Errorf("one that had not begun: %q, %v", text, err)
-	}
-}
-
-// A busy session closes only after something has happened.
-type busyChild struct {
-	noChild
-	closing func()
-}
-
-func (c busyChild) Close() { c.closing() }
-
-type busyHands struct {
-	noHands
-	closing func()
-}
-
-func (h *busyHands) Open(context.Context, Opening) (Child, error) {
-	h.opened.Add(1)
-	return busyChild{noChild{&h.noHands}, h.closing}, nil
-}
-
-// A message that comes while a sub-agent's session is closed, which takes as long as its jobs take to end, is delivered:
-// a second run began in the session that the first one ended.
-func TestRunnerHearsWhileItCloses(t *testing.T) {
-	t.Parallel()
-	h := &busyHands{}
-	o, job := order(nil, h, "a")
-	o.Model = listener{}
-	r := New(o)
-	x, err := r.Start(job)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var once sync.Once
-	h.closing = func() {
-		once.Do(func() {
-			if _, delivered, err := r.Send(job.Parent, x.ID, "more", h); !delivered || err != nil {
-				t.Errorf("delivered: %v, %v", delivered, err)
-			}
-		})
-	}
-	if out := x.Do(t.Context(), nil); out.Text != "x, more" || out.Stopped != loop.Done || h.opened.Load() != 2 {
-		t.Errorf("%+v, opened %d times", out, h.opened.Load())
-	}
-	if r.Holds("a", "s") {
-		t.Error("it has not ended")
 	}
 }
 
@@ -414,7 +372,10 @@ type closing struct {
 	closed func()
 }
 
-func (h *closing) Open(context.Context, Opening) (Child, error) { return closingChild{h}, nil }
+func (h *closing) Open(context.Context, Opening) (Child, error) {
+	h.opened.Add(1)
+	return closingChild{h}, nil
+}
 
 type closingChild struct{ h *closing }
 
@@ -423,13 +384,13 @@ func (closingChild) Alone()                                    {}
 func (c closingChild) Close()                                  { c.h.closed() }
 func (closingChild) Forget()                                   {}
 
-// A message that came while a sub-agent ended went to a session that was closed below it. It is read in the same run.
+// A message that comes while a sub-agent's session is closed, which takes as long as its jobs take to end, is delivered
+// and read in the same run: it went to a session that was closed below it.
 func TestSendWhileItEnds(t *testing.T) {
 	t.Parallel()
-	m := &held{let: make(chan struct{})}
-	close(m.let)
 	h := &closing{}
-	o, job := order(m, h, "a")
+	o, job := order(nil, h, "a")
+	o.Model = listener{}
 	r := New(o)
 	x, err := r.Start(job)
 	if err != nil {
@@ -447,36 +408,13 @@ func TestSendWhileItEnds(t *testing.T) {
 			t.Errorf("a message while it ends: %v, %v", delivered, err)
 		}
 	}
-	x.Do(t.Context(), nil)
+	out := x.Do(t.Context(), nil)
+	if out.Text != "x, more" || out.Stopped != loop.Done || h.opened.Load() != 2 {
+		t.Errorf("%+v, opened %d times", out, h.opened.Load())
+	}
 	said := x.history
 	if r.Holds("a", "s") || closed != 2 || len(said) != 4 || said[2].Parts[0].Text != "more" {
 		t.Errorf("it runs: %t, closed %d times, said %+v", r.Holds("a", "s"), closed, said)
-	}
-}
-
-// A sub-agent whose message could not start a job was forgotten with all that it knew.
-func TestDropKeepsWhatWasSaid(t *testing.T) {
-	t.Parallel()
-	m, h := &held{let: make(chan struct{})}, &noHands{}
-	close(m.let)
-	o, job := order(m, h, "a")
-	r := New(o)
-	x, err := r.Start(job)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x.Do(t.Context(), nil)
-	if _, _, err := r.Send(job.Parent, x.ID, "more", h); err != nil {
-		t.Fatal(err)
-	}
-	x.Drop()
-	said := len(x.history)
-	if _, _, err := r.Send(job.Parent, x.ID, "again", h); err != nil || said == 0 || x.prompt != "again" {
-		t.Fatalf("after a Drop: %v, %d messages, prompt %q", err, said, x.prompt)
-	}
-	x.Do(t.Context(), nil)
-	if len(x.history) != 2*said || h.forgotten.Load() != 0 {
-		t.Errorf("%d messages, before %d", len(x.history), said)
 	}
 }
 
