@@ -381,7 +381,8 @@ func TestAgentSamples(t *testing.T) {
 	}
 }
 
-// A sub-agent in the background has the mode that its parent has at each call: when the parent plans, it changes nothing.
+// A sub-agent in the background has the mode that its parent has at each call: when the parent plans, it changes
+// nothing.
 func TestAgentFollowsItsParentsMode(t *testing.T) {
 	t.Parallel()
 	first, then := make(chan struct{}), make(chan struct{})
@@ -525,8 +526,8 @@ func TestAgentSearchesCount(t *testing.T) {
 	}
 }
 
-// What a type of one's own narrows is told: its sub-agents were told the mode of their parent, and a report that ended at
-// the file's own number of turns blamed the operator.
+// What a type of one's own narrows is told: its sub-agents were told the mode of their parent, and a report that ended
+// at the file's own number of turns blamed the operator.
 func TestAgentTypeTellsItsLimits(t *testing.T) {
 	t.Parallel()
 	m := &scripted{script: map[string][]scriptTurn{

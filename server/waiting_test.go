@@ -171,7 +171,8 @@ func TestModernSamples(t *testing.T) {
 	})
 }
 
-// Sub-agents that work side by side are asked in common rounds, not one after the other.
+// Each of the sub-agents that work side by side is asked once, and gets its own answer. That a round has the questions
+// of all is shown in server/waiting, where no machine is slow.
 func TestModernSamplesSideBySide(t *testing.T) {
 	t.Parallel()
 	f := start(t, setup{silent: true, settings: map[string]string{"agent.sampling": "true"}})

@@ -128,6 +128,44 @@ func TestAsksAndGoesOn(t *testing.T) {
 	})
 }
 
+// What is asked at the same time is asked in one round, and each question gets its own answer.
+func TestGathers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(t)
+		defer c.close()
+		a := c.begin(t.Context(), func(ctx context.Context, x *Call) string {
+			var all sync.WaitGroup
+			for n := range 3 {
+				all.Go(func() {
+					time.Sleep(time.Duration(n) * gather / 4)
+					if got, err := x.Call(ctx, "m", n); err != nil || string(got) != fmt.Sprint(n) {
+						t.Errorf("%d is answered with %s, %v", n, got, err)
+					}
+				})
+			}
+			all.Wait()
+			return `"all"`
+		})
+		if string(a.Result) != `"asked"` || len(c.asked) != 3 {
+			t.Fatalf("%s %v", a.Result, c.asked)
+		}
+		r := c.request()
+		r.RequestState, _ = json.Marshal(c.state)
+		answers := map[string]json.RawMessage{}
+		for id, q := range c.asked {
+			answers[id] = q.Params
+		}
+		r.InputResponses, _ = json.Marshal(answers)
+		work, err := c.table.Resume(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a := work(t.Context()); string(a.Result) != `"all"` {
+			t.Errorf("%s", a.Result)
+		}
+	})
+}
+
 // Work whose client does not come back ends after the life of a question, and its name is forgotten.
 func TestAbandoned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
