@@ -263,9 +263,7 @@ func (x *exchange) request() {
 	stop := context.AfterFunc(x.r.Context(), left)
 	defer stop()
 	answer := work(ctx)
-	if answer.Sent != nil {
-		defer answer.Sent()
-	}
+	defer answer.WasSent()
 	x.initialized(ctx, f, w, answer)
 	status := http.StatusOK
 	if answer.Err != nil {

@@ -105,8 +105,15 @@ type Answer struct {
 	Client *sessions.ClientRecord
 	// Interrupted says that a call was cancelled before it was done.
 	Interrupted bool
-	// Sent is what the transport calls when the answer is written, or never will be; nil: nobody waits for that.
+	// Sent is called by WasSent; nil: nobody waits for that.
 	Sent func()
+}
+
+// WasSent says that the answer is written, or never will be. A transport calls it once for each answer of a Work.
+func (a Answer) WasSent() {
+	if a.Sent != nil {
+		a.Sent()
+	}
 }
 
 // Line is the answer as one JSON-RPC message with a newline, to the request with this id.

@@ -282,6 +282,7 @@ func (c *Conn) request(ctx context.Context, env jsonrpc.Envelope, msg []byte) {
 				}
 				return ok
 			})
+			answer.WasSent()
 		})
 		return
 	}
@@ -290,9 +291,7 @@ func (c *Conn) request(ctx context.Context, env jsonrpc.Envelope, msg []byte) {
 		answer := work(ctx)
 		// a cancelled request gets no answer; a write error ends the connection
 		_ = c.Out.WriteLine(answer.Line(env.ID), 0, f.Settle)
-		if answer.Sent != nil {
-			answer.Sent()
-		}
+		answer.WasSent()
 	})
 }
 
