@@ -6,6 +6,8 @@ test -e "$HOME/.claude.json" || cat >"$HOME/.claude.json" <<END
 {"mcpServers":{"codehand":{"command":"$CODEHAND","args":["stdio"]}}}
 END
 export ANTHROPIC_BASE_URL="$MODEL" ANTHROPIC_API_KEY=none
+# Its model waits for its servers; else it begins without those that are slow to connect.
+export MCP_CONNECTION_NONBLOCKING=false MCP_CONNECT_TIMEOUT_MS=60000
 export DISABLE_AUTOUPDATER=1 DISABLE_TELEMETRY=1 DISABLE_ERROR_REPORTING=1 CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1
 export ENABLE_TOOL_SEARCH=true # as with its usual address
 exec "$MODULES/@anthropic-ai/claude-code-linux-x64/claude" -p "$PROMPT" --allowedTools mcp__codehand </dev/null
