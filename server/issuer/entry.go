@@ -193,8 +193,8 @@ func (e *entry) signed(j jwt, now time.Time) error {
 		return nil
 	case errors.Is(a.err, errUnreachable) && !k.has(kid), k.unreadable(a.err):
 		return unavailable(e.c.Name, k.status())
-	// after a fetch that was not made, the key may be a new one
-	case a.err != nil && !errors.Is(a.err, errTooSoon) && !errors.Is(a.err, errUnreachable):
+	// without a fetch that began after the token had come, the key may be a new one
+	case a.err != nil && a.fetched && !errors.Is(a.err, errTooSoon) && !errors.Is(a.err, errUnreachable):
 		k.noteMissing(kid, now)
 	}
 	return refuse("signature, issuer or expiry: " + short(err).Error())

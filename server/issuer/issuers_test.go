@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -162,6 +163,30 @@ func TestKeysRotate(t *testing.T) {
 		if n := r.fetches("/keys"); n != 3 {
 			t.Errorf("%d fetches", n)
 		}
+	})
+}
+
+// A key that came while the keys were being fetched is not taken for one that the issuer does not have.
+func TestKeyComesMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		hold := make(chan struct{})
+		r.set(func() { r.hold = hold })
+		var both sync.WaitGroup
+		var known, unknown *auth.Error
+		both.Go(func() { _, known = r.find(token(t, nil)) })
+		synctest.Wait() // the issuer has answered with the old keys
+		r.set(func() { r.idps["login.example.com"], r.hold = provider(issuerURL, "rsa2"), nil })
+		renewed := oidctest.SignIDToken(testKeys()["rsa2"], "rsa2", "RS256", encoded(t, good(nil)))
+		both.Go(func() { _, unknown = r.find(renewed) })
+		synctest.Wait()
+		close(hold)
+		both.Wait()
+		if known != nil || unknown == nil {
+			t.Fatalf("%+v, %+v", known, unknown)
+		}
+		r.pass(retryEvery)
+		r.accepted(renewed)
 	})
 }
 

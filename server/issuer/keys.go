@@ -30,6 +30,7 @@ type keys struct {
 
 	mu      sync.Mutex // covers what follows
 	tried   time.Time  // the last fetch; zero: none
+	begun   int        // fetches so far
 	failed  error      // of the last fetch; nil: it succeeded, or there was none
 	ids     map[string]bool
 	missing map[string]time.Time // key ids that the issuer did not have, and when
@@ -44,13 +45,16 @@ func newKeys(uri string, client *http.Client, now func() time.Time) *keys {
 
 // An attempt is one use of the keys. go-oidc keeps of an error only its text.
 type attempt struct {
-	keys *keys
-	err  error // of VerifySignature
+	keys    *keys
+	err     error // of VerifySignature
+	fetched bool  // a fetch began after the token had come: go-oidc may also answer from one that was under way
 }
 
 // VerifySignature implements oidc.KeySet.
 func (a *attempt) VerifySignature(ctx context.Context, token string) (payload []byte, err error) {
+	before := a.keys.fetches()
 	payload, a.err = a.keys.remote.VerifySignature(ctx, token)
+	a.fetched = a.keys.fetches() > before
 	return payload, a.err
 }
 
@@ -61,6 +65,7 @@ func (k *keys) RoundTrip(r *http.Request) (*http.Response, error) {
 	soon := !k.tried.IsZero() && now.Sub(k.tried) < retryEvery && !now.Before(k.tried)
 	if !soon {
 		k.tried = now
+		k.begun++
 	}
 	k.mu.Unlock()
 	switch {
@@ -127,6 +132,13 @@ func (k *keys) unreadable(err error) bool {
 	defer k.mu.Unlock()
 	k.failed, k.ids = short(err), nil
 	return true
+}
+
+// fetches is how often the issuer was asked for its keys so far.
+func (k *keys) fetches() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.begun
 }
 
 // status says why the keys could not be fetched the last time; nil: they could.

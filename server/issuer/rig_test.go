@@ -66,31 +66,40 @@ type rig struct {
 	idps    map[string]*oidctest.Server // by host
 	fetched map[string]int              // requests by path
 	answer  func(*http.Request) *http.Response
+	hold    chan struct{} // answers are made, but come when this is closed; nil: at once
 }
 
 func (r *rig) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, hold, err := r.respond(req)
+	if hold != nil {
+		<-hold
+	}
+	return resp, err
+}
+
+func (r *rig) respond(req *http.Request) (resp *http.Response, hold chan struct{}, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.fetched[req.URL.Path]++
 	if r.down {
-		return nil, errors.New("connection refused")
+		return nil, nil, errors.New("connection refused")
 	}
 	if r.answer != nil {
 		if resp := r.answer(req); resp != nil {
-			return resp, nil
+			return resp, nil, nil
 		}
 	}
 	idp := r.idps[req.URL.Host]
 	if idp == nil {
-		return nil, errors.New("no such host")
+		return nil, nil, errors.New("no such host")
 	}
 	w := httptest.NewRecorder()
 	inner := req.Clone(req.Context())
 	inner.URL.Path = inner.URL.Path[len("/realms/corp"):]
 	idp.ServeHTTP(w, inner)
-	resp := w.Result()
+	resp = w.Result()
 	resp.Request = req
-	return resp, nil
+	return resp, r.hold, nil
 }
 
 func (r *rig) clock() time.Time {
