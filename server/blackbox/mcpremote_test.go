@@ -85,9 +85,6 @@ func (k *desk) late() {
 // expiryDate finds until when the client means its access token to be good.
 var expiryDate = regexp.MustCompile(`("expiresAt":\s*)\d+`)
 
-// keeps says whether the client keeps an access token in a file.
-func (k *desk) keeps() bool { return k.tokens(func(string, []byte) error { return nil }) }
-
 // tokens calls f for each file with an access token in it.
 func (k *desk) tokens(f func(path string, text []byte) error) (found bool) {
 	k.t.Helper()

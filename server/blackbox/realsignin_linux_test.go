@@ -105,8 +105,8 @@ func signInClient(t *testing.T, script, trust string) {
 		}
 	}()
 	k.browse(d, 1)
-	if said["terminal"] != "" { // it goes on to wait for its user
-		replaytest.Until(t, "the client keeps a token", func() bool { return k.keeps() })
+	if done := said["terminal"]; done != "" { // it goes on to wait for its user
+		replaytest.Until(t, "the client is signed in", func() bool { return strings.Contains(out.String(), done) })
 		cancel()
 	}
 	_ = login.Wait() // what it can do then says it

@@ -1,7 +1,7 @@
 # Claude Code
 # model: anthropic
 # needs: @anthropic-ai/claude-code-linux-x64/claude
-# terminal: yes
+# terminal: Authenticated with
 claude="$MODULES/@anthropic-ai/claude-code-linux-x64/claude"
 export ANTHROPIC_BASE_URL="$MODEL" ANTHROPIC_API_KEY=none
 # Its model waits for its servers; else it begins without those that are slow to connect.
