@@ -110,8 +110,7 @@ var handshakeRemedies = []remedy{
 		r.entry("project", r.machine.Program, []string{"stdio"}, nil)
 	}},
 	{"handshake", "a program of the project in an entry of the user", func(r *rig) {
-		r.write("ws/node_modules/.bin/codehand", "#!/bin/sh\ntouch "+r.at("started")+"\n")
-		r.must(os.Chmod(r.at("ws/node_modules/.bin/codehand"), 0o755))
+		r.trap("ws/node_modules/.bin/codehand")
 		r.entry("cursor", "node_modules/.bin/codehand", []string{"stdio"}, nil)
 	}, Note, "not started", "if you trust the project", func(r *rig) {
 		if _, err := os.Stat(r.at("started")); err == nil {
@@ -120,9 +119,7 @@ var handshakeRemedies = []remedy{
 		r.entry("cursor", r.machine.Program, []string{"stdio"}, nil)
 	}},
 	{"handshake", "a project's entry of another program", func(r *rig) {
-		r.write("ws/evil", "#!/bin/sh\ntouch "+r.at("started")+"\n")
-		r.must(os.Chmod(r.at("ws/evil"), 0o755))
-		r.entry("project", r.at("ws/evil"), []string{"stdio"}, nil)
+		r.entry("project", r.trap("ws/evil"), []string{"stdio"}, nil)
 	}, Note, "not started", "if you trust the project", func(r *rig) {
 		if _, err := os.Stat(r.at("started")); err == nil {
 			r.Error("it was started")

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/config"
 	"codehand/server/state"
 	"codehand/tools/sandbox"
@@ -89,9 +90,12 @@ func (r *rig) write(name, text string) {
 
 func (r *rig) remove(name string) { r.must(os.RemoveAll(r.at(name))) }
 
-func (r *rig) program(name string) {
-	r.write(name, "#!/bin/sh\n")
-	r.must(os.Chmod(r.at(name), 0o755))
+func (r *rig) program(name string) { r.executable(name, "#!/bin/sh\n") }
+
+func (r *rig) executable(name, text string) {
+	r.Helper()
+	r.mkdir(filepath.Dir(name))
+	r.must(leaktest.WriteProgram(r.at(name), []byte(text)))
 }
 
 // readonly takes the right to write; root has it all the same.
@@ -191,8 +195,7 @@ var machineRemedies = []remedy{
 		r.env("PATH", r.at("bin")+":"+r.at("old")+":/usr/bin:/bin")
 	}},
 	{"binary", "what comes first does not run", func(r *rig) {
-		r.write("old/codehand", "\x7fELF and nothing behind it")
-		r.must(os.Chmod(r.at("old/codehand"), 0o755))
+		r.executable("old/codehand", "\x7fELF and nothing behind it")
 		r.env("PATH", r.at("old")+":/usr/bin:/bin")
 	}, Warn, "version unknown", "remove ", func(r *rig) { r.remove("old") }},
 	{"binary", "no path", func(r *rig) { r.machine.Program = "" }, Warn, "not known", "absolute path",

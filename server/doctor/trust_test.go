@@ -5,13 +5,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"codehand/filestate/leaktest"
 )
 
 // trap makes a program that leaves a file behind when somebody starts it.
 func (r *rig) trap(name string) string {
 	r.Helper()
-	r.write(name, "#!/bin/sh\ntouch "+r.at("started")+"\n")
-	r.must(os.Chmod(r.at(name), 0o755))
+	r.executable(name, "#!/bin/sh\ntouch "+r.at("started")+"\n")
 	return r.at(name)
 }
 
@@ -21,7 +22,7 @@ func (r *rig) elsewhere(name string) string {
 	exe, err := os.ReadFile(r.machine.Program)
 	r.must(err)
 	r.mkdir(filepath.Dir(name))
-	r.must(os.WriteFile(r.at(name), exe, 0o700))
+	r.must(leaktest.WriteProgram(r.at(name), exe))
 	return r.at(name)
 }
 

@@ -10,9 +10,10 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
+
+	"codehand/filestate/leaktest"
 )
 
 // makePDF makes the files of these tests with reportlab: text, images only, no text, passwords, text that has form
@@ -222,12 +223,8 @@ func fake(t *testing.T, scripts map[string]string) string {
 		t.Skip("the programs are shell scripts")
 	}
 	dir := t.TempDir()
-	// A child that is born meanwhile would hold the script open for writing for a moment, and the kernel starts no such file
-	// (golang.org/issue/22315).
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
 	for name, text := range scripts {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil {
+		if err := leaktest.WriteProgram(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text+"\n")); err != nil {
 			t.Fatal(err)
 		}
 	}
