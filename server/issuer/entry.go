@@ -193,8 +193,7 @@ func (e *entry) signed(j jwt, now time.Time) error {
 		return nil
 	case errors.Is(a.err, errUnreachable) && !k.has(kid), k.unreadable(a.err):
 		return unavailable(e.c.Name, k.status())
-	// without a fetch that began after the token had come, the key may be a new one
-	case a.err != nil && a.fetched && !errors.Is(a.err, errTooSoon) && !errors.Is(a.err, errUnreachable):
+	case a.fetched: // else the key may be one that the issuer has had only since it was asked
 		k.noteMissing(kid, now)
 	}
 	return refuse("signature, issuer or expiry: " + short(err).Error())
