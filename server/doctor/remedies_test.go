@@ -90,6 +90,7 @@ func (r *rig) write(name, text string) {
 
 func (r *rig) remove(name string) { r.must(os.RemoveAll(r.at(name))) }
 
+// program makes a program that does nothing.
 func (r *rig) program(name string) { r.executable(name, "#!/bin/sh\n") }
 
 func (r *rig) executable(name, text string) {
