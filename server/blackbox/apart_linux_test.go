@@ -300,26 +300,22 @@ func TestM(t *testing.T) {
 		clients[i], works[i] = c, filepath.Join(h.home, "state/codehand/workspaces", name)
 		warmGo(t, strings.TrimSpace(c.Does("run_shell", `{"command":"touch x; echo $GOCACHE"}`)))
 		replaytest.Lay(t, works[i], map[string]string{"go.mod": "module example.com/" + name + "\n\ngo 1.21\n", "m_test.go": test})
-		got := c.Call("1", "run_shell", `{"command":"go test ./...","run_in_background":true}`, "")
+		got := c.Call("1", "run_shell", `{"command":"go test ./...; touch ended","run_in_background":true}`, "")
 		text, _ := got.Text()
 		jobs[i] = replaytest.JobID.FindString(text)
 		if meta := sandboxMeta(t, got); meta.Level != 3 || jobs[i] == "" {
 			t.Fatalf("%s: %s, %+v", name, text, meta)
 		}
 	}
-	var said [2]string
-	replaytest.Until(t, "both tests run", func() bool {
-		for i, work := range works {
-			if _, err := os.Stat(filepath.Join(work, "runs")); err != nil {
-				now := clients[i].Does("job_output", replaytest.AsJSON(t, "job_id", jobs[i]))
-				if said[i] += now; !strings.HasPrefix(now, "running for ") {
-					t.Fatal(said[i])
-				}
-				return false
+	for i, work := range works {
+		replaytest.Until(t, "the test of "+filepath.Base(work)+" runs", func() bool {
+			if _, err := os.Stat(filepath.Join(work, "ended")); err == nil {
+				t.Fatal(clients[i].Does("job_output", replaytest.AsJSON(t, "job_id", jobs[i])))
 			}
-		}
-		return true
-	})
+			_, err := os.Stat(filepath.Join(work, "runs"))
+			return err == nil
+		})
+	}
 	for i, c := range clients {
 		must(t, os.WriteFile(filepath.Join(works[i], "go-on"), nil, 0o600))
 		text := ""
