@@ -10,12 +10,13 @@ import (
 	"codehand/tools/tool"
 )
 
-// Limits of the search for an edit that was made before: changes of the journal, bytes, time of one try. It only makes
-// a hint, so it must be quick.
+// Limits of the search for an edit that was made before: changes of the journal, bytes, time. It only makes a hint, but
+// one that a busy machine must not lose: the time is for a journal with so many notes, which this process has not read
+// yet, that a failed edit would wait for seconds.
 const (
 	appliedChanges = 4
 	appliedBytes   = 4 << 20
-	appliedTime    = 25 * time.Millisecond
+	appliedTime    = time.Second
 )
 
 // appliedBefore reports whether this session has already made exactly this edit, and the file still holds its result.
@@ -23,24 +24,14 @@ const (
 // gives the content after the change. If the change had other edits, too, it is enough that the content after it holds
 // the new text and no longer the old one. now is what the file holds now.
 func appliedBefore(ctx context.Context, env tool.Env, path string, now []byte, e textedit.Edit) bool {
-	for range 2 { // the machine may have been too busy the first time
-		if made, late := madeBefore(ctx, env, path, now, e); !late {
-			return made
-		}
-	}
-	return false
-}
-
-// madeBefore is one try of appliedBefore. late: it ran out of time.
-func madeBefore(ctx context.Context, env tool.Env, path string, now []byte, e textedit.Edit) (made, late bool) {
 	if len(now) > appliedBytes {
-		return false, false
+		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, appliedTime)
 	defer cancel()
 	past, err := env.Files.History(ctx, journal.Query{Path: path, Session: env.Key.Session, Limit: appliedChanges})
 	if err != nil {
-		return false, ctx.Err() != nil
+		return false
 	}
 	for _, entry := range past {
 		if entry.Undone || len(entry.Undoes) > 0 || entry.Open {
@@ -52,8 +43,8 @@ func madeBefore(ctx context.Context, env tool.Env, path string, now []byte, e te
 		}
 		left, _, err := textedit.Apply(before, []textedit.Edit{e})
 		if err == nil && (bytes.Equal(left, after) || textedit.UsedUp(after, e)) {
-			return e.New == "" || bytes.Equal(now, after) || textedit.UsedUp(now, e), false
+			return e.New == "" || bytes.Equal(now, after) || textedit.UsedUp(now, e)
 		}
 	}
-	return false, ctx.Err() != nil
+	return false
 }
