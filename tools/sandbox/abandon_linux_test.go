@@ -75,6 +75,27 @@ func TestAbandonNeverNamed(t *testing.T) {
 	_, _ = other.Wait() // it was killed
 }
 
+// A helper that was killed before it told that the command runs left the command.
+func TestAbandonBegun(t *testing.T) {
+	t.Parallel()
+	h, theirs := nested(t)
+	h.level, h.nested, h.mark = LevelLimits, false, newMark()
+	path, err := exec.LookPath("sleep")
+	must(t, err)
+	command, err := os.StartProcess(path, []string{"sleep", "86400"}, &os.ProcAttr{Env: []string{h.mark.variable()}, Sys: session()})
+	must(t, err)
+	other := sleeper(t, session())
+	must(t, theirs.Close())
+	h.abandon()
+	waitFor(t, "the command is ended", func() bool { return !running(command.Pid) })
+	_, _ = command.Wait() // it was killed, and may have been collected
+	if !running(other.Pid) {
+		t.Error("a process without the mark was ended")
+	}
+	must(t, other.Kill())
+	_, _ = other.Wait() // it was killed
+}
+
 // TestMovedIsFound: until a moved helper has its instructions, it is in the group by which abandon finds it; then it
 // leads its own.
 func TestMovedIsFound(t *testing.T) {

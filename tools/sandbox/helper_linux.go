@@ -28,6 +28,7 @@ type helper struct {
 	process   *os.Process
 	first     *os.Process // that made process in namespaces and has ended; nil: there was none
 	level     Level
+	mark      mark          // of the command
 	group     *cgroup.Group // of the helper and the command; nil: they have none
 	nested    bool          // the first process moves into namespaces, as another child of ours
 	child     int           // as the helper sees it
@@ -106,7 +107,7 @@ func launch(ctx context.Context, c Cmd, attr *os.ProcAttr, dir *os.File, m mark)
 		g.End()
 		return nil, err
 	}
-	h.group, spec.Nested = g, h.nested
+	h.mark, h.group, spec.Nested = m, g, h.nested
 	own := &os.ProcAttr{Env: kernel.Environ(), Files: append(slices.Clip(attr.Files), theirs), Sys: session()}
 	if dir != nil {
 		own.Files = append(own.Files, dir)
@@ -267,10 +268,23 @@ func (h *helper) collect() {
 	if h.nested && h.first == nil {
 		h.collectUnnamed()
 	}
-	_, _ = h.process.Wait() // why it failed says more
+	own := idOf(h.process.Pid)
+	state, err := h.process.Wait()
 	h.release()
 	late.Stop()
+	if h.level < LevelFull && (err != nil || !state.Exited()) {
+		endLeft(own, h.mark)
+	}
 	h.close()
+}
+
+// endLeft ends what a helper that was killed had begun to start: it had no time to do so itself, and nothing else ends
+// with it where there is no namespace of processes. Its number is free again, so nobody is found by that.
+func endLeft(helper id, m mark) {
+	t := markedTree(helper, m)
+	t.gone = true
+	e := ending{look: t.look, asked: map[id]bool{}, ended: map[id]bool{}}
+	e.force()
 }
 
 // killLate kills what has not ended after lastWait. What has ended and was collected is not touched.

@@ -29,11 +29,16 @@ type tree struct {
 
 // newTree returns the tree of a command that was just started.
 func newTree(h *helper, m mark) *tree {
-	t := &tree{mark: m, seen: map[id]bool{}, self: os.Getpid(), ownGroup: syscall.Getpgrp()}
-	t.ownLeader, _ = unix.Getsid(0) // cannot fail for oneself
-	t.helper = idOf(h.process.Pid)
+	t := markedTree(idOf(h.process.Pid), m)
 	t.child = idOf(h.childPid())
 	t.seen[t.helper], t.seen[t.child] = true, true
+	return t
+}
+
+// markedTree returns a tree of which nothing is known but its mark, and that it is younger than its helper.
+func markedTree(helper id, m mark) *tree {
+	t := &tree{helper: helper, mark: m, seen: map[id]bool{}, self: os.Getpid(), ownGroup: syscall.Getpgrp()}
+	t.ownLeader, _ = unix.Getsid(0) // cannot fail for oneself
 	return t
 }
 

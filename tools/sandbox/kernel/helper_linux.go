@@ -402,10 +402,11 @@ func alone() bool {
 	}
 }
 
-// killAll ends all descendants. As a subreaper this process gets what they leave behind, so none is lost.
+// killAll ends all descendants, until this process ends because none is left. As a subreaper it gets what they leave
+// behind, so none is lost; but one look may miss a process whose parent ends meanwhile.
 func killAll() {
-	for below := descendants(); len(below) > 0; below = descendants() {
-		for _, pid := range below {
+	for {
+		for _, pid := range descendants() {
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
 		time.Sleep(time.Millisecond)
