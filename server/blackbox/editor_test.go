@@ -3,7 +3,6 @@ package blackbox
 import (
 	"bufio"
 	"fmt"
-	"io"
 	"os"
 	"time"
 )
@@ -17,15 +16,22 @@ const (
 )
 
 // runEditor is another program that saves a file again and again: by a rename first, then in place, and so on after every
-// hundred saves. It says what it found just before each save, and what it saved. It ends with its standard input.
+// hundred saves. It says what it found just before each save, and what it saved. With each byte of its standard input it
+// takes twice as long between two saves, and it ends with it.
 func runEditor(path string) int {
 	ended := make(chan struct{})
+	pace := time.NewTicker(editorPace)
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		close(ended)
+		defer close(ended)
+		for b, every := make([]byte, 1), editorPace; ; {
+			if _, err := os.Stdin.Read(b); err != nil {
+				return
+			}
+			every *= 2
+			pace.Reset(every)
+		}
 	}()
 	out := bufio.NewWriter(os.Stdout)
-	pace := time.NewTicker(editorPace)
 	for n := 0; ; n++ {
 		select {
 		case <-ended:
