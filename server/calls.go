@@ -15,6 +15,7 @@ import (
 	"codehand/server/asking"
 	"codehand/server/jsonrpc"
 	"codehand/server/pipeline"
+	"codehand/server/progress"
 	"codehand/server/request"
 	"codehand/server/sessions"
 	"codehand/server/tenants"
@@ -243,18 +244,18 @@ func (t *turn) progress() (note tool.Progress, stop func()) {
 	}
 	hold := time.Duration(0)
 	if t.req.Caller.From.Transport == "http" {
-		hold = streamHold
+		hold = progress.StreamHold
 	}
-	ticker := startTicker(hold, func(n progressNote) {
+	ticker := progress.Start(hold, func(n progress.Note) {
 		token := token
 		if t.waits != nil { // each request of the call has its own
 			if token = t.waits.Token(); token == nil {
 				return
 			}
 		}
-		_ = t.req.Peer.Notify(noteProgress, n.params(token)) // a client that does not read loses notes
+		_ = t.req.Peer.Notify(progress.Method, n.Params(token)) // a client that does not read loses notes
 	})
-	return ticker.set, sync.OnceFunc(ticker.stop)
+	return ticker.Set, sync.OnceFunc(ticker.Stop)
 }
 
 // clientOf is who sent the request: by the request itself in the modern era, by what it initialized with otherwise. The

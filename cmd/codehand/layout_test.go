@@ -40,7 +40,7 @@ var rooms = map[string][]string{
 
 	"server": {
 		"server/answers", "server/asking", "server/audit", "server/auth", "server/clients", "server/config", "server/control", "server/endpoint",
-		"server/issuer", "server/jsonrpc", "server/listen", "server/metrics", "server/oauth", "server/people", "server/pipeline", "server/prompts", "server/public", "server/request",
+		"server/issuer", "server/jsonrpc", "server/listen", "server/metrics", "server/oauth", "server/people", "server/pipeline", "server/progress", "server/prompts", "server/public", "server/request",
 		"server/resources", "server/sessions", "server/signin", "server/state", "server/stdio", "server/tenants", "server/waiting", "filestate", "filestate/lock",
 		"tools/agent", "tools/agent/loop", "tools/agent/models", "tools/bash", "tools/catalog", "tools/confine", "tools/git/worktree", "tools/guidance", "tools/hooks", "tools/keys", "tools/media", "tools/permission", "tools/results", "tools/running", "tools/sandbox", "tools/search",
 		"tools/session", "tools/settings", "tools/shell", "tools/tool", "tools/web/search", "tools/workspace", "tools/web", "tools/web/guard"},
@@ -55,9 +55,10 @@ var rooms = map[string][]string{
 	"server/request": {
 		"server/auth", "server/jsonrpc", "server/pipeline", "server/sessions", "server/tenants", "tools/permission", "tools/session",
 	},
-	"server/waiting": {"server/jsonrpc", "server/request", "tools/session"},
-	"server/answers": {"server/jsonrpc", "server/resources", "tools/tool"},
-	"server/prompts": {"server/resources", "tools/guidance", "tools/results", "tools/session", "tools/skills"}, // skills are both
+	"server/progress": {"server/clients", "tools/results"},
+	"server/waiting":  {"server/jsonrpc", "server/request", "tools/session"},
+	"server/answers":  {"server/jsonrpc", "server/resources", "tools/tool"},
+	"server/prompts":  {"server/resources", "tools/guidance", "tools/results", "tools/session", "tools/skills"}, // skills are both
 	"server/resources": {
 		"filestate", "server/auth", "server/jsonrpc", "server/pipeline", "server/sessions", "server/tenants", "tools/guidance", "tools/permission",
 		"tools/results", "tools/session", "tools/shell", "tools/skills", "tools/tool", "tools/workspace",

@@ -1,4 +1,4 @@
-package server
+package progress
 
 import (
 	"fmt"
@@ -15,33 +15,33 @@ import (
 func TestTicker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex // the sender goes on while the test reads
-		var all []progressNote
-		tick := startTicker(0, func(n progressNote) {
+		var all []Note
+		tick := Start(0, func(n Note) {
 			mu.Lock()
 			defer mu.Unlock()
 			all = append(all, n)
 		})
-		notes := func() []progressNote {
+		notes := func() []Note {
 			mu.Lock()
 			defer mu.Unlock()
 			return all
 		}
 		begin := time.Now()
-		tick.set(1, 10, "one")
+		tick.Set(1, 10, "one")
 		synctest.Wait()
 		sent := notes()
 		if len(sent) != 1 || sent[0].text != "one" || !time.Now().Equal(begin) {
 			t.Fatalf("the first note is not sent at once: %v", sent)
 		}
 		for i := 2; i <= 9; i++ {
-			tick.set(float64(i), 10, "more")
+			tick.Set(float64(i), 10, "more")
 		}
 		synctest.Wait()
 		sent = notes()
 		if len(sent) != 1 {
 			t.Fatalf("notes within the window: %v", sent)
 		}
-		time.Sleep(progressEvery)
+		time.Sleep(noteEvery)
 		synctest.Wait()
 		sent = notes()
 		if len(sent) != 2 || sent[1].done != 9 {
@@ -53,13 +53,13 @@ func TestTicker(t *testing.T) {
 		if len(sent) != 3 || !strings.HasPrefix(sent[2].text, "still running, 10 s: more") {
 			t.Fatalf("heartbeat: %v", sent)
 		}
-		tick.set(1, 10, "back")
-		tick.stop()
+		tick.Set(1, 10, "back")
+		tick.Stop()
 		sent = notes()
 		if last := sent[len(sent)-1]; last.text != "back" {
 			t.Fatalf("the pending note is lost: %v", sent)
 		}
-		if !slices.IsSortedFunc(sent, func(a, b progressNote) int {
+		if !slices.IsSortedFunc(sent, func(a, b Note) int {
 			if a.done < b.done {
 				return -1
 			}
@@ -76,7 +76,7 @@ func TestTickerHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex // the sender goes on while the test reads
 		var all []string
-		note := func(n progressNote) {
+		note := func(n Note) {
 			mu.Lock()
 			defer mu.Unlock()
 			all = append(all, n.text)
@@ -88,11 +88,11 @@ func TestTickerHeld(t *testing.T) {
 			all = nil
 			return was
 		}
-		tick := startTicker(streamHold, note)
-		tick.set(0, 0, "first")
-		tick.set(1, 0, "second")
-		tick.set(2, 0, "third")
-		time.Sleep(streamHold - time.Millisecond)
+		tick := Start(StreamHold, note)
+		tick.Set(0, 0, "first")
+		tick.Set(1, 0, "second")
+		tick.Set(2, 0, "third")
+		time.Sleep(StreamHold - time.Millisecond)
 		synctest.Wait()
 		if early := notes(); len(early) != 0 {
 			t.Errorf("too early: %q", early)
@@ -102,12 +102,12 @@ func TestTickerHeld(t *testing.T) {
 		if got := fmt.Sprint(notes()); got != "[first third]" {
 			t.Errorf("then: %s", got)
 		}
-		tick.stop()
+		tick.Stop()
 		began := time.Now()
-		tick = startTicker(streamHold, note)
-		tick.set(0, 0, "first")
-		tick.set(1, 0, "last")
-		tick.stop()
+		tick = Start(StreamHold, note)
+		tick.Set(0, 0, "first")
+		tick.Set(1, 0, "last")
+		tick.Stop()
 		if got := fmt.Sprint(notes()); got != "[first last]" || !time.Now().Equal(began) {
 			t.Errorf("a short call: %s after %v", got, time.Since(began))
 		}
@@ -119,14 +119,14 @@ func TestTickerHeld(t *testing.T) {
 func TestTickerWhole(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var all []progressNote
-		tick := startTicker(0, func(n progressNote) { all = append(all, n) })
-		for _, n := range []progressNote{{0, 0, "Searching x"}, {0, 0, "Searching x"}, {3.001933414, 0, "3 s"}, {3.9, 4.5, "the same second"}, {1, 4, "back"}, {1, 4, "back"}} {
-			tick.set(n.done, n.total, n.text)
-			time.Sleep(progressEvery)
+		var all []Note
+		tick := Start(0, func(n Note) { all = append(all, n) })
+		for _, n := range []Note{{0, 0, "Searching x"}, {0, 0, "Searching x"}, {3.001933414, 0, "3 s"}, {3.9, 4.5, "the same second"}, {1, 4, "back"}, {1, 4, "back"}} {
+			tick.Set(n.done, n.total, n.text)
+			time.Sleep(noteEvery)
 			synctest.Wait()
 		}
-		tick.stop()
+		tick.Stop()
 		if got := fmt.Sprint(all); got != "[{0 0 Searching x} {3 0 3 s} {4 4 the same second} {5 0 back}]" {
 			t.Errorf("sent %s", got)
 		}

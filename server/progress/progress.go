@@ -1,4 +1,5 @@
-package server
+// Package progress tells a client how far one of its calls is.
+package progress
 
 import (
 	"encoding/json"
@@ -13,56 +14,57 @@ import (
 )
 
 const (
-	// progressEvery is the shortest time between two progress notes of one call: 4 per second.
-	progressEvery = 250 * time.Millisecond
+	// noteEvery is the shortest time between two progress notes of one call: 4 per second.
+	noteEvery = 250 * time.Millisecond
 	// maxNote bounds a note, in characters.
 	maxNote = 200
-	// streamHold is how long the first note of a call over HTTP waits, which makes the answer a stream. A proxy that is
+	// StreamHold is how long the first note of a call over HTTP waits, which makes the answer a stream. A proxy that is
 	// built on Go's net/http, as Caddy is, cuts an answer that begins before it has noticed the end of the request's
 	// body: of some hundred calls with a note at once one was cut, and the command with it.
-	streamHold = 50 * time.Millisecond
+	StreamHold = 50 * time.Millisecond
 )
 
-// A progressNote is one state of a call's progress.
-type progressNote struct {
+// A Note is one state of a call's progress: whole numbers and one line of text.
+type Note struct {
 	done, total float64 // total 0: unknown
 	text        string
 }
 
-// A ticker sends the progress of one call: the first note at once, or after hold, then the newest of each window, and
-// what is pending when it is stopped. When the call is silent for clients.Beat it says that it still runs. Set never
-// blocks. Clients show the numbers to people, so they are whole.
-type ticker struct {
-	send func(progressNote) // writes one notification; its error is not ours
-	hold time.Duration      // before the first note
+// A Ticker sends the progress of one call: the first note at once, or after hold, then the newest of each window, and
+// what is pending when it is stopped. When the call is silent for clients.Beat it says that it still runs. Clients show
+// the numbers to people, so they are whole. A Ticker is safe for concurrent use.
+type Ticker struct {
+	send func(Note)    // writes one notification; its error is not ours
+	hold time.Duration // before the first note
 
 	mu      sync.Mutex
-	any     bool           // set was called
-	told    bool           // the first note of the call was taken
-	newest  progressNote   // what set stored last
-	pending []progressNote // to be sent: the newest, and before it the first of the call
+	any     bool   // set was called
+	told    bool   // the first note of the call was taken
+	newest  Note   // what set stored last
+	pending []Note // to be sent: the newest, and before it the first of the call
 	wake    chan struct{}
 	quit    chan struct{}
 	ended   chan struct{}
 }
 
-// startTicker starts the sender's goroutine; stop ends it and waits for it.
-func startTicker(hold time.Duration, send func(progressNote)) *ticker {
-	t := &ticker{send: send, hold: hold, wake: make(chan struct{}, 1), quit: make(chan struct{}),
+// Start starts the goroutine of a Ticker, which calls send with one note at a time. hold is how long the first note
+// waits. Stop ends the goroutine and waits for it.
+func Start(hold time.Duration, send func(Note)) *Ticker {
+	t := &Ticker{send: send, hold: hold, wake: make(chan struct{}, 1), quit: make(chan struct{}),
 		ended: make(chan struct{})}
 	go t.run(time.Now())
 	return t
 }
 
-// set stores the newest state. It has the shape of tool.Progress.
-func (t *ticker) set(done, total float64, text string) {
+// Set stores the newest state and never blocks. total 0: unknown. It has the shape of tool.Progress.
+func (t *Ticker) Set(done, total float64, text string) {
 	if math.IsNaN(done) || math.IsInf(done, 0) { // JSON has no such numbers, and nothing grows beyond them
 		done = 0
 	}
 	if math.IsNaN(total) || math.IsInf(total, 0) {
 		total = 0
 	}
-	n := progressNote{math.Floor(done), math.Floor(total), oneLine(text)}
+	n := Note{math.Floor(done), math.Floor(total), oneLine(text)}
 	t.mu.Lock()
 	if t.any && n == t.newest { // a call that was asked about runs again from its beginning
 		t.mu.Unlock()
@@ -82,13 +84,13 @@ func (t *ticker) set(done, total float64, text string) {
 	}
 }
 
-// stop sends what is pending and ends the sender. No note is sent after it returns.
-func (t *ticker) stop() {
+// Stop sends what is pending and ends the sender. No note is sent after it returns.
+func (t *Ticker) Stop() {
 	close(t.quit)
 	<-t.ended
 }
 
-func (t *ticker) take() []progressNote {
+func (t *Ticker) take() []Note {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	ns := t.pending
@@ -96,10 +98,10 @@ func (t *ticker) take() []progressNote {
 	return ns
 }
 
-func (t *ticker) run(start time.Time) {
+func (t *Ticker) run(start time.Time) {
 	defer close(t.ended)
 	last := -1.0
-	emit := func(n progressNote) {
+	emit := func(n Note) {
 		// The value must grow, whatever the tool says. One that has outgrown its total has none.
 		n.done = max(n.done, last+1)
 		last = n.done
@@ -134,14 +136,14 @@ func (t *ticker) run(start time.Time) {
 			t.mu.Lock()
 			text := t.newest.text
 			t.mu.Unlock()
-			emit(progressNote{text: stillRunning(time.Since(start), text)})
+			emit(Note{text: stillRunning(time.Since(start), text)})
 			beat.Reset(clients.Beat)
 			continue
 		case <-t.wake:
 		}
 		flush()
 		beat.Reset(clients.Beat)
-		window := time.NewTimer(progressEvery)
+		window := time.NewTimer(noteEvery)
 		select {
 		case <-t.quit:
 			window.Stop()
@@ -176,17 +178,18 @@ func oneLine(s string) string {
 	return s
 }
 
-// noteProgress is the method of a progress note.
-const noteProgress = "notifications/progress"
+// Method is that of the notification of a note.
+const Method = "notifications/progress"
 
-// A progressParams is a note as it is sent. Token is the client's, echoed byte for byte.
-type progressParams struct {
+// Params is a note as it is sent. Token is the client's, echoed byte for byte.
+type Params struct {
 	Token    json.RawMessage `json:"progressToken"`
 	Progress float64         `json:"progress"`
 	Total    float64         `json:"total,omitempty"`
 	Message  string          `json:"message,omitempty"`
 }
 
-func (n progressNote) params(token json.RawMessage) progressParams {
-	return progressParams{token, n.done, n.total, n.text}
+// Params makes the parameters of the notification; token is the client's, as it came.
+func (n Note) Params(token json.RawMessage) Params {
+	return Params{token, n.done, n.total, n.text}
 }
