@@ -17,7 +17,8 @@ func (m *Counts) Measure(s state.Store, backend string) state.Store {
 		return timer{m.stores.with(op, backend, "ok"), m.stores.with(op, backend, "error")}
 	}
 	return &measuredStore{
-		Store: s, get: in("get"), set: in("set"), swap: in("swap"), remove: in("delete"), keys: in("keys"),
+		Store: s, get: in("get"), all: in("getall"),
+		set: in("set"), swap: in("swap"), remove: in("delete"), keys: in("keys"),
 		push: in("append"),
 		tail: in("tail"), ping: in("ping"),
 		lost: m.stores.with("swap", backend, "lost"),
@@ -37,8 +38,8 @@ func (t timer) stop(start time.Time, err error) {
 
 type measuredStore struct {
 	state.Store
-	get, set, swap, remove, keys, push, tail, ping timer
-	lost                                           *histogram
+	get, all, set, swap, remove, keys, push, tail, ping timer
+	lost                                                *histogram
 }
 
 func (s *measuredStore) Get(ctx context.Context, key string) ([]byte, uint64, error) {
@@ -46,6 +47,13 @@ func (s *measuredStore) Get(ctx context.Context, key string) ([]byte, uint64, er
 	value, rev, err := s.Store.Get(ctx, key)
 	s.get.stop(start, err)
 	return value, rev, err
+}
+
+func (s *measuredStore) GetAll(ctx context.Context, keys ...string) ([][]byte, []uint64, error) {
+	start := time.Now()
+	values, revs, err := s.Store.GetAll(ctx, keys...)
+	s.all.stop(start, err)
+	return values, revs, err
 }
 
 func (s *measuredStore) Set(ctx context.Context, key string, value []byte) error {

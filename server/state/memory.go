@@ -94,6 +94,28 @@ func (m *memory) Get(ctx context.Context, key string) ([]byte, uint64, error) {
 	return bytes.Clone(e.value), e.rev, nil
 }
 
+func (m *memory) GetAll(ctx context.Context, keys ...string) ([][]byte, []uint64, error) {
+	for _, key := range keys {
+		if _, err := m.plan.key(key); err != nil {
+			return nil, nil, err
+		}
+	}
+	values, revs := make([][]byte, len(keys)), make([]uint64, len(keys))
+	now, err := m.enter(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, key := range keys {
+		e := m.table.value(key, now)
+		values[i], revs[i] = e.value, e.rev
+	}
+	m.mu.Unlock()
+	for i, value := range values { // an entry is never changed
+		values[i] = bytes.Clone(value)
+	}
+	return values, revs, nil
+}
+
 func (m *memory) Set(ctx context.Context, key string, value []byte) error {
 	c, err := m.newSet(key, value)
 	if err != nil {

@@ -55,6 +55,7 @@ var contract = []struct {
 	test func(*testing.T, *rig)
 }{
 	{"C01-C05 values", contractValues},
+	{"several values", contractAll},
 	{"C06 races", contractRaces},
 	{"C07 revisions", contractRevisions},
 	{"C08 lives", contractLives},
@@ -194,6 +195,62 @@ func contractValues(t *testing.T, s *rig) {
 }
 
 // A revision is never used again, so what was read in a former life cannot be swapped.
+// Several keys are read at once: each value with its own revision, what is absent or over as nothing, and never one
+// value from before a write beside another from after it.
+func contractAll(t *testing.T, s *rig) {
+	ctx := t.Context()
+	must(t, s.Set(ctx, "sess.p.a", []byte("1")))
+	must(t, s.Set(ctx, "lease.p.b", []byte("2")))
+	must(t, s.Set(ctx, "sess.q.c", []byte("3")))
+	must(t, s.Set(ctx, "sess.p.d", []byte("4")))
+	must(t, s.Delete(ctx, "sess.p.d"))
+	keys := []string{"sess.q.c", "sess.p.none", "sess.p.a", "lease.p.b", "sess.p.d", "sess.p.a"}
+	same := func(want ...string) {
+		t.Helper()
+		values, revs, err := s.GetAll(ctx, keys...)
+		must(t, err)
+		if len(values) != len(keys) || len(revs) != len(keys) {
+			t.Fatalf("%d values and %d revisions of %d keys", len(values), len(revs), len(keys))
+		}
+		for i, key := range keys {
+			if rev := wantValue(t, s, key, want[i]); string(values[i]) != want[i] || revs[i] != rev {
+				t.Errorf("%s is %q at %d, want %q at %d", key, values[i], revs[i], want[i], rev)
+			}
+		}
+	}
+	same("3", "", "1", "2", "", "1")
+	time.Sleep(time.Minute) // a lease is over by then
+	same("3", "", "1", "", "", "1")
+	if s.restart() {
+		same("3", "", "1", "", "", "1")
+	}
+	if values, revs, err := s.GetAll(ctx); len(values)+len(revs) != 0 || err != nil {
+		t.Errorf("no keys hold %q, %v, %v", values, revs, err)
+	}
+	if _, _, err := s.GetAll(ctx, "sess.p.a", "sess.p..b"); !errors.Is(err, ErrKey) {
+		t.Errorf("a bad key among good ones: %v", err)
+	}
+
+	const steps = 500
+	var both sync.WaitGroup
+	both.Go(func() {
+		for i := range steps { // x is written first, so it is never behind y
+			v := fmt.Appendf(nil, "%03d", i)
+			if err := errors.Join(s.Set(ctx, "sess.p.x", v), s.Set(ctx, "sess.p.y", v)); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for range steps {
+		values, _, err := s.GetAll(ctx, "sess.p.x", "sess.p.y")
+		must(t, err)
+		if bytes.Compare(values[0], values[1]) < 0 {
+			t.Fatalf("x is %q and y %q: they are of two moments", values[0], values[1])
+		}
+	}
+	both.Wait()
+}
+
 func contractRevisions(t *testing.T, s *rig) {
 	var seen []uint64
 	write := func(value string) {
@@ -233,6 +290,8 @@ func contractCopies(t *testing.T, s *rig) {
 	in[0] = 'X'
 	out, _, _ := s.Get(t.Context(), "sess.a")
 	out[1] = 'X'
+	all, _, _ := s.GetAll(t.Context(), "sess.a")
+	all[0][2] = 'X'
 	wantValue(t, s, "sess.a", "abc")
 	for range 2 {
 		values, _, err := s.Tail(t.Context(), "job.a", 0, 1)
@@ -399,9 +458,10 @@ func contractBadKeys(t *testing.T, s *rig) {
 	for _, k := range bad {
 		_, swap := s.Swap(ctx, k, []byte("v"), 0)
 		_, _, get := s.Get(ctx, k)
+		_, _, all := s.GetAll(ctx, k)
 		_, keys := s.Keys(ctx, k)
 		for what, err := range map[string]error{
-			"Set": s.Set(ctx, k, []byte("v")), "Swap": swap, "Get": get, "Delete": s.Delete(ctx, k),
+			"Set": s.Set(ctx, k, []byte("v")), "Swap": swap, "Get": get, "GetAll": all, "Delete": s.Delete(ctx, k),
 			"Keys": keys, "Watch": s.Watch(ctx, k, func(string) {}),
 		} {
 			if !errors.Is(err, ErrKey) {
@@ -696,6 +756,12 @@ func contractScoped(t *testing.T, s *rig) {
 		if _, _, err := b.Get(ctx, k); !errors.Is(err, ErrKey) {
 			t.Errorf("%q reached something: %v", k, err)
 		}
+		if _, _, err := b.GetAll(ctx, "mode", k); !errors.Is(err, ErrKey) {
+			t.Errorf("%q reached something with others: %v", k, err)
+		}
+	}
+	if values, _, err := b.GetAll(ctx, "file.x", "mode"); err != nil || string(bytes.Join(values, []byte(" "))) != "3 2" {
+		t.Errorf("GetAll: %q, %v", values, err)
 	}
 	var seen []string
 	go func() { _ = b.Watch(ctx, "", func(k string) { seen = append(seen, k) }) }()
@@ -732,11 +798,12 @@ func contractScoped(t *testing.T, s *rig) {
 // everyOperation runs each method once and returns the errors.
 func everyOperation(ctx context.Context, s Store) []error {
 	_, _, get := s.Get(ctx, "sess.a")
+	_, _, all := s.GetAll(ctx, "sess.a", "sess.b")
 	_, swap := s.Swap(ctx, "sess.a", []byte("v"), 0)
 	_, keys := s.Keys(ctx, "sess.p")
 	_, _, tail := s.Tail(ctx, "job.a", 0, 1)
 	return []error{
-		get, swap, keys, tail, s.Set(ctx, "sess.a", []byte("v")), s.Delete(ctx, "sess.a"), s.Append(ctx, "job.a", []byte("v")), s.Ping(ctx),
+		get, all, swap, keys, tail, s.Set(ctx, "sess.a", []byte("v")), s.Delete(ctx, "sess.a"), s.Append(ctx, "job.a", []byte("v")), s.Ping(ctx),
 	}
 }
 

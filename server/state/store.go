@@ -11,12 +11,14 @@ import (
 // for concurrent use. An error means that the Store could not be reached or is full, or that the caller broke a rule
 // of keys and values; absence and lost races are not errors. Values are copied on the way in and out.
 //
-// Revisions of a key grow, and none is used again, also after a delete, an expiry or a restart. A Get that starts after
-// a write was acknowledged sees it or something newer. Every error wraps one of those below, or is that of ctx, which
-// then ended before the operation had begun.
+// Revisions of a key grow, and none is used again, also after a delete, an expiry or a restart. A Get or GetAll that
+// starts after a write was acknowledged sees it or something newer. Every error wraps one of those below, or is that of
+// ctx, which then ended before the operation had begun.
 type Store interface {
 	// Get returns the value and its revision. Absent or expired: nil, 0, nil.
 	Get(ctx context.Context, key string) (value []byte, rev uint64, err error)
+	// GetAll returns what Get returns for each of a few keys, in their order, as all of it was at one moment.
+	GetAll(ctx context.Context, keys ...string) (values [][]byte, revs []uint64, err error)
 	// Set writes whatever is there. The key's life starts anew.
 	Set(ctx context.Context, key string, value []byte) error
 	// Swap writes if the revision is still rev (0: the key must be absent). ok is false if it is not.
@@ -97,6 +99,14 @@ func (s scoped) tree(prefix string) string {
 
 func (s scoped) Get(ctx context.Context, key string) ([]byte, uint64, error) {
 	return s.store.Get(ctx, s.full(key))
+}
+
+func (s scoped) GetAll(ctx context.Context, keys ...string) ([][]byte, []uint64, error) {
+	full := make([]string, len(keys))
+	for i, key := range keys {
+		full[i] = s.full(key)
+	}
+	return s.store.GetAll(ctx, full...)
 }
 
 func (s scoped) Set(ctx context.Context, key string, value []byte) error {
