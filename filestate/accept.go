@@ -152,8 +152,8 @@ func (e *StaleError) compareWhole(ctx context.Context, rec *seen.Record, file *o
 	return sum == rec.Hash, err
 }
 
-// compareParts is compareWhole for what is known by its parts. The new version is that of the head: nobody has hashed
-// more.
+// compareParts is compareWhole for a file that is known by its parts only. The new version is that of the head, since
+// no call has hashed more.
 func (e *StaleError) compareParts(ctx context.Context, rec *seen.Record, file *os.File) (same bool, err error) {
 	if same, err = rec.InPlace(ctx, file); same || err != nil {
 		return same, err

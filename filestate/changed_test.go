@@ -115,7 +115,7 @@ func (d desk) writeUnnoticed(name, content string) {
 	}
 }
 
-// A path that leads elsewhere by now is not followed: nobody has permitted what is there.
+// A path that leads elsewhere by now is not followed: the permission was for the old target.
 func TestChangedFollowsNoLink(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)

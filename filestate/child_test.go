@@ -61,7 +61,8 @@ func childAppend(l *filestate.Ledger, path, word string) error {
 	for i := range appends {
 		add := func(old []byte) ([]byte, error) { return append(old, word+strconv.Itoa(i)+"\n"...), nil }
 		err := childUpdate(l, path, add)
-		for errors.Is(err, lock.ErrLocked) { // nobody is served in order, so another one may have had the file for 10 s
+		// the kernel's lock keeps no order, so another process may have had the file for 10 s
+		for errors.Is(err, lock.ErrLocked) {
 			err = childUpdate(l, path, add)
 		}
 		if err != nil {

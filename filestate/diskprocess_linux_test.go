@@ -17,8 +17,8 @@ import (
 )
 
 // A diskProcess is a process that serves a lossyDisk to this one, by orders over its standard input. A process that serves
-// a disk to itself cannot end while one of its threads waits for the disk: the kernel waits for an answer that nobody gives
-// any more.
+// a disk to itself cannot end while one of its threads waits for the disk: the kernel waits for an answer that can no
+// longer come.
 //
 // It ends with its orders, whatever becomes of the process that gives them, and takes the mount with it.
 type diskProcess struct {
@@ -110,7 +110,7 @@ func childDisk(dir, seeded string) error {
 		}
 		a.Out, a.Count = s.disk.off()
 		if err := to.Encode(a); err != nil {
-			return nil // nobody hears it
+			return nil // the process that gave the order is gone
 		}
 	}
 }
@@ -159,7 +159,7 @@ func (s *servedDisk) unmount() {
 		return
 	}
 	if s.server.Unmount() != nil {
-		_ = syscall.Unmount(s.dir, syscall.MNT_DETACH) // somebody has a file of it open
+		_ = syscall.Unmount(s.dir, syscall.MNT_DETACH) // a program has one of its files open
 	}
 	s.server.Wait()
 	s.server = nil

@@ -41,8 +41,8 @@ func (l *Ledger) verify(ctx context.Context, w *work) error {
 	return l.foreign(ctx, w)
 }
 
-// putBack gives somebody else's file its name again. Its content, if it is known, is in the journal before, so that it
-// survives whatever happens meanwhile.
+// putBack gives another program's file its name again. The journal has its content before, if it is known, so that the
+// content survives any failure meanwhile.
 func (l *Ledger) putBack(ctx context.Context, w *work, content []byte) error {
 	if content != nil {
 		// Without it nothing is other: the file goes back to its name either way.
@@ -52,7 +52,7 @@ func (l *Ledger) putBack(ctx context.Context, w *work, content []byte) error {
 	if err == nil {
 		err = exchange.Swap(w.dir, w.temporary, w.name)
 	}
-	if errors.Is(err, fs.ErrNotExist) { // somebody removed our content meanwhile
+	if errors.Is(err, fs.ErrNotExist) { // another program removed our content meanwhile
 		if err = exchange.PublishNew(w.dir, w.temporary, w.name); err == nil {
 			w.temp, w.displaced = nil, false
 			return nil
@@ -66,10 +66,10 @@ func (l *Ledger) putBack(ctx context.Context, w *work, content []byte) error {
 	return nil
 }
 
-// discardOurs removes the temporary file after names were exchanged back, if it holds our content. If somebody saved in
-// between, it holds that, which goes to the journal first.
+// discardOurs removes the temporary file after names were exchanged back, if it holds our content. If another program
+// saved in between, the file holds that content, which goes to the journal first.
 func (l *Ledger) discardOurs(ctx context.Context, w *work) {
-	w.wait = writerWait // this file is another one, which nobody had open before
+	w.wait = writerWait // this file is another one, which no program had open before
 	there, err := w.is(ctx, w.temporary, w.next, disk.Stamp{})
 	w.temp = nil
 	if err == nil && (there.same || l.keepBeside(w, there.content)) {
@@ -77,7 +77,8 @@ func (l *Ledger) discardOurs(ctx context.Context, w *work) {
 	}
 }
 
-// keepBeside keeps what somebody else has in the temporary file. false: it is there only, and stays.
+// keepBeside copies another program's content from the temporary file to the journal. false: the temporary file is its
+// only place, and stays.
 func (l *Ledger) keepBeside(w *work, content []byte) bool {
 	return l.journal.TryKeep(journal.KindExternal, w.by, w.path, content,
 		filepath.Join(filepath.Dir(w.path), w.temporary))
@@ -108,7 +109,7 @@ func (l *Ledger) setAside(ctx context.Context, w *work) error {
 	return l.foreign(ctx, w)
 }
 
-// moveAside renames to a temporary name, which nobody else has.
+// moveAside renames to a temporary name, which no other program knows.
 func moveAside(dir *os.Root, name, temporary string) error {
 	err := exchange.RenameNew(dir, name, temporary)
 	if errors.Is(err, errors.ErrUnsupported) {
@@ -117,8 +118,8 @@ func moveAside(dir *os.Root, name, temporary string) error {
 	return err
 }
 
-// nameAgain gives a file that was set aside its name again. If somebody took that meanwhile, the content is in the
-// journal, and named is false.
+// nameAgain gives a file that was set aside its name again. If another program took the name meanwhile, the content is
+// in the journal, and named is false.
 func (l *Ledger) nameAgain(w *work, content []byte) (named bool, err error) {
 	if err = l.steps.Before(fault.PutBack); err == nil {
 		err = exchange.PublishNew(w.dir, w.temporary, w.name)
@@ -135,7 +136,7 @@ func (l *Ledger) nameAgain(w *work, content []byte) (named bool, err error) {
 	return false, w.failed(fault.PutBack, err)
 }
 
-// nameBack gives a file that was removed its name again, unless somebody took that.
+// nameBack gives a file that was removed its name again, unless another program took it.
 func (l *Ledger) nameBack(ctx context.Context, w *work) error {
 	content := w.old
 	if there, err := w.is(ctx, w.temporary, w.old, disk.Stamp{}); err != nil {
@@ -179,7 +180,7 @@ func (l *Ledger) clean(ctx context.Context, w *work) {
 	l.journal.WatchLate(journal.Late{File: file, Path: w.path, By: w.by, Sum: last, Stamp: stamp})
 }
 
-// restore gives a published file its old content again, unless somebody has changed it since.
+// restore gives a published file its old content again, unless another program has changed it since.
 func (l *Ledger) restore(ctx context.Context, w *work) error {
 	switch {
 	case w.edit.remove:
@@ -211,7 +212,7 @@ func (l *Ledger) restore(ctx context.Context, w *work) error {
 	return nil
 }
 
-// unpublish removes a new file, unless it is somebody else's by now.
+// unpublish removes a new file, unless another program has replaced it.
 func (l *Ledger) unpublish(ctx context.Context, w *work) error {
 	if l.journal == nil {
 		if err := w.dir.Remove(w.name); err != nil {

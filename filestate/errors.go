@@ -103,7 +103,7 @@ type RollbackError struct {
 // Left says what an Update that could not be taken back left at one path.
 type Left struct {
 	Path    string
-	Changed bool  // it holds the new content, or what somebody else made of it
+	Changed bool  // it holds the new content, or what another program made of it
 	Err     error // why it was not taken back; nil if Changed is false
 }
 

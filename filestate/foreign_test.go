@@ -26,7 +26,7 @@ var foreignSaves = map[string]func(d keptDesk, content string){
 	},
 }
 
-// Whatever somebody saves at whatever step of a change is there afterwards, or in the journal.
+// What another program saves at any step of a change is in the file afterwards, or in the journal.
 func TestForeignSaveAtEveryStep(t *testing.T) {
 	t.Parallel()
 	for name, save := range foreignSaves {

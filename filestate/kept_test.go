@@ -135,7 +135,7 @@ func (d keptDesk) mustUndo(id string) filestate.Change {
 	return changes[0]
 }
 
-// keepsContent says whether the journal has a content that somebody else gave a file, or any change found or left.
+// keepsContent says whether the journal has a content that another program gave a file, or any change found or left.
 func (d keptDesk) keepsContent(want string) bool {
 	d.Helper()
 	return d.contents()[want]

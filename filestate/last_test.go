@@ -107,7 +107,8 @@ func unseenEdit(d keptDesk, name, content string) filestate.Edit {
 	return filestate.Edit{File: d.file(name), Unseen: true, Change: makes(content)}
 }
 
-// A change that stopped half way, since somebody saved the file meanwhile, and whose content was restored by hand.
+// A change that stopped half way, since another program saved the file meanwhile, and whose content was restored by
+// hand.
 func TestLastOfUnsure(t *testing.T) {
 	t.Parallel()
 	d := newKeptDesk(t)

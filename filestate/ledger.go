@@ -20,7 +20,7 @@ type File struct {
 	Dir    *os.Root
 	Name   string
 	Path   string
-	Linked func(os.FileInfo) error // asked about an open file with other names, before it is used; nil: nobody is
+	Linked func(os.FileInfo) error // judges an open file with other names, before it is used; nil permits all
 }
 
 // Close closes Dir. The zero File has nothing to close.

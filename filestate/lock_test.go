@@ -75,7 +75,7 @@ func TestLockEndsWithItsContext(t *testing.T) {
 		cancel(errBroken)
 		wantError(t, <-done, errBroken)
 		unlock()
-		hold(t, l, "a")() // nobody stands in line any more
+		hold(t, l, "a")() // the line is empty again
 		_, err := l.Lock(ctx, "a")
 		wantError(t, err, errBroken)
 	})

@@ -121,7 +121,7 @@ func unmoved(file *os.File, stamp disk.Stamp) error {
 }
 
 // awaitWriters waits until no program is writing to a displaced file, and says whether one still is. A program that
-// saves in place has opened the file before it was displaced, and writes to it just afterwards; nobody can open it
+// saves in place has opened the file before it was displaced, and writes to it just afterwards; no program can open it
 // under its new name. All waiting for one file takes w.wait at most.
 func (w *work) awaitWriters(ctx context.Context, f *os.File) (busy bool) {
 	start := time.Now()

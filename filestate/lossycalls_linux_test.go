@@ -226,7 +226,7 @@ func (d *lossyDisk) Rename(_ <-chan struct{}, in *fuse.RenameIn, from, to string
 	case in.Flags&renameNoReplace != 0 && there:
 		return fuse.Status(syscall.EEXIST)
 	case in.Flags&renameExchange != 0 && dir != next:
-		return fuse.EINVAL // nobody asks for it
+		return fuse.EINVAL // no test asks for it
 	case in.Flags&renameExchange != 0:
 		dir.entry(func(names map[string]uint64) { names[from], names[to] = other, moved })
 	case dir != next: // two entries, of which one may be synced before the other

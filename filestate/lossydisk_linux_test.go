@@ -18,7 +18,7 @@ import (
 // The kernel holds no writes back, since the disk does not offer that (go-fuse v2.12.1 asks for no writeback cache), and
 // asks again for every name.
 type lossyDisk struct {
-	fuse.RawFileSystem // answers ENOSYS to what nobody asks here
+	fuse.RawFileSystem // answers ENOSYS to calls that no test makes
 
 	mu     sync.Mutex
 	random *rand.Rand

@@ -49,8 +49,8 @@ func (k tokenFor) around(old, next string) bool {
 }
 
 // TestRandomPartsOfLargeFiles views and changes parts of files that are too large to be hashed, with any kind of change
-// in between. An edit that goes on was of a file of which all that was shown is as it was; a version serves what it names
-// and nothing else; and where nobody else changed anything no edit is refused.
+// in between. An edit is accepted only if all parts that were shown are unchanged. A version permits what it names and
+// nothing else. Where no other program changed anything, no edit is refused.
 func TestRandomPartsOfLargeFiles(t *testing.T) {
 	t.Parallel()
 	s := *seed

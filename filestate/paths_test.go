@@ -71,7 +71,7 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// TestPathsAskOnce: the memory, which may be far away, is asked for each path once, whoever noted it.
+// The memory, which may be on another machine, is asked once for each path, no matter which process noted it.
 func TestPathsAskOnce(t *testing.T) {
 	t.Parallel()
 	memory := &countingMemory{mapMemory: newMapMemory()}

@@ -55,7 +55,7 @@ func (l *Ledger) publish(ctx context.Context, w *work) error {
 	return nil
 }
 
-// publishNew gives a new file its name, unless somebody was faster.
+// publishNew gives a new file its name, unless another program has taken it.
 func (l *Ledger) publishNew(ctx context.Context, w *work) error {
 	err := l.steps.Before(fault.Rename)
 	if err == nil {
@@ -71,8 +71,8 @@ func (l *Ledger) publishNew(ctx context.Context, w *work) error {
 	return nil
 }
 
-// written notes that t has its name. The stamp is that of t or none: if somebody was at the file since,
-// it must not stand for our content.
+// written notes that t has its name. The stamp is that of t or none: if another program was at the file since, it must
+// not stand for our content.
 func (w *work) written(t *temp) {
 	w.temp = nil
 	w.sync, w.lost = t.sync, t.lost
@@ -99,7 +99,7 @@ func (w *work) unchanged(ctx context.Context) bool {
 	return same && err == nil
 }
 
-// foreign makes the error for a file that somebody else changed or made during the Update.
+// foreign makes the error for a file that another program changed or made during the Update.
 func (l *Ledger) foreign(ctx context.Context, w *work) error {
 	e := &StaleError{Path: w.path}
 	if w.file != nil {

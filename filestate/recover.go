@@ -15,8 +15,8 @@ import (
 
 // Recover settles the changes in the journal that processes which died left half made: it removes their temporary
 // files, or puts back what an exchange had displaced, and takes back a change of several files that stopped between two
-// of them, or of one that is half written. It keeps what nobody else has. For the start of a process, before the first
-// change; others may be at work meanwhile. It also removes what is too old or too much.
+// of them, or of one that is half written. It keeps each content of which there is no other copy. For the start of a
+// process, before the first change; others may be at work meanwhile. It also removes what is too old or too much.
 //
 // The errors of single changes are joined; those changes stay open for the next time.
 func (l *Ledger) Recover(ctx context.Context) ([]journal.Repair, error) {
@@ -34,8 +34,8 @@ func (l *Ledger) settleChange(ctx context.Context, e journal.Interrupted) (journ
 	var backs []*back
 	for i, f := range e.Files {
 		next, known := e.Later[f.Path]
-		// What was not synced may be anything after a power loss: a temporary file of which nobody knows the content is
-		// no proof then that somebody saved it, and must not take the place of what was acknowledged.
+		// What was not synced may be anything after a power loss: a temporary file with unknown content does not prove
+		// then that a program saved it, and must not take the place of what was acknowledged.
 		now, err := l.settleFile(ctx, f, e.Parts[i], !known && !e.Rebooted)
 		if err != nil {
 			return "", err
@@ -75,8 +75,8 @@ func (l *Ledger) settleChange(ctx context.Context, e journal.Interrupted) (journ
 }
 
 // settleFile removes what a change left beside one file, and returns the hash of what the change found or left at the
-// name; nil: no file. mayPutBack says that what it left can be what somebody saved, and that no newer change has used
-// the name since.
+// name; nil: no file. mayPutBack says that what the change left can be another program's save, and that no newer change
+// has used the name since.
 func (l *Ledger) settleFile(ctx context.Context, f journal.File, c journal.Sides,
 	mayPutBack bool) (*disk.Digest, error) {
 	dir, err := disk.Reopen(filepath.Dir(f.Path))
@@ -103,7 +103,7 @@ func (l *Ledger) settleFile(ctx context.Context, f journal.File, c journal.Sides
 }
 
 // settleTemp handles the temporary file of a change. It holds the new content or a part of it, or after the exchange
-// the old one; or else what somebody had saved in between, which gets its name again if it may: the change was not
+// the old one; or else what another program saved in between, which gets its name again if it may: the change was not
 // made. Otherwise the journal keeps it.
 func (l *Ledger) settleTemp(ctx context.Context, w *work, f journal.File, now *disk.Digest,
 	mayPutBack bool) (putBack bool, err error) {
@@ -151,7 +151,7 @@ func (w *work) sum(ctx context.Context, name string) (*disk.Digest, error) {
 func (l *Ledger) takeBackLeft(ctx context.Context, by journal.By, backs []*back) error {
 	var edits []Edit
 	for _, b := range backs {
-		if b.found != nil { // half written; should it be somebody's after all, there is a copy
+		if b.found != nil { // half written; the journal has a copy in case it is another program's after all
 			if err := l.journal.Keep(journal.KindRecovered, by, b.path, b.left); err != nil {
 				return err
 			}

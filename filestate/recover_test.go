@@ -96,7 +96,7 @@ func TestRecover(t *testing.T) {
 	}
 }
 
-// A process died after the exchange had displaced what somebody else had just saved: that gets its name again.
+// A process died after its exchange had displaced what another program had just saved: that file gets its name again.
 func TestRecoverPutsBack(t *testing.T) {
 	t.Parallel()
 	d := newKeptDesk(t)
@@ -128,8 +128,9 @@ func TestRecoverPutsBack(t *testing.T) {
 	}
 }
 
-// After a power loss a temporary file may hold anything: bytes that were never synced, of ours or of whoever had saved the
-// file before. It used to take the place of the acknowledged content, as if somebody had saved it in between.
+// After a power loss a temporary file may hold anything: bytes that were never synced, of ours or of the program that
+// had saved the file before. It used to take the place of the acknowledged content, as if a program had saved it in
+// between.
 func TestRecoverAfterPowerLoss(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

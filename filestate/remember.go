@@ -10,8 +10,8 @@ import (
 // rememberWait is how long the memory may take to note a change that is already made.
 const rememberWait = 5 * time.Second
 
-// remember notes a change that was made, and tells the caller. It always does, even if nobody waits
-// any more; a memory that fails costs the session a read.
+// remember notes a change that was made, and returns it for the caller. It notes it even if the caller no longer waits.
+// A memory that fails costs the session a read.
 func (l *Ledger) remember(ctx context.Context, w *work) Change {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rememberWait)
 	defer cancel()

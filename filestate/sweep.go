@@ -20,8 +20,9 @@ type dirID struct{ dev, ino uint64 }
 
 // sweep removes what processes that were killed left in a directory, before the first change there.
 //
-// Since a change exchanges two names, a temporary file can hold the only copy of somebody's content: what the journal
-// does not know is kept there first. A ledger without a journal exchanges nothing, and removes only what its like left.
+// Since a change exchanges two names, a temporary file can hold the only copy of a content: if the journal does not
+// have it, sweep copies it there first. A ledger without a journal exchanges nothing, and removes only what such
+// ledgers left.
 //
 // It never fails: a left-over is a nuisance and no danger.
 func (l *Ledger) sweep(ctx context.Context, dir *os.Root, path string) {
@@ -80,7 +81,8 @@ func (l *Ledger) sweepOne(ctx context.Context, dir *os.Root, name, path string) 
 	}
 }
 
-// settleLeft removes a temporary file that nobody uses any more, after it has kept what only this file holds.
+// settleLeft removes a temporary file that no process uses any more. If this file alone holds a content, the journal
+// gets it first.
 func (l *Ledger) settleLeft(ctx context.Context, dir *os.Root, name, path string) {
 	file, stamp, err := disk.OpenRegular(dir, name, path)
 	if err != nil || stamp.Size > disk.MaxSize {
@@ -95,5 +97,5 @@ func (l *Ledger) settleLeft(ctx context.Context, dir *os.Root, name, path string
 		!l.journal.TryKeep(journal.KindRecovered, journal.By{}, path, content, path) {
 		return
 	}
-	_ = dir.Remove(name) // somebody else may have been faster
+	_ = dir.Remove(name) // another process may have been faster
 }

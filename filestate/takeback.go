@@ -40,12 +40,12 @@ func discard(works []*work) {
 	}
 }
 
-// unmake removes the directories that were made for nothing. One that somebody uses by now stays.
+// unmake removes the directories that were made for nothing. One that has entries by now stays.
 func unmake(works []*work) {
 	discard(works)
 	for _, w := range slices.Backward(works) {
 		for _, rel := range slices.Backward(w.dirs.made) {
-			_ = w.edit.File.Dir.Remove(rel) // not empty: it is somebody's now
+			_ = w.edit.File.Dir.Remove(rel) // not empty: another program uses it now
 		}
 	}
 }

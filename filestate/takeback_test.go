@@ -11,8 +11,8 @@ import (
 	"codehand/filestate/journal"
 )
 
-// If somebody changes a file after an Update has changed it, and another file of that Update fails,
-// the foreign content stays and the caller is told which files are as before.
+// If another program changes a file after an Update has changed it, and another file of that Update fails, the foreign
+// content stays and the caller is told which files are as before.
 func TestRollbackThatFails(t *testing.T) {
 	t.Parallel()
 	l, dir := New(Options{}), t.TempDir()
@@ -66,7 +66,8 @@ func TestRollbackThatFails(t *testing.T) {
 	}
 }
 
-// A removed file whose name somebody took before the removal was taken back: that is not as before, and was said to be.
+// A removed file whose name another program took before the removal was taken back: the answer said wrongly that all
+// was as before.
 func TestRemovalNotTakenBack(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -57,7 +57,7 @@ func TestRecoverTorn(t *testing.T) {
 	}
 }
 
-// What only looks torn, or was saved long after, is somebody's.
+// A file that only looks torn, or was saved long after, belongs to another program and stays.
 func TestRecoverLeavesWhatIsNotTorn(t *testing.T) {
 	t.Parallel()
 	const old, next = "old content", "new conTENT"

@@ -40,7 +40,7 @@ func (e *ConflictError) Error() string {
 // Unwrap returns what is in the way.
 func (e *ConflictError) Unwrap() error { return e.Err }
 
-// ErrMode is why a file is not undone whose mode a command changed, and somebody else since.
+// ErrMode is why Undo leaves a file alone: a command changed its mode, and another program has changed it since.
 var ErrMode = errors.New("file has another mode")
 
 // ErrLinked is why a file with other names is not undone: the change left it with one.

@@ -12,7 +12,8 @@ import (
 	"codehand/filestate/journal"
 )
 
-// What somebody else saved and the journal could not keep was dropped, or stayed in a temporary file, without a word.
+// When the journal could not keep what another program saved, it was dropped, or stayed in a temporary file, without a
+// log line.
 func TestUnkeptIsLogged(t *testing.T) {
 	t.Parallel()
 	const kept = "what somebody else saved just when a file was changed is not in the journal"

@@ -65,11 +65,10 @@ type Change struct {
 //
 // The errors of one edit are: ErrVersion, ErrLocked, ErrNotRegular, ErrDirectory, ErrTooLarge; then
 // the guard's ErrNotRead, *PartReadError (ErrPartRead), *StaleError and ErrMemory; then what Change
-// returns; then *WriteError, *StaleError if somebody was faster, and ErrMoved if the file changes all
-// the time. If several edits fail before anything is written, the error joins one for each of them, in
-// order. In all these cases every file is as it was. Only after a *RollbackError it may not be; and an
-// earlier file of several that was taken back is a new file with its old content, so it has lost its
-// hard links.
+// returns; then *WriteError, *StaleError if another program was faster, and ErrMoved if the file changes all the time.
+// If several edits fail before anything is written, the error joins one for each of them, in order. In all these cases
+// every file is as it was. Only after a *RollbackError it may not be; and an earlier file of several that was taken
+// back is a new file with its old content, so it has lost its hard links.
 func (l *Ledger) Update(ctx context.Context, by journal.By, edits ...Edit) ([]Change, error) {
 	return l.update(ctx, purpose{By: by}, edits)
 }
@@ -188,8 +187,8 @@ func (w *work) inodeKey() string {
 	return lock.InodeKey(w.stamp.Dev, w.stamp.Ino)
 }
 
-// lockFailed tells a lock that could not be made, for which the cause is in the system, from one that somebody holds.
-// It names the file whose lock that is, if the Locker says so.
+// lockFailed tells a lock that the system refused from one that another writer holds. It names the file of that lock,
+// if the Locker does.
 func lockFailed(works []*work, err error) error {
 	w := works[0]
 	if failed, ok := errors.AsType[*lock.KeyError](err); ok {

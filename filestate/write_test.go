@@ -13,7 +13,7 @@ import (
 	"codehand/filestate/journal"
 )
 
-// Somebody who is faster wins, at whatever moment of the Update he comes.
+// A program that saves first wins, at any moment of the Update.
 func TestForeignChangeDuringUpdate(t *testing.T) {
 	t.Parallel()
 	cases := []struct {

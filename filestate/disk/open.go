@@ -30,8 +30,9 @@ func OpenRegular(dir *os.Root, name, path string) (*os.File, Stamp, error) {
 	return openRegular(dir, name, path, dir.OpenFile)
 }
 
-// OpenAsked is OpenRegular that asks linked about the open file if it has, or may have, other names: the name can have
-// become one of another file since it was resolved. The error is that of linked. nil: nobody is asked.
+// OpenAsked is OpenRegular that asks linked about the open file if that file has, or may have, other names: since it
+// was resolved, the name can have become a hard link to another file. The error is that of linked; nil permits every
+// file.
 func OpenAsked(dir *os.Root, name, path string, linked func(fs.FileInfo) error) (*os.File, Stamp, error) {
 	f, stamp, err := OpenRegular(dir, name, path)
 	if err != nil || linked == nil || stamp.Nlink == 1 {
@@ -203,7 +204,7 @@ func child(dir *os.Root, name string, open func(string) (*os.Root, error)) (*os.
 }
 
 // Reopen opens a canonical directory and follows no link on the way: if one stands there now, the path
-// leads elsewhere, and nobody has permitted that.
+// leads elsewhere, which the permission does not cover.
 func Reopen(path string) (*os.Root, error) {
 	top := filepath.VolumeName(path) + string(filepath.Separator)
 	rel, err := filepath.Rel(top, path)

@@ -117,7 +117,7 @@ func TestOpenRegularWithoutRight(t *testing.T) {
 	}
 }
 
-// A directory is opened only where the name is one itself, and waits for nobody.
+// A directory is opened only where the name is one itself, and opening never blocks.
 func TestChild(t *testing.T) {
 	t.Parallel()
 	_, dir := kinds(t)

@@ -8,7 +8,7 @@ import (
 )
 
 // BeingWritten says whether a program has a file open for writing, where the system tells: a read lease is refused just
-// then (fcntl(2), F_SETLEASE). It is given back at once, so that nobody ever waits for it.
+// then (fcntl(2), F_SETLEASE). The lease is given back at once, so that no other program ever waits for it.
 func BeingWritten(f *os.File) bool {
 	raw, err := f.SyscallConn()
 	if err != nil {

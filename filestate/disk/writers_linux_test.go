@@ -7,8 +7,8 @@ import (
 	"codehand/filestate/disk"
 )
 
-// A file is being written as long as anybody has it open for writing, and the look leaves nothing behind that they would have
-// to wait for.
+// A file counts as being written as long as any program has it open for writing. The look leaves no lease behind that
+// such a program would wait for.
 func TestBeingWritten(t *testing.T) {
 	t.Parallel()
 	writer := fileOf(t, []byte("x"))

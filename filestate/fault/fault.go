@@ -33,8 +33,8 @@ const (
 	InPlace   Step = "write in place"
 )
 
-// A Check is asked before each step, and its error is taken for the step's own. Tests set it, to fail and to kill; nil
-// asks nobody.
+// A Check runs before each step, and its error counts as the step's own. Tests set it, to fail and to kill. A nil Check
+// lets every step pass.
 type Check func(Step) error
 
 // Before asks the check, if there is one.

@@ -10,9 +10,9 @@ import (
 	"codehand/filestate/disk"
 )
 
-// BenchmarkIndex is a question for a file that was never changed, in a journal of 50,000 notes of one day: in a process that
-// asks for the first time, again while others make changes, again when nobody did for 2 s, and for what is below a
-// directory. Beside it stands the look at every note, which all but the first are compared with.
+// BenchmarkIndex asks for a file that was never changed, in a journal of 50,000 notes of one day: the first question of
+// a process, one while others make changes, one after 2 s without changes, and one for all files below a directory. All
+// but the first are compared with reading every note.
 func BenchmarkIndex(b *testing.B) {
 	for name, files := range map[string]int{"500 files": 500, "50000 files": 50_000} {
 		b.Run(name, func(b *testing.B) {

@@ -37,8 +37,8 @@ func syncNew(root *os.Root, dir string) {
 	}
 }
 
-// makeDay makes the directory of a day, and sees to it that its name is on the disk: whoever made it may have died, or
-// has not come to that yet.
+// makeDay makes the directory of a day and syncs its name to the disk, even if the directory exists: the process that
+// made it may have died before its sync, or may not have reached it yet.
 func (j *Journal) makeDay(day string) error {
 	err := j.root.Mkdir(day, 0o700)
 	if err != nil && !errors.Is(err, fs.ErrExist) {

@@ -25,12 +25,12 @@ type Entry struct {
 	Undoes []string    `json:"undoes,omitempty"` // ids of the changes that it took back
 	Undone bool        `json:"undone,omitempty"` // a later change took it back, and was not taken back itself
 	Open   bool        `json:"open,omitempty"`   // it is being made, or the process died in the middle and Settle has not run since
-	// Unsure says that it stopped half way, and that not everything could be taken back: somebody has changed a file
-	// since.
+	// Unsure says that the change stopped half way and could not be taken back wholly, since another program has
+	// changed a file.
 	Unsure bool `json:"unsure,omitempty"`
-	// Kept is set for what is no change of ours: "external", a content that somebody saved in the very moment of a
-	// change, "recovered", one that a process that died left in a temporary file. It is in EntryFile.Before; Undo
-	// writes it.
+	// Kept is set for what is no change of ours: "external" is a content that another program saved in the very moment
+	// of a change, "recovered" one that a dead process left in a temporary file. It is in EntryFile.Before; Undo writes
+	// it.
 	Kept string `json:"kept,omitempty"`
 }
 
@@ -184,8 +184,8 @@ func (j *Journal) Last(ctx context.Context, q Query) (Entry, error) {
 }
 
 // Contents returns what a change found in a file, and what it left; nil: there was no file. ErrNoChange: there is no
-// such change, or it has no such file. ErrNoCopy: the content was too large, or is damaged. *UnreadError: nobody knows
-// now.
+// such change, or it has no such file. ErrNoCopy: the content was too large, or is damaged. *UnreadError: the journal
+// could not be read, so either is possible.
 func (j *Journal) Contents(ctx context.Context, id, path string) (before, after []byte, err error) {
 	e, err := j.Find(ctx, id)
 	if err != nil {
@@ -204,7 +204,7 @@ func (j *Journal) Contents(ctx context.Context, id, path string) (before, after 
 }
 
 // Find reads the note of an id, with its contents. ErrNoChange: there is none. ErrNoCopy: it is damaged. *UnreadError:
-// nobody knows now.
+// the journal could not be read, so either is possible.
 func (j *Journal) Find(ctx context.Context, id string) (*Note, error) {
 	var left unread
 	for n, day := range j.walk(&left) {

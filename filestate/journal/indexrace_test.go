@@ -188,7 +188,7 @@ func TestIndexOfUnreadableDay(t *testing.T) {
 	if err := os.Rename(day, filepath.Join(t.TempDir(), "away")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(filepath.Base(day), day); err != nil { // which nobody can open, root neither
+	if err := os.Symlink(filepath.Base(day), day); err != nil { // a link to itself, which even root cannot open
 		t.Fatal(err)
 	}
 	got, err := j.History(t.Context(), Query{Path: "/w/b"})

@@ -33,9 +33,10 @@ type Options struct {
 	MaxBytes int64
 	Fast     bool // skip the fsyncs (config durability = "fast")
 
-	Indexes *Indexes     // of the journals of a process; nil: one of its own
-	Log     *slog.Logger // of what could not be kept and nobody is told else; nil: nothing is logged
-	Check   fault.Check  // asked before each step in the journal; nil: nobody
+	Indexes *Indexes // of the journals of a process; nil: one of its own
+	// errors that no return value reports, as of contents that could not be kept; nil: nothing is logged
+	Log   *slog.Logger
+	Check fault.Check // runs before each step in the journal; nil: every step passes
 }
 
 // A Journal keeps the content of every changed file before and after the change, in files of mode 0600 below one
@@ -69,8 +70,8 @@ type Journal struct {
 	page  page            // where the last History ended
 }
 
-// Open opens the journal in dir, which is made with mode 0700 if need be, and must be a directory of this user
-// that nobody else may enter.
+// Open opens the journal in dir, which is made with mode 0700 if need be, and must be a directory that this user owns
+// and no other user may enter.
 func Open(dir string, o Options) (*Journal, error) {
 	if o.KeepDays == 0 {
 		o.KeepDays = keepDays
@@ -130,7 +131,7 @@ func (j *Journal) Begin(by By, undoes []string, parts []Part) (Pending, error) {
 	return Pending{ID: name.id, journal: j, name: name}, err
 }
 
-// Keep notes a content that somebody else gave a file, and that would be gone otherwise.
+// Keep notes a content that another program gave a file and that would be lost otherwise.
 func (j *Journal) Keep(kind string, by By, path string, content []byte) error {
 	e := &Note{Header: Header{Kind: kind}}
 	sum := disk.DigestOf(content)
@@ -140,7 +141,8 @@ func (j *Journal) Keep(kind string, by By, path string, content []byte) error {
 	return err
 }
 
-// TryKeep is Keep for who has nobody to tell: an error goes to the log, with the place that the content still has.
+// TryKeep is Keep for callers that cannot return an error: it goes to the log, with the path that still has the
+// content.
 func (j *Journal) TryKeep(kind string, by By, path string, content []byte, place string) (kept bool) {
 	err := j.Keep(kind, by, path, content)
 	if err == nil {

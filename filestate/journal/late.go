@@ -106,7 +106,7 @@ func (j *Journal) settleLate(f *lateFile) {
 	}
 }
 
-// errUnseen says that an old file could not be read to its end, so that nobody knows whether something came late.
+// errUnseen says that an old file could not be read to its end, so notes that came late may be missing.
 var errUnseen = errors.New("the old file could not be read")
 
 // keepLate keeps what came late. With errUnseen that may be nothing; with any other error it is lost.

@@ -17,7 +17,7 @@ import (
 // What a note is about.
 const (
 	KindChange    = "change"    // by a tool of ours
-	KindExternal  = "external"  // what somebody else gave a file just when it was changed
+	KindExternal  = "external"  // content of another program, saved just when we changed the file
 	KindRecovered = "recovered" // what a process that died left in a temporary file
 )
 

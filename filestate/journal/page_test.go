@@ -59,7 +59,7 @@ func TestPagesContinue(t *testing.T) {
 	if got, want := pageOf(t, j, ""), []string{undo, ids[6], ids[5], ids[4]}; !slices.Equal(got, want) {
 		t.Fatalf("the first page is %v, want %v", got, want)
 	}
-	for n, day := range j.names() { // what is damaged is passed over by whoever reads it again
+	for n, day := range j.names() { // later readers pass over what is damaged
 		if n.id == undo {
 			if err := day.WriteFile(n.base(), nil, 0o600); err != nil {
 				t.Fatal(err)

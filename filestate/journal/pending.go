@@ -9,8 +9,8 @@ import (
 	"codehand/filestate/fault"
 )
 
-// mostUnended is how many ends are kept for later at most: whoever has none left for the end of a change seldom has one
-// for the next change. The oldest goes first, and is settled at the next start.
+// mostUnended is how many ends are kept for later at most. More are rare: a process without a file descriptor for the
+// end of a change seldom has one for the next change. The oldest is dropped first, and the next start settles it.
 const mostUnended = 256
 
 // A Pending is a change that is noted and not yet made, or not known to be. One of its methods ends it.
@@ -22,8 +22,8 @@ type Pending struct {
 
 // Done says that the change was made. It need not be synced, and may fail, as without a file descriptor: it is tried
 // again before the next change or question, and at the end. An open note of a change that is made says no less, and
-// Settle finds the same from the files unless somebody has changed them since. It also removes what is too old or too
-// much, when enough was added.
+// Settle finds the same from the files unless another program has changed them since. It also removes what is too old
+// or too much, when enough was added.
 func (p Pending) Done(ctx context.Context) {
 	p.journal.endOrLater(ending{p.name, stateDone})
 	p.journal.tidyIfDue(ctx)

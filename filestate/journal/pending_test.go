@@ -12,8 +12,8 @@ import (
 	"codehand/filestate/fault"
 )
 
-// A change that was made while the system had no file descriptor left stayed open: when somebody had changed the file since,
-// the next start said that it had stopped half way.
+// A change that was made while the system had no file descriptor left stayed open: when another program had changed the
+// file since, the next start said that it had stopped half way.
 func TestEndLater(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]struct {

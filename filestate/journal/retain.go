@@ -52,8 +52,8 @@ func (j *Journal) tidy(ctx context.Context) {
 }
 
 // shrink removes the oldest notes of each workspace that has too much. The limit is one workspace's, so that much work
-// in one takes nothing from the others. What was kept of others' contents counts for itself: how large that is, nobody
-// here decides, and one such save may be as large as the limit.
+// in one takes nothing from the others. Kept contents of other programs have a limit of their own: their size is not
+// ours to choose, and one such save may be as large as the limit.
 func (j *Journal) shrink(ctx context.Context) {
 	type purse struct {
 		workspace string

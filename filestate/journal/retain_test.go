@@ -9,7 +9,8 @@ import (
 	"codehand/filestate/disk"
 )
 
-// A large save of somebody else, which is kept for him, took the room of all changes of the workspace but the newest.
+// A kept content of another program used up the limit when it was large: all changes of the workspace but the newest
+// were dropped.
 func TestKeptLeavesRoomForChanges(t *testing.T) {
 	t.Parallel()
 	noise := make([]byte, 200<<10)

@@ -29,7 +29,7 @@ const (
 	OutcomeDone   Outcome = "done"
 	OutcomeNot    Outcome = "not done"
 	OutcomeBack   Outcome = "taken back" // some files had changed, or a part of one
-	OutcomeUnsure Outcome = "unsure"     // somebody has changed a file since
+	OutcomeUnsure Outcome = "unsure"     // another program has changed a file since
 )
 
 // An Interrupted is a change whose process died in the middle.

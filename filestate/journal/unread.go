@@ -27,7 +27,8 @@ func (u *unread) add(err error) {
 	}
 }
 
-// err is the *UnreadError; instead of other, which says that something is not there: nobody knows.
+// err returns the *UnreadError if there was one, since the journal cannot say then that something is missing; otherwise
+// other.
 func (u *unread) err(other error) error {
 	if u.cause == nil {
 		return other

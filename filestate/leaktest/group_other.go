@@ -10,7 +10,7 @@ import (
 // ownGroup does nothing where there are no process groups.
 func ownGroup(*exec.Cmd) {}
 
-// ignoreSignals does nothing where nobody sends signals.
+// ignoreSignals does nothing on systems without signals.
 func ignoreSignals() {}
 
 // kill ends processes at once.

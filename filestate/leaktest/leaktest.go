@@ -144,8 +144,8 @@ func openFiles() map[string]bool {
 	return names
 }
 
-// Start starts a command and announces it to the reaper. Whoever starts a process for longer than one call of the test
-// uses it; the reaper also finds by itself what works in the run directory or has it in its environment.
+// Start starts a command and announces it to the reaper. Use it for every process that outlives one call of a test. The
+// reaper also finds by itself each process that works in the run directory or has it in its environment.
 func Start(cmd *exec.Cmd) error {
 	if err := cmd.Start(); err != nil {
 		return err

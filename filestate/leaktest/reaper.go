@@ -97,7 +97,7 @@ func startReaper(run *runDir) error {
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), reaperMark+"="+string(text))
 	cmd.Dir = run.temp
-	ownGroup(cmd) // whoever kills the group of the tests leaves it alive
+	ownGroup(cmd) // a kill of the tests' process group spares the reaper
 	pipe, err := cmd.StdinPipe()
 	if err != nil {
 		return err

@@ -49,7 +49,7 @@ func beginRun() (*runDir, error) {
 var errTaken = errors.New("the lock file was removed by another run")
 
 // makeRun makes parent if need be, and in it a locked run directory. The lock comes first and goes last, so a directory
-// without a lock file is nobody's.
+// without a lock file has no owner.
 func makeRun(parent string) (*runDir, error) {
 	if err := os.Mkdir(parent, 0o777); err == nil {
 		// Users of one machine share it as they share its temporary directory.
@@ -117,7 +117,7 @@ func sweep(parent string) {
 		return
 	}
 	for _, e := range entries {
-		// A directory without a lock file is nobody's, and gets one for a moment.
+		// A directory without a lock file has no owner. It gets a lock file for a moment.
 		discard(filepath.Join(parent, strings.TrimSuffix(e.Name(), lockSuffix)))
 	}
 }
@@ -180,7 +180,7 @@ func (r *runDir) remove() {
 
 // removeAll removes a directory, also what tests made unwritable or mounted in it.
 func removeAll(dir string) {
-	unmount(dir) // first: what is mounted may be somebody's
+	unmount(dir) // first: a mount may hold a person's files
 	if os.RemoveAll(dir) == nil {
 		return
 	}

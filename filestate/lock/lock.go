@@ -30,7 +30,7 @@ const (
 
 	// between looks at another process's lock; the mean, so that none is out of step for ever
 	lockPoll = time.Millisecond
-	lockKeep = 24 * time.Hour // age from which a lock file that nobody holds is removed
+	lockKeep = 24 * time.Hour // age from which a lock file without a holder is removed
 )
 
 // Wait is how long a writer waits for others; then the call is refused.
@@ -66,8 +66,7 @@ type hostLocker struct {
 	lines map[string]*line
 }
 
-// A line is the writers at one key: one that holds it, and those who wait, in order. It exists while
-// somebody holds the key.
+// A line is the writers at one key: its holder, and those that wait, in order. It exists while the key has a holder.
 type line struct {
 	waiting []chan struct{} // closed when it is this one's turn
 }
@@ -210,7 +209,7 @@ func tryLock(path string) (*flock.Flock, error) {
 	f := flock.New(path, flock.SetPermissions(0o600), flock.SetFlag(lockFlags))
 	ok, err := f.TryLock()
 	if err == nil && ok {
-		// It may have been removed since it was opened. A lock on a file without a name keeps nobody out.
+		// It may have been removed since it was opened. A lock on a file without a name keeps no process out.
 		mine, mineErr := f.Stat()
 		named, namedErr := os.Lstat(path)
 		if mineErr == nil && namedErr == nil && os.SameFile(mine, named) {
@@ -221,8 +220,8 @@ func tryLock(path string) (*flock.Flock, error) {
 	return nil, err
 }
 
-// removeOld removes the lock files of paths that nobody has changed for a day, or that were made that
-// long ago: the next writer makes a new one. It never fails; what stays does no harm.
+// removeOld removes the lock files of paths that no process has changed for a day, or that were made that long ago: the
+// next writer makes a new one. It never fails; what stays does no harm.
 func (h *hostLocker) removeOld() {
 	entries, err := os.ReadDir(h.dir)
 	if err != nil {
@@ -240,7 +239,7 @@ func (h *hostLocker) removeOld() {
 		}
 		if runtime.GOOS == "windows" {
 			_ = f.Close()
-			_ = os.Remove(path) // refused while anybody has it open
+			_ = os.Remove(path) // Windows refuses this while a process has it open
 			continue
 		}
 		_ = os.Remove(path) // before it is let go: afterwards it may be another's

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A lock file that is removed by its holder keeps nobody out, however many wait for it.
+// A lock file that is removed by its holder keeps no process out, however many wait for it.
 func TestRemovedLockFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")

@@ -22,7 +22,7 @@ const LeftAfter = 10 * time.Minute
 type Hand struct {
 	Process Process
 	Host    Host
-	Swaps   bool // its temporary files can hold somebody's only copy, since names are exchanged
+	Swaps   bool // since it exchanges names, its temporary files can hold the only copy of a user's content
 }
 
 // Mark is the first half of the 16 digits in the names of this hand's temporary files. It says whether a process id in
@@ -46,8 +46,8 @@ func tempName(p Process, digits string) string {
 	return fmt.Sprintf("%s%d-%d-%s%s", tempPrefix, p.ID, p.Started, digits, tempSuffix)
 }
 
-// Of returns the process that made the temporary file of that name, and its mark. Anybody can choose a name: one that
-// is spelled in any other way than TempName does is that of a user's file.
+// Of returns the process that made the temporary file of that name, and its mark. A user can choose a similar name: one
+// that TempName would spell differently belongs to a user's file.
 func Of(name string) (p Process, mark string, ok bool) {
 	inner, isTemp := strings.CutPrefix(name, tempPrefix)
 	inner, ends := strings.CutSuffix(inner, tempSuffix)

@@ -90,7 +90,7 @@ func TestEnded(t *testing.T) {
 	}
 }
 
-// A host is the same each time, and does not give its names away to whoever reads a note.
+// A host is the same each time, and its hash reveals no name to readers of a note.
 func TestThisHost(t *testing.T) {
 	t.Parallel()
 	h := owner.ThisHost()

@@ -19,8 +19,8 @@ type Change struct {
 }
 
 // Record returns the record after a change, and the version that Old had until then; "": there was no file. now is the
-// record as it is after the change: somebody may have read the file between the two, of which nothing may be forgotten.
-// memoryFails says that it could not be looked up.
+// record as the memory has it after the change: a call may have read the file in between, and none of that may be lost.
+// memoryFails says that the memory could not be asked.
 func (c Change) Record(now *Record, memoryFails bool) (next *Record, before Version) {
 	next = &Record{Path: c.Path, Hash: c.New.Sum, Size: c.New.size(), Spans: wholeOf(c.New.size()), View: noView,
 		Stamp: c.Stamp}

@@ -87,7 +87,8 @@ func TestRecordOfAChange(t *testing.T) {
 	}
 }
 
-// A session may name the contents that it has replaced: the last 16, and only as long as nobody else changes the file.
+// A session may name the contents that it has replaced: the last 16, and only as long as no other program changes the
+// file.
 func TestOwnVersions(t *testing.T) {
 	t.Parallel()
 	at := func(i int) Content { return contentOf(fmt.Sprintf("content %d\n", i)) }

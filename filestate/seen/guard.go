@@ -14,7 +14,7 @@ type Content struct {
 
 func (c Content) size() int64 { return int64(len(c.Bytes)) }
 
-// A Claim is on what grounds somebody wants to change a file. The zero Claim has none but the record.
+// A Claim is the caller's grounds for changing a file. The zero Claim has none but the record.
 type Claim struct {
 	Version Version // what the caller says it has seen; "": only the record counts
 	Whole   bool    // the change replaces everything, so everything must have been seen

@@ -19,9 +19,8 @@ const (
 	hashedParts = 256
 )
 
-// A part is a range of a large file that was shown, with the hash of its bytes. It is all that is known of the content
-// as long as nobody had a reason to hash the whole, and all that is left of it when its stamp proves that hash no
-// longer.
+// A part is a range of a large file that was shown, with the hash of its bytes. Parts are all that is known of the
+// content until a call has a reason to hash the whole, and again when the stamp no longer proves that hash.
 type part struct {
 	Span
 	Hash disk.Digest
@@ -65,8 +64,8 @@ func (r *Record) InPlace(ctx context.Context, from io.ReaderAt) (bool, error) {
 	return true, nil
 }
 
-// HeadVersion is the version of the first 256 KiB of a file of that size, for one that nobody has hashed. Errors are
-// ErrMoved, where the file is shorter, and those of reading.
+// HeadVersion is the version of the first 256 KiB of a file of that size, for one that was never hashed whole. Errors
+// are ErrMoved, where the file is shorter, and those of reading.
 func HeadVersion(ctx context.Context, from io.ReaderAt, size int64) (Version, error) {
 	if size == 0 {
 		return VersionOf(disk.DigestOf(nil), true), nil

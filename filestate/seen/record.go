@@ -14,15 +14,16 @@ const noView = "-"
 // A Record is what a session knows of one path; nil: nothing. Its slices are only read, as several records may share
 // them. Its form as JSON is that of the Memory, and outlives this program.
 type Record struct {
-	Path   string        `json:"path"`
-	Hash   disk.Digest   `json:"hash"`             // of the whole content that was seen; none: only parts of it are known
-	Parts  []part        `json:"parts,omitempty"`  // of a large file, as they were shown
-	Size   int64         `json:"size"`             // of that content
-	Spans  []Span        `json:"spans"`            // of it, what was shown: in order, and they do not touch
-	Stamp  disk.Stamp    `json:"stamp"`            // of the file when it held that content
-	View   string        `json:"view"`             // the last view, by its name
-	Again  int           `json:"again"`            // how often in a row that view was seen before
-	Own    []disk.Digest `json:"own"`              // contents that this session replaced since anybody else did, oldest first
+	Path  string      `json:"path"`
+	Hash  disk.Digest `json:"hash"`            // of the whole content that was seen; none: only parts of it are known
+	Parts []part      `json:"parts,omitempty"` // of a large file, as they were shown
+	Size  int64       `json:"size"`            // of that content
+	Spans []Span      `json:"spans"`           // of it, what was shown: in order, and they do not touch
+	Stamp disk.Stamp  `json:"stamp"`           // of the file when it held that content
+	View  string      `json:"view"`            // the last view, by its name
+	Again int         `json:"again"`           // how often in a row that view was seen before
+	// contents that this session replaced since another program last did, oldest first
+	Own    []disk.Digest `json:"own"`
 	Ranges []ranged      `json:"ranges,omitempty"` // the same for versions of parts
 	Left   disk.Digest   `json:"left,omitzero"`    // what a command of the session made of that content; none: no command did
 }
@@ -38,7 +39,8 @@ func (r *Record) shown() bool { return r != nil && (r.Size == 0 || len(r.Spans) 
 // Whole says whether all of the content was shown.
 func (r *Record) Whole() bool { return isWhole(r.Spans, r.Size) }
 
-// Version is that of the content, whole or partial; of a large file that nobody has hashed, that of the longest part.
+// Version is that of the content, whole or partial; of a large file that was never hashed whole, that of the longest
+// part.
 func (r *Record) Version() Version {
 	if !r.Hashed() {
 		return longest(r.Parts).version(r.Size)
