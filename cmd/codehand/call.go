@@ -117,7 +117,8 @@ func (t *terminal) call(cmd *cobra.Command, name string, input json.RawMessage) 
 func (t *terminal) callAsPerson(cmd *cobra.Command, name string, input json.RawMessage) error {
 	blind, live := false, watch(t)
 	s, err := t.openFrom(cmd, nil, slog.LevelWarn, func(cfg *config.Config) {
-		// A conversation has read files, or can; a person who types one call cannot. Whoever sets the guard is obeyed.
+		// A conversation has read files, or can; a person who types one call cannot. A guard that the settings name
+		// stays.
 		if cfg.Origin("edit.guard") == "default" && cfg.StdioHandle == "" && cfg.StdioProcessID == "" {
 			cfg.Edit.Guard, blind = "relaxed", true
 		}

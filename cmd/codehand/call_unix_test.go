@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// A call of a FIFO that nobody writes to ends by itself.
+// A call that reads a FIFO without a writer ends by itself.
 func TestCallOfFIFO(t *testing.T) {
 	t.Parallel()
 	s := &served{t: t, cmd: program(t, environment(t), "call", "read_file", "file_path=fifo")}

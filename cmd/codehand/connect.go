@@ -199,7 +199,7 @@ func checkBearer(value string) error {
 // maxBearer is the size of a token file, in bytes.
 const maxBearer = 16 << 10
 
-// readBearer reads a file that nobody else can read.
+// readBearer reads a token from a file that only this user can read.
 func readBearer(path string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -32,7 +32,7 @@ func guide(ctx context.Context, t *terminal) {
 		bash:    programHere("bash", "not found: commands run in another shell"),
 		sandbox: sandboxHere(ctx, t),
 	}
-	_, _ = io.WriteString(t.errs, s.guide(colours(t.errs))) // nobody is left who could be told
+	_, _ = io.WriteString(t.errs, s.guide(colours(t.errs))) // an error has no reader left
 }
 
 // programHere is where a program is, or what its lack means.

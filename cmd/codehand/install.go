@@ -356,7 +356,7 @@ func (i *installer) checkRemote() error {
 	return nil
 }
 
-// looksSecret says whether somebody gave a token in place of the name of a variable.
+// looksSecret says whether the user gave a token in place of the name of a variable.
 func looksSecret(given string) bool {
 	return strings.HasPrefix(given, "chd_") || len(results.Secrets(given)) > 0
 }

@@ -114,7 +114,7 @@ func makeOwner(t *terminal, cmd *cobra.Command, w ownerWish) error {
 	return nil
 }
 
-// confirmed asks before something is replaced. Where nobody sits, nothing is.
+// confirmed asks before a command replaces something. Without a terminal to ask at, it refuses.
 func confirmed(t *terminal, question string) error {
 	if !isTerminal(t.in) {
 		return &exitError{code: exitFailed, err: errors.New("there is a password already, so nothing was changed"),

@@ -23,7 +23,7 @@ import (
 // ofPrincipal marks the commands that are about the current directory without --principal, and about serve with it.
 const ofPrincipal = "principal"
 
-// forPrincipal gives a command the flags that let an administrator look at what serve keeps of somebody else.
+// forPrincipal gives a command the flags that let an administrator look at what serve keeps of another principal.
 func forPrincipal(cmd *cobra.Command) {
 	cmd.Annotations = map[string]string{ofPrincipal: ""}
 	cmd.Flags().String(ofPrincipal, "", "the changes of the principal `NAME` of codehand serve")

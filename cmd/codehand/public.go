@@ -57,8 +57,8 @@ func (p *publication) apply(cmd *cobra.Command) error {
 	return f.Set("http-public-url", p.url)
 }
 
-// prover answers challenges at http.public_url, if there is one; nil: there is none. Without --public it is open from
-// the start: nobody asked for a check, but "codehand doctor --url" may.
+// prover answers challenges at http.public_url, if there is one; nil: there is none. Without --public it answers from
+// the start: serve checks nothing itself, but "codehand doctor --url" may.
 func (run *serving) prover() *public.Prover {
 	if run.cfg.HTTP.PublicURL == "" {
 		return nil

@@ -63,7 +63,7 @@ type terminal struct {
 	log    *logging.Writer               // to errs, which a client need not read
 	server atomic.Pointer[server.Server] // what a command has opened
 	hangup atomic.Pointer[func() bool]   // what SIGHUP does; false: it ends the process, as without one
-	echo   io.Writer                     // gets what commands print, as it comes; nil: nobody looks on
+	echo   io.Writer                     // gets what commands print, as it comes; nil: it is not copied
 
 	scratch atomic.Pointer[string] // directory that must not outlive the command; nil: there is none
 }
@@ -74,7 +74,7 @@ func (t *terminal) last() {
 		_ = s.CloseNow() // the process ends anyway
 	}
 	if dir := t.scratch.Load(); dir != nil {
-		_ = os.RemoveAll(*dir) // nobody is left who could be told
+		_ = os.RemoveAll(*dir) // an error has no reader left
 	}
 	t.log.Flush()
 }

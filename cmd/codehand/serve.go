@@ -229,7 +229,7 @@ func (run *serving) listen(cmd *cobra.Command, roots []string, s *server.Server,
 	unchecked := unproven(<-proven)
 	endMetrics() // they look into what is closed now
 	err = errors.Join(err, s.Close())
-	told(5 * time.Second) // whoever does not listen is not waited for any longer
+	told(5 * time.Second) // a client that does not read the end is not waited for any longer
 	if err == nil && unchecked != nil {
 		return unchecked
 	}
@@ -237,8 +237,8 @@ func (run *serving) listen(cmd *cobra.Command, roots []string, s *server.Server,
 }
 
 // atEnd calls f in a goroutine of its own once ctx ends. done is called once: f is never called after it, and has
-// returned unless it takes longer than limit from then on. Without that a process that has nothing to drain is gone
-// before it has told anybody.
+// returned unless it takes longer than limit from then on. Without atEnd a process that has nothing to drain ends
+// before f has told its clients.
 func atEnd(ctx context.Context, f func()) (done func(limit time.Duration)) {
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -256,8 +256,8 @@ func atEnd(ctx context.Context, f func()) (done func(limit time.Duration)) {
 	}
 }
 
-// localRoots are the roots of the one principal where nobody signs in. It is there already, so its own directories are
-// made now and not at its first call.
+// localRoots are the roots of the one principal of a server without sign-in. That principal exists already, so its
+// directories are made now and not at its first call.
 func localRoots(templates []string) ([]string, error) {
 	roots := slices.Clone(templates)
 	for i, template := range templates {

@@ -172,8 +172,8 @@ func TestServeEnds(t *testing.T) {
 	}
 }
 
-// TestServeSecondSignal: whoever does not want to wait for the drain says so with a second signal, and the code tells
-// which. The lame duck is what keeps the first one waiting here.
+// A second signal ends the server without waiting for the drain, and the exit code names it. The lame duck keeps the
+// drain of the first one waiting here.
 func TestServeSecondSignal(t *testing.T) {
 	t.Parallel()
 	s := start(t, environment(t), "--listen", "127.0.0.1:0", "--http-lame-duck", "10m")
@@ -375,7 +375,7 @@ func TestAtEnd(t *testing.T) {
 	told := false
 	done := atEnd(ctx, func() {
 		for range 1_000 {
-			runtime.Gosched() // whoever does not wait comes first
+			runtime.Gosched() // lets goroutines that need not wait go first
 		}
 		told = true
 	})

@@ -93,7 +93,7 @@ func TestUnreadStderr(t *testing.T) {
 	}
 }
 
-// fullPipe makes a pipe in which there is no room for a byte. Whoever writes to it waits.
+// fullPipe makes a pipe that is full: a write blocks.
 func fullPipe(t *testing.T) (r, w *os.File) {
 	t.Helper()
 	r, w, err := os.Pipe()

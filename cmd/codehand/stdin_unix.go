@@ -11,8 +11,8 @@ import (
 )
 
 // claimStdin returns standard input as a file that the runtime's poller waits for, if it is a pipe or a socket: a read
-// then parks a goroutine instead of a thread (BenchmarkStdioRoundTrip). restore gives the pipe back
-// as it was, because whoever shares it would not expect reads that do not wait.
+// then parks a goroutine instead of a thread (BenchmarkStdioRoundTrip). restore makes the pipe blocking again, because
+// other processes that share it do not expect EAGAIN.
 func claimStdin(in io.Reader) (r io.Reader, restore func()) {
 	as := func() {}
 	f, ok := in.(*os.File)

@@ -15,8 +15,8 @@ import (
 	"codehand/server/config"
 )
 
-// usualLife is how long a token is good for when nobody says: long enough not to be in the way, and short enough that
-// a forgotten one ends.
+// usualLife is how long a token is valid by default: long enough not to be in the way, and short enough that a
+// forgotten one expires.
 const usualLife = "90d"
 
 func newToken(t *terminal) *cobra.Command {

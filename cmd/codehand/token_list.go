@@ -26,7 +26,7 @@ type tokenRow struct {
 	Profile   string   `json:"profile"`
 	Scopes    []string `json:"scopes"`
 	tokenRules
-	Quota map[string]string `json:"quota,omitzero"` // what somebody said; the others have their defaults
+	Quota map[string]string `json:"quota,omitzero"` // limits that were set; the others have their defaults
 	tokenTimes
 	Note string `json:"note,omitzero"`
 }
@@ -173,7 +173,7 @@ func dayOf(t time.Time, zero string) string {
 	return t.UTC().Format(time.DateOnly)
 }
 
-// printable keeps a text to its line, whoever wrote it.
+// printable keeps a text to its line: its author may be hostile.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {

@@ -202,7 +202,7 @@ func (p *player) open(cmd *cobra.Command, scratch string) (*server.Server, error
 	return openWith(p.t, cfg, warnings, slog.LevelWarn)
 }
 
-// play plays every scene, until the person or whoever reads has seen enough.
+// play plays every scene, until the person stops it or the output is closed.
 func (p *player) play(ctx context.Context, s *server.Server) (how string, err error) {
 	const early = "The tour ended early"
 	stopped := func() bool { return ctx.Err() != nil } // by a signal, which is no failure
