@@ -39,7 +39,7 @@ func collected(pid int) func() bool {
 	return func() bool { _, there := statOf(pid); return !there }
 }
 
-// A helper that had to be killed while it moved told late what it had moved to: nobody killed that.
+// A helper that was killed during its move reported its new cgroup late, and that cgroup's processes survived.
 func TestAbandonMovedLate(t *testing.T) {
 	t.Parallel()
 	h, theirs := nested(t)
@@ -57,7 +57,7 @@ func TestAbandonMovedLate(t *testing.T) {
 	<-done
 }
 
-// A helper that was killed before it told what it had moved to left a child that nobody knew.
+// A helper that was killed before it reported its new cgroup left a child that the server did not know.
 func TestAbandonNeverNamed(t *testing.T) {
 	t.Parallel()
 	h, theirs := nested(t)

@@ -14,8 +14,8 @@ const (
 	// quietRounds is how many looks in a row must find nothing: a process that forks while /proc is listed can be
 	// missed by one look.
 	quietRounds = 3
-	// forceFor bounds the rounds of SIGKILL: what is left then cannot be ended by us. Time alone does not count, but
-	// only together with forceRounds: where the machine stands still for so long, nobody was asked to end.
+	// forceFor bounds the rounds of SIGKILL: what is left then cannot be ended by us. Time counts only together with
+	// forceRounds: after a pause of the machine time has passed, but no signal was sent.
 	forceFor, forceRounds = 300 * time.Millisecond, 10
 	// lastWait is how long End waits for the child to be collected after that, while a process is left.
 	lastWait = 100 * time.Millisecond

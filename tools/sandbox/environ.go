@@ -168,7 +168,7 @@ func Matches(patterns []string, name string) bool {
 // defaultPath is used if nothing of the server's PATH is left.
 const defaultPath = "/usr/local/bin:/usr/bin:/bin"
 
-// cleanPath leaves out of a PATH what somebody else could put a program into: entries that are empty, relative,
+// cleanPath leaves out of a PATH each entry where another user could put a program: entries that are empty, relative,
 // missing, no directory, writable for everybody, or inside a root, by their spelling or by their destination.
 func cleanPath(path string, roots []string) string {
 	var inside []string

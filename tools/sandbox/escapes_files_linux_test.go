@@ -225,7 +225,7 @@ func handleEscapes() []escape {
 	}
 }
 
-// overwriteEnded keeps what /proc says that a process runs, and writes it when nobody runs it any more.
+// overwriteEnded opens the program of a process by /proc, and writes to it after the process has ended.
 func overwriteEnded(s *probe.Scene) error {
 	pid, err := syscall.ForkExec(s.Seen+"/sleep", []string{"sleep", "60"}, &syscall.ProcAttr{Env: []string{}})
 	if err != nil {

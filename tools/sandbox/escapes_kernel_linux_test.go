@@ -48,7 +48,7 @@ func kernelEscapes() []escape {
 	})
 	add(all, "request_key", func() error {
 		_, err := unix.RequestKey("user", "codehand-none", "", 0)
-		return unlessAs(err, unix.ENOKEY, unix.ENOENT) // ENOENT: nobody is there to be asked
+		return unlessAs(err, unix.ENOKEY, unix.ENOENT) // ENOENT: the kernel has no helper to ask
 	})
 	add(all, "bind a mount", func() error { return unlessAs(unix.Mount("/none", "/none", "", unix.MS_BIND, ""), unix.ENOENT) })
 	add(all, "move a mount", func() error { return unlessAs(unix.Mount("/none", "/none", "", unix.MS_MOVE, ""), unix.ENOENT) })
@@ -240,7 +240,7 @@ func readDisk(*probe.Scene) error {
 	return last
 }
 
-// runSetuid runs a program that belongs to somebody else, and asks whether it has become him.
+// runSetuid runs a setuid program of another user, and tells whether it ran as that user.
 func runSetuid(s *probe.Scene) error {
 	pid, err := syscall.ForkExec(s.Seen+"/setuid", []string{"setuid", "60"}, &syscall.ProcAttr{Env: []string{}})
 	if err != nil {

@@ -50,7 +50,7 @@ func processEscapes() []escape {
 	victim := func(level int, gap, name string, try func(s *probe.Scene, pid int) error) {
 		list = append(list, escape{Attempt: probe.Attempt{Name: name, Level: level, Gap: gap, Try: func(s *probe.Scene) error {
 			if !sameNamespace("pid", s.PIDs) {
-				return unix.ESRCH // its number means nobody here
+				return unix.ESRCH // that number means no process here
 			}
 			return try(s, s.Victim)
 		}}})
@@ -181,7 +181,7 @@ func helperEscapes() []escape {
 }
 
 // Sockets that tests make besides those of a ground are named in Unlisted.
-const passing = "passing" // gives whoever connects a descriptor of Unlisted
+const passing = "passing" // gives each peer that connects a descriptor of Unlisted
 
 // socketEscapes reach the network and sockets of others.
 func socketEscapes() []escape {
@@ -291,7 +291,7 @@ func family(number, kind, protocol int) error {
 	return unix.Close(fd)
 }
 
-// ownFamily is harmless in a net namespace where nobody else is.
+// ownFamily is harmless in a net namespace without other processes.
 func ownFamily(s *probe.Scene, number, kind, protocol int) error {
 	err := family(number, kind, protocol)
 	if err == nil && !sameNamespace("net", s.Net) {
@@ -300,7 +300,7 @@ func ownFamily(s *probe.Scene, number, kind, protocol int) error {
 	return err
 }
 
-// receive gets a directory from somebody who may look into it.
+// receive gets a directory from a process that may read it.
 func receive(s *probe.Scene) error {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

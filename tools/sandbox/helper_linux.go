@@ -177,8 +177,8 @@ func isHidden() bool {
 	return err != nil || n == 0
 }
 
-// start starts the helper and returns when the command runs. After an error nothing of both is left. It closes theirs,
-// the helper's end of the socket: as long as it is open here, nobody learns that the helper has died.
+// start starts the helper and returns when the command runs. After an error neither is left. It closes theirs, the
+// helper's end of the socket: as long as that is open here, the death of the helper does not show.
 func (h *helper) start(ctx context.Context, attr *os.ProcAttr, spec *kernel.Spec, theirs *os.File) error {
 	var err error
 	h.process, err = os.StartProcess("/proc/self/exe", []string{kernel.Arg0}, attr)
@@ -279,7 +279,8 @@ func (h *helper) collect() {
 }
 
 // endLeft ends what a helper that was killed had begun to start: it had no time to do so itself, and nothing else ends
-// with it where there is no namespace of processes. Its number is free again, so nobody is found by that.
+// with it where there is no namespace of processes. Its process id may belong to another process by now, so the search
+// does not use it.
 func endLeft(helper id, m mark) {
 	t := markedTree(helper, m)
 	t.gone = true

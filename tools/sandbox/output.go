@@ -7,10 +7,10 @@ import (
 )
 
 // Output reads what a program prints into a pipe; r is the end for reading. A deadline of r ends the wait for more and
-// loses nothing: what the pipe holds then is read, and io.EOF comes after it. So whoever sets one after the end of the
-// program gets all that it printed, even if a process that nobody can end keeps the pipe open. Any other error means
-// that some of it may be missing; where the system has no deadlines for pipes, that is also what r says once it is
-// closed.
+// loses nothing: what the pipe holds then is read, and io.EOF comes after it. So a caller that sets one after the end
+// of the program gets all that it printed, even if a process that cannot be killed keeps the pipe open. Any other error
+// means that some of it may be missing; where the system has no deadlines for pipes, that is also what r says once it
+// is closed.
 func Output(r *os.File) io.Reader { return &output{file: r} }
 
 // An output belongs to one goroutine, as every reader.

@@ -19,7 +19,7 @@ const (
 )
 
 // A Profile says what a command may reach. The zero value is the strictest: it reads the system's directories, writes
-// into a temporary directory of its own that nobody sees, and has no network.
+// into a private temporary directory, and has no network.
 type Profile = kernel.Profile
 
 // A Network is what a command may connect to.
@@ -43,7 +43,7 @@ type Report struct {
 	// here does, Gaps says so, and Ungrouped says why.
 	Groups    *Groups
 	Ungrouped string
-	// Processes and Spares are for commands, from whoever asked for the Report (Profile, Cmd).
+	// Processes and Spares are for the commands that Profile and Cmd make. The caller of Probe sets them.
 	Processes int
 	Spares    *Spares
 	Failed    *Failure // why Level is not LevelFull; nil: it is
@@ -59,8 +59,8 @@ type Failure struct {
 	Passing bool
 }
 
-// Unknown reports whether nobody knows what the machine can do, since it was too busy to prove it. Then no command
-// runs, or it would run with less than it had a moment before.
+// Unknown reports whether the machine was too busy to prove what it can do. Then no command runs, or it would run with
+// less than it had a moment before.
 func (r Report) Unknown() bool { return r.Failed != nil && r.Failed.Passing }
 
 // limitGaps returns the limits that the kernel does not keep without control groups.

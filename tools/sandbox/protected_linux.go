@@ -219,8 +219,8 @@ func (p *protection) end() {
 // directory.
 const maxEmpty = 8
 
-// setAside renames what has a protected name, in its directory. It is not deleted, since nobody can tell whether the
-// command made it or a person did meanwhile, but for a link, which has no content to lose.
+// setAside renames a file that has a protected name, in its directory. It deletes links only, which have no content to
+// lose: a person may have made the file meanwhile.
 func (p *protection) setAside(n name) error {
 	root, aside := p.roots[n.root], n.below+Aside+rand.Text()[:6]
 	if err := root.Rename(n.below, aside); err != nil {

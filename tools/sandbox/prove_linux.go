@@ -30,7 +30,7 @@ const levelTime = 10 * time.Second
 // tries what the level must forbid, from the highest level down. Canaries are made in a new directory in state, and are
 // gone when it returns. It takes some tens of milliseconds (BenchmarkProbe), at most twice levelTime for each level,
 // and is safe for concurrent use. What cannot be proven counts as missing, also if ctx ended. If Failure.Passing is
-// set, lower levels were not tried: nobody knows what the machine can do.
+// set, lower levels were not tried, and what the machine can do is unknown.
 func Probe(ctx context.Context, state string) Report {
 	starting, cancel := context.WithTimeout(ctx, levelTime)
 	defer cancel()
@@ -182,7 +182,7 @@ func gapsOf(done []probe.Attempt) []string {
 	return slices.Compact(gaps)
 }
 
-// A ground is what attempts of several profiles share: somebody to connect to, and a process to reach.
+// A ground is what attempts of several profiles share: listeners to connect to, and a process to reach.
 type ground struct {
 	dir      string
 	self     string   // this program
@@ -212,7 +212,7 @@ func (g *ground) open(ctx context.Context, state string) (err error) {
 	if g.dir, err = os.MkdirTemp(state, "probe-"); err != nil {
 		return err
 	}
-	tcp, err := net.Listen("tcp4", "127.0.0.1:0") // nobody accepts: the kernel lets peers connect
+	tcp, err := net.Listen("tcp4", "127.0.0.1:0") // nothing accepts: the kernel lets peers connect
 	if err != nil {
 		return err
 	}
@@ -302,7 +302,7 @@ func (g *ground) act(ctx context.Context, level Level, write bool) ([]probe.Outc
 	return list, nil
 }
 
-// scene makes a scene with somebody in it. Whoever gets it ends it.
+// scene makes a scene with a process in it. The caller must call end.
 func (g *ground) scene(write bool) (s *probe.Scene, end func(), err error) {
 	g.mu.Lock()
 	g.scenes++

@@ -13,7 +13,7 @@ import (
 
 // shamReaders are commands that read, or look as if they did, and write, connect, or print what a rule denies. Files
 // that are denied, hidden or outside hold token-of-others; MARK and MARK2 are files in the root and outside; PORT and
-// SOCKET are where somebody listens. What begins with a word and a colon needs that program.
+// SOCKET have listeners. A line that begins with a word and a colon needs that program.
 var shamReaders = []string{
 	// links, globs behind links
 	"cat outside/private.txt", "cat outside/*", "cat file", "cat fil?", "cd outside && cat *", "cd outside; grep -r .", "grep -R . e", "cat s/known", "cat s/*",

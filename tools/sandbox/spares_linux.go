@@ -15,8 +15,8 @@ import (
 
 // Spares keeps helpers that wait for a command: the start of a program and its namespaces take longer than everything
 // that a profile asks for. One waits for each kind of namespaces that a command had lately, and each serves one
-// command. It was told nothing before, and has no file of anybody. It ends with the server, with Close, and when no
-// command came for spareFor. It is safe for concurrent use. A nil Spares has none.
+// command. A helper gets no data before its command, and holds no file of a session. It ends with the server, with
+// Close, and when no command came for spareFor. It is safe for concurrent use. A nil Spares has none.
 type Spares struct {
 	making sync.WaitGroup
 
@@ -64,7 +64,7 @@ func (s *Spares) take(level Level, p *Profile) *helper {
 	return found.helper
 }
 
-// stale reports whether mounts have changed since the helper was made, or nobody knows.
+// stale reports whether mounts have changed since the helper was made, or that is unknown.
 func (w *spare) stale() bool {
 	return polled(w.mounts, unix.POLLPRI)
 }
@@ -74,7 +74,7 @@ func (h *helper) ended() bool {
 	return polled(h.socket.file, unix.POLLIN|unix.POLLRDHUP)
 }
 
-// polled reports whether something of events, or an error, is there now; also if nobody knows.
+// polled reports whether something of events, or an error, is there now; also if poll fails.
 func polled(f *os.File, events int16) bool {
 	conn, err := f.SyscallConn()
 	if err != nil {

@@ -135,7 +135,7 @@ func TestSpareEnded(t *testing.T) {
 	}
 	waiting = s.next(t, NetworkOff)
 	s.mu.Lock()
-	_ = s.waiting[false].mounts.Close() // nobody knows what changed
+	_ = s.waiting[false].mounts.Close() // changes of mounts are unknown from now on
 	s.mu.Unlock()
 	if out, helper := spared(t, s, "echo fine", Profile{}); helper == waiting || out != "fine\n" {
 		t.Errorf("helper %d of %d said %q", helper, waiting, out)
@@ -174,7 +174,7 @@ func TestSpareMounts(t *testing.T) {
 	}
 }
 
-// TestSpareAlone: a helper that waits has no file, variable or argument of anybody, and ends with the server.
+// A waiting helper has no file, variable or argument of any session, and ends with the server.
 func TestSpareAlone(t *testing.T) {
 	s := spares(t)
 	t.Setenv("SECRET", "value")

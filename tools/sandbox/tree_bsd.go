@@ -19,8 +19,8 @@ func newTree(h *helper, _ mark) *tree { return &tree{child: id{pid: h.process.Pi
 
 func (t *tree) childEnded(bool) {} // only a helper tells
 
-// collected notes whether the child left anybody behind in its group. While somebody is there, the number of the group
-// is not used again.
+// collected notes whether the child left processes in its group. While one is there, the system does not reuse the
+// number of the group.
 func (t *tree) collected(bool) {
 	t.gone = true
 	t.look()

@@ -48,13 +48,13 @@ func idOf(pid int) id {
 	return id{pid: pid, start: s.start}
 }
 
-// childEnded is called when the helper has collected the child. alone: there is nobody else.
+// childEnded is called when the helper has collected the child. alone: the helper has no other child.
 func (t *tree) childEnded(alone bool) {
 	t.over = t.over || alone
 }
 
-// collected is called when the helper was waited for. clean: it had nobody left. The look at this moment is the last
-// that may go by its number; who is found is remembered.
+// collected is called when the helper was waited for. clean: it had no child left. This is the last look that may use
+// the helper's process id; it remembers each process that it finds.
 func (t *tree) collected(clean bool) {
 	t.over = t.over || clean
 	left := t.look()
@@ -125,7 +125,7 @@ func (t *tree) remember(all []stat, in map[int]bool) []member {
 			case !p.dead:
 				living = append(living, member{p.id, p.group})
 			case p.parent == t.self:
-				// An orphan that was given to us, as the first process of a container: nobody else collects it.
+				// An orphan that was given to us, as the first process of a container: no other process collects it.
 				_, _ = unix.Wait4(p.pid, nil, unix.WNOHANG, nil)
 			}
 		}

@@ -98,8 +98,8 @@ func (h *host) unlimited(dir string) bool {
 	return true
 }
 
-// ownedAbove is owned for a group that does not hold this process. The root of all groups is systemd's, or whoever
-// manages the machine.
+// ownedAbove is owned for a group that does not hold this process. The root of all groups belongs to systemd, or to
+// what else manages the machine.
 func (h *host) ownedAbove(mount, dir string) bool {
 	return h.owned(mount, dir) && (dir != mount || !h.isRoot(dir))
 }
@@ -293,7 +293,7 @@ func (h *host) enabled(dir string) bool {
 
 // owned reports whether dir or a group above it was given to this process. What permission bits say is not enough for
 // root, who may write everywhere: systemd's own groups are not ours to change. The top of a mount is all that a
-// container sees, and nobody else there manages groups.
+// container sees, and no other manager of groups runs there.
 func (h *host) owned(mount, dir string) bool {
 	if dir == mount {
 		return true

@@ -251,8 +251,8 @@ func (h *helper) start() error {
 	return nil
 }
 
-// begin confines its thread and starts the command from it. The kernel asks about the first thread of a process whether
-// somebody may send it a signal, so that one stays outside: else the command could kill the helper and outlive it.
+// begin confines its thread and starts the command from it. The kernel looks at the first thread of a process to decide
+// who may send it a signal, so the first thread stays outside: else the command could kill the helper and outlive it.
 func (h *helper) begin() error {
 	if h.spec.Group && h.spec.Level >= LevelFull {
 		// Namespaces are a thread's: this one has the command.
@@ -374,7 +374,7 @@ func (h *helper) serve() int {
 			continue
 		}
 		if err != nil {
-			return 0 // nobody is left
+			return 0 // no process is left
 		}
 		if pid != h.child {
 			continue

@@ -41,8 +41,8 @@ type place struct {
 	write bool
 }
 
-// A world is the tree of files that a command sees. It is built of copies of mounts on an empty root, so what nobody
-// named is not there.
+// A world is the tree of files that a command sees. It is built of copies of mounts on an empty root, so a path that
+// the profile does not name is missing.
 type world struct {
 	profile *Profile
 	places  []place

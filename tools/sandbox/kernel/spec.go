@@ -11,8 +11,8 @@ const (
 )
 
 // A Profile says what a command may reach. The zero value is the strictest: it reads the system's directories, writes
-// into a temporary directory of its own that nobody sees, and has no network. All paths are absolute and clean. On the
-// way to what is writable and readable there must be no link: a command could have put it there, so it is an error.
+// into a private temporary directory, and has no network. All paths are absolute and clean. A link on the way to a
+// writable or readable path is an error: a command could have put it there.
 type Profile struct {
 	// Writable are directories. What the command makes, changes and removes there stays. One that is missing is an
 	// error.
@@ -27,8 +27,8 @@ type Profile struct {
 	// missing cannot be kept from being made: it is renamed as soon as it appears, see Process.Removed. Needs
 	// LevelFull.
 	Protected []string
-	// Unwatched leaves Protected to mounts alone, for a command that goes on beside what a person does: nobody puts a
-	// link back or renames what appears, since nobody could tell whose it is.
+	// Unwatched leaves Protected to mounts alone, for a command that goes on beside what a person does: links are not
+	// put back and new files are not renamed, since their author could be the person.
 	Unwatched bool
 	// Temp is the directory that the command finds at /tmp and /var/tmp, and at its own path; "": a private one in
 	// memory, of 64 MiB, that ends with the command. At LevelKernel it is writable at its own path only, and there is

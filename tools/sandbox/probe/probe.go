@@ -33,7 +33,7 @@ const (
 	Crowd    = 256       // threads
 )
 
-// daemon makes the program a process that nobody waits for. It ends alone, long after it should have been ended.
+// daemon detaches the program from its parent. It ends alone, long after the sandbox should have ended it.
 const (
 	daemon    = "codehand-probe-daemon"
 	daemonFor = 5 * time.Second
@@ -96,8 +96,8 @@ type Scene struct {
 
 	Token     string   // content of the file "secret" in each directory, and of a variable of Victim
 	Variables []string // names of what the environment may have
-	TCP, UDP  int      // ports of 127.0.0.1 where somebody listens; the second one echoes
-	Abstract  string   // a socket without a path where somebody listens, as Go writes it
+	TCP, UDP  int      // ports of 127.0.0.1 with a listener; the second one echoes
+	Abstract  string   // abstract socket with a listener, as Go writes it
 	Victim    int      // a process of the same user, outside
 	// Namespaces outside, as the links in /proc/self/ns name them.
 	PIDs, Net, IPC string
@@ -139,7 +139,7 @@ func Serve(in io.Reader, out io.Writer, attempts []Attempt) int {
 	answers := json.NewEncoder(out)
 	for _, a := range attempts {
 		if a.Applies(s.Write) {
-			_ = answers.Encode(outcome(a, &s)) // nobody listens any more
+			_ = answers.Encode(outcome(a, &s)) // the parent has closed its end
 		}
 	}
 	return 0

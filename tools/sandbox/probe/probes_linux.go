@@ -108,8 +108,8 @@ func Probes() []Attempt {
 	return list
 }
 
-// Daemon is the attempt that leaves a process behind, with the output of the one that tried. Whoever reads the output
-// to its end knows whether it lives.
+// Daemon is the attempt that leaves a process behind, with the output of the one that tried. The output ends only when
+// the process has ended, so its reader sees whether it lives.
 const Daemon = "leave a daemon behind"
 
 // startDaemon leaves a process in a session of its own. It is no success yet.
@@ -295,7 +295,7 @@ func status(prefix string) (map[string]string, error) {
 	return fields, nil
 }
 
-// capability looks at all five sets. Without /proc nobody knows.
+// capability looks at all five sets. Without /proc it cannot tell.
 func capability(*Scene) error {
 	sets, err := status("Cap")
 	if err != nil || len(sets) < 5 {

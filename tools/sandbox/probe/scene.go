@@ -9,7 +9,7 @@ import (
 // canaries are files in Root and Seen. Each attempt has its own, since one that succeeds uses it up.
 var canaries = []string{"overwrite", "truncate", "rename", "link", "unlink", "mode", "times", "attribute"}
 
-// SocketName is, in Seen and Unlisted, where somebody listens, unless the path is longer than SocketMost: an address
+// SocketName is a socket with a listener in Seen and Unlisted, unless its path is longer than SocketMost: an address
 // has no room for more.
 const (
 	SocketName = "/socket"

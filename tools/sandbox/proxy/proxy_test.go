@@ -289,7 +289,7 @@ func TestSEC32Refused(t *testing.T) {
 	}
 }
 
-// What is wrong but forbidden by nobody is no refusal, and says what it is.
+// A failure without a rule behind it is no refusal, and names its cause.
 func TestFailed(t *testing.T) {
 	t.Parallel()
 	n, _ := example(t)

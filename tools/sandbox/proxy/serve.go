@@ -163,7 +163,7 @@ func (s *serving) client(c *conn) {
 	in := bufio.NewReader(head)
 	first, err := in.Peek(1)
 	switch {
-	case err != nil: // it only looked whether there is anybody
+	case err != nil: // a client that only tested the port
 	case first[0] == socksVersion:
 		head.N = math.MaxInt64 // its own parts have lengths
 		s.socks(c, in)

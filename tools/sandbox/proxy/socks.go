@@ -77,7 +77,7 @@ func socksMethods(in io.Reader) ([]byte, error) {
 	return methods, err
 }
 
-// errKind: a kind of address that nobody knows the length of.
+// errKind: a kind of address of unknown length.
 var errKind = errors.New("unknown kind of address")
 
 // socksRequest reads what is wanted. The host is a name, or an address as text.

@@ -84,7 +84,7 @@ func (t *text) rule(what string, filters []string) {
 }
 
 // protect denies changes of protected names, also of those that are missing, in whatever letter case, and denies to
-// rename the directories that lead to them: whoever moves .git away can make another one.
+// rename the directories that lead to them: a command that moves .git away could make another one.
 func (t *text) protect(p kernel.Profile) {
 	var names, above []string
 	for _, name := range slices.Sorted(slices.Values(p.Protected)) {
