@@ -65,7 +65,7 @@ func refusedRoot(real string) string {
 	return ""
 }
 
-// readableArea makes an area that need not exist yet. It holds no handle, so nobody has to close it.
+// readableArea makes an area that need not exist yet. It holds no handle, so it need not be closed.
 func readableArea(dir string) *area {
 	spelled := filepath.Clean(dir)
 	return &area{path: realAsFarAsItGoes(spelled), spelled: spelled, readOnly: true}

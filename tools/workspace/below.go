@@ -17,10 +17,10 @@ const maxBelow = 50_000
 // its hard links. reaches is asked first, also about each directory (dir), which is then gone into or left out. Links
 // are followed inside the areas; what they lead to outside of them is left out, since nothing is known of it.
 //
-// whole is false if not everything could be looked at: more than maxBelow entries, a directory that cannot be read, a
-// file with names that nobody found. Then file may have missed some. path may be outside the areas. There is nothing
-// below a file, or below what does not exist. Nothing is remembered: a command that reads what is below a directory
-// takes longer than to look at its names.
+// whole is false if Below could not look at everything: more than maxBelow entries, an unreadable directory, a file
+// with names that were not found. Then file may have missed some. path may be outside the areas. There is nothing below
+// a file, or below what does not exist. Nothing is remembered: a command that reads what is below a directory takes
+// longer than to look at its names.
 func (s *Space) Below(path string, reaches func(rel string, dir bool) bool,
 	file func(rel string, names []string) bool) (whole bool) {
 	b := belowWalk{space: s, reaches: reaches, file: file, left: maxBelow, whole: true, seen: map[string]bool{}}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A directory that was exchanged with an outward link between the look and the opening gave an error that nobody knew, and
-// the caller was told of an internal one.
+// A directory that was exchanged with an outward link between the look and the opening gave an unknown error, and the
+// caller got an internal one.
 func TestSwapped(t *testing.T) {
 	f := newFixture(t)
 	f.link(t, "ws/out", "TOP/outside")

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// A Guard is asked about everything that Open arrives at, before the caller of Open gets it; its error is that of Open.
-// Rules were asked about a path, and another process may have changed where that leads since: what a Guard is asked
-// about is what was opened. It is called in the goroutine of Open. Of a file that turns out to have several names when
-// it is opened, it is asked once more (Place.Linked), in the goroutine of whoever opens it.
+// A Guard judges everything that Open arrives at, before the caller of Open gets it; its error is that of Open. Rules
+// judge a path, and another process may change where that leads afterwards; a Guard judges what was opened. Open calls
+// it in its own goroutine. If a file turns out to have several names when it is opened, Place.Linked calls the Guard
+// once more, in the goroutine that opens the file.
 type Guard func(Opened) error
 
 // Guarded returns the Space with another Guard. What looks at paths without opening them for anyone (Resolve, Names,
@@ -30,8 +30,8 @@ type Opened struct {
 	info  fs.FileInfo // nil: nothing is there yet, or it is an area
 }
 
-// Is says whether Resolve and Names have said before that this is what is at the path: real and also are their answers,
-// and whole is that of Names. It asks the system for nothing where the file has one name.
+// Is reports whether the opened file is still the one that rules judged. real is what Resolve returned for the path
+// then; also and whole are what Names returned. A file with one name costs no system call.
 func (o Opened) Is(real string, also []string, whole bool) bool {
 	if o.Path != real && o.Real() != real {
 		return false

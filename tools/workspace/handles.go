@@ -76,7 +76,7 @@ func (a *area) fresh(use func() error) error {
 	a.mu.RUnlock()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	ok, err := a.current() // somebody else may have opened it meanwhile, or closed it
+	ok, err := a.current() // another goroutine may have opened it meanwhile, or closed it
 	if err == nil && !ok {
 		err = a.reopen()
 	}

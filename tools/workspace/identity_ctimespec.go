@@ -10,7 +10,7 @@ import (
 // maxLinkEntries is how many entries of the roots are looked at for hard links; some 0.5 s.
 const maxLinkEntries = 200_000
 
-// identify says which file info, of name in dir, is about. ok is false if nobody knows.
+// identify says which file info, of name in dir, is about. ok is false if that is unknown.
 func identify(_ *os.Root, _ string, info os.FileInfo) (file linked, ok bool) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -7,5 +7,5 @@ import "os"
 // maxLinkEntries is none: the system does not tell how many names a file has.
 const maxLinkEntries = 0
 
-// identify says that nobody knows which file it is.
+// identify says that the file is unknown.
 func identify(*os.Root, string, os.FileInfo) (file linked, ok bool) { return linked{}, false }

@@ -9,7 +9,7 @@ import (
 // each file has to be opened.
 const maxLinkEntries = 20_000
 
-// identify says which file name in dir is. ok is false if nobody knows.
+// identify says which file name in dir is. ok is false if that is unknown.
 func identify(dir *os.Root, name string, _ os.FileInfo) (file linked, ok bool) {
 	f, err := dir.Open(name)
 	if err != nil {

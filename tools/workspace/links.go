@@ -32,7 +32,7 @@ type linked struct {
 }
 
 // linkIndex finds the other names of files with more than one. It is shared by all copies of a Space and safe for
-// concurrent use; whoever needs a walk that is being made waits for it.
+// concurrent use; a call that needs a walk in progress waits for it.
 type linkIndex struct {
 	now func() time.Time
 
@@ -50,9 +50,9 @@ type linkEntry struct {
 
 // Names returns the other names, inside the roots, of the file at path, canonical and sorted: its hard links. Names of
 // directories on the way are those of the disk, so no link is in them. whole is false if not everything in the roots
-// could be looked at and a name may be missing; whoever decides by names then decides as if it were the worst one.
-// What does not exist, or cannot be reached, has no other names. Files with one name cost one look at them, others a
-// walk of the roots (at most maxLinkEntries entries), which is good for all files for some seconds.
+// could be looked at and a name may be missing; a caller that decides by names then assumes the worst one. What does
+// not exist, or cannot be reached, has no other names. Files with one name cost one look at them, others a walk of the
+// roots (at most maxLinkEntries entries), which is good for all files for some seconds.
 func (s *Space) Names(path string) (names []string, whole bool) {
 	p, err := openBy(s, path, Read, nil)
 	if err != nil {

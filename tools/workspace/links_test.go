@@ -21,7 +21,8 @@ func (f fixture) hardLink(t testing.TB, rel, more string) {
 	}
 }
 
-// SEC-10: whoever asks by one name of a file learns the others, so that a rule about one of them is a rule about the file.
+// SEC-10: a question about one name of a file returns the others, so that a rule about one of them is a rule about the
+// file.
 func TestNames(t *testing.T) {
 	f := newFixture(t)
 	f.write(t, "ws/secret.txt", "s")
@@ -37,7 +38,7 @@ func TestNames(t *testing.T) {
 		{"dir/round/dir/./deep/h1", "other/h2 ws/secret.txt"},
 		{"soft", "other/h2 ws/secret.txt"},
 		{f.path("other/h2"), "ws/dir/deep/h1 ws/secret.txt"},
-		{"from-outside", ""}, // its other name is nobody's business here
+		{"from-outside", ""}, // its other name is outside, and stays unknown here
 		{f.path("kept/k.txt"), "ws/from-kept"},
 		{"a.txt", ""},
 		{"dir", ""},
@@ -110,7 +111,7 @@ func TestNamesWalkSeldom(t *testing.T) {
 	})
 }
 
-// A file whose names are all outside the roots was a walk each time that somebody looked at it.
+// A file whose names are all outside the roots cost a walk for each question about it.
 func TestNamesWalkOnceForNothing(t *testing.T) {
 	t.Parallel()
 	walks := 0

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// A Narrowing is the part of a Space's roots that somebody without rights over them wants to be used, such as a client.
-// It is made once and does not change.
+// A Narrowing is the part of a Space's roots that a client wants to use. It narrows and never widens, and does not
+// change.
 type Narrowing struct {
 	areas  areas
 	roots  []string   // canonical, in the order in which they were named; none: nothing of the Space is wanted
 	links  *linkIndex // of these roots: an index of fewer must not answer for all
-	wanted []string   // what was named, for whoever is refused
+	wanted []string   // what was named, for the words of a refusal
 }
 
 // Narrowing makes one of the directories named by dirs, absolute paths or file URLs, as far as they lie in the roots or

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A root that was replaced by a FIFO was opened, which waited for ever for a writer; one that was replaced by a file was an
-// error that nobody knew.
+// A root that was replaced by a FIFO was opened, which waited for ever for a writer; one that was replaced by a file
+// gave an unknown error.
 func TestRootBecomesNoDirectory(t *testing.T) {
 	f := newFixture(t)
 	for name, put := range map[string]func() error{

@@ -63,7 +63,7 @@ func systemKind(st *unix.Statfs_t, info os.FileInfo) bool {
 	return errDev == nil && errTop == nil && device(dev) == device(info) && device(top) != device(info)
 }
 
-// device is the number of the file system that info is about; 0: nobody knows.
+// device is the number of the file system that info is about; 0: unknown.
 func device(info os.FileInfo) uint64 {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(st.Dev) //nolint:unconvert // it differs between architectures

@@ -118,7 +118,7 @@ func (w *walk) run() (Place, error) {
 
 // anchor goes to the innermost area on the way to base and then todo. base is absolute and clean. `..` at the
 // beginning of todo is applied to base, which holds no links then. After a component outside the areas it cannot be
-// applied: nobody looked whether that component is a link.
+// applied: that component may be a link.
 func (w *walk) anchor(base string, todo []string) error {
 	w.drop()
 	for {

@@ -3,8 +3,8 @@
 // Every path goes through a Space. It compares a path with the roots by whole components, and then opens it through
 // directory handles (os.Root), one component at a time, so neither a string prefix nor a swap between check and use
 // decides which file is touched. The kernel follows no link here: a Space reads a link and resolves its target by the
-// same rules, from the beginning. The package knows no rules, no tools and no file contents; whoever has rules gives
-// the Space a Guard, which is asked about what was opened.
+// same rules, from the beginning. The package knows no rules, no tools and no file contents; a caller with rules gives
+// the Space a Guard, which judges what was opened.
 package workspace
 
 import (
@@ -52,13 +52,14 @@ type Space struct {
 // and Name one component; only a root itself has the Name ".". Dir belongs to the caller, who closes it.
 // filestate.File and search.Place have the same fields and convert.
 //
-// Whoever opens Name later must not trust what stood there before: another process may have put a link in its
+// A caller that opens Name later must not trust what stood there before: another process may have put a link in its
 // place. Dir keeps such a link below itself.
 type Place struct {
-	Dir    *os.Root
-	Name   string
-	Path   string
-	Linked func(fs.FileInfo) error // asks the Guard about an open file with other names, before it is used; nil: nobody
+	Dir  *os.Root
+	Name string
+	Path string
+	// the Guard's judgement of an open file with other names, before it is used; nil: none is needed
+	Linked func(fs.FileInfo) error
 }
 
 // Open makes a Space over roots, which must be existing directories; links in them are resolved here, once. `/`,

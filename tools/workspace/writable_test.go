@@ -22,7 +22,7 @@ func TestWritable(t *testing.T) {
 		{"../plans/plan.md", "ok", "ok"},
 		{"to-plan", "ok", "ok"},
 		{"to-plans/plan.md", "ok", "ok"},
-		{"round", "outside", "outside"}, // nobody may look whether `plans` is a link
+		{"round", "outside", "outside"}, // the server may not look whether `plans` is a link
 		{"to-other", "outside", "outside"},
 		{"to-plans/other.md", "outside", "outside"},
 		{"to-plans", "outside", "outside"},
