@@ -6,7 +6,7 @@ import (
 	"codehand/tools/agent/loop"
 )
 
-// Brief is the answer where nobody executes sub-agents: the task, put so that the caller can do it or give it away.
+// Brief is the answer on a server without sub-agents: the task, worded so that the caller can do it or delegate it.
 func Brief(t Type, role, prompt string, tools []loop.Tool) string {
 	names := make([]string, len(tools))
 	for i, x := range tools {

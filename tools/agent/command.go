@@ -41,7 +41,7 @@ type Command struct {
 	Server func(p Parent, without []string) (argv []string)
 }
 
-// unsafeFlag are arguments with which an agent asks nobody.
+// unsafeFlag matches arguments that switch an agent's questions off.
 var unsafeFlag = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)^-y$|^--?(?:yolo|dangerously-.*|allow-dangerously-.*|` +
 		`allow-all(?:-tools|-paths|-urls)?|skip-permissions.*|full-auto|force|trust-all-tools|` +
@@ -56,8 +56,7 @@ var unsafeValue = sync.OnceValue(func() *regexp.Regexp {
 		`^[a-z_.]+\s*=\s*['"]?(?:bypassPermissions|yolo|danger-full-access)['"]?$`)
 })
 
-// UnsafeFlag returns the first argument with which an agent would ask nobody before it does something; "": there is
-// none.
+// UnsafeFlag returns the first argument that makes an agent act without asking; "": there is none.
 func UnsafeFlag(argv []string) string {
 	for i, arg := range argv {
 		if i > 0 && (unsafeFlag().MatchString(arg) || unsafeValue().MatchString(arg)) {

@@ -13,8 +13,8 @@ type Offered struct {
 	Aliases []string
 }
 
-// never are tools that no sub-agent gets: nobody answers its questions, it does not end its own limits, and it needs
-// no search for tools, since it is given all of its own.
+// never are tools that no sub-agent gets: no person answers its questions, it must not lift its own limits, and it
+// needs no search for tools, since it is given all of its own.
 var never = []string{
 	"ask_user_question", "enter_plan_mode", "exit_plan_mode", "tool_search", "call_tool", "session_config",
 	"send_message", toolName,

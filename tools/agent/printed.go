@@ -67,7 +67,7 @@ func (p *printed) end() (end string, unkept int64, err error) {
 		select {
 		case <-p.done:
 		case <-time.After(lateOutput):
-			_ = p.r.Close() // a process that nobody can end has the other side
+			_ = p.r.Close() // a process that cannot be killed has the other end
 		}
 	}
 	<-p.done

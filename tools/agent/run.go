@@ -63,7 +63,7 @@ type Outcome struct {
 	Stopped string // one of loop's constants; loop.Done: it has finished
 	Detail  string // of loop.Failed: why; for a person
 	Calls   int
-	Tokens  int // 0: nobody counted
+	Tokens  int // 0: not counted
 	Rough   bool
 	Took    time.Duration
 }
@@ -98,7 +98,7 @@ func (x *Run) Status() Status {
 	return Status{Calls: x.calls, Doing: x.doing}
 }
 
-// Alone says that the call which started it is over, so that nobody can be asked.
+// Alone says that the call which started it is over, so that no client is there to be asked.
 func (x *Run) Alone() {
 	x.mu.Lock()
 	child := x.child
@@ -216,8 +216,8 @@ func (x *Run) leave() {
 	}
 }
 
-// calling is how it makes its calls. While it waits for a sub-agent of its own, that one has the place: else those that
-// wait could take all places, and nobody would go on.
+// calling is how it makes its calls. While it waits for a sub-agent of its own, that one has its place. Else waiting
+// sub-agents could hold all places, and none could go on.
 func (x *Run) calling(child Child) func(context.Context, loop.Call) loop.Result {
 	return func(ctx context.Context, c loop.Call) loop.Result {
 		if c.Name != toolName {
@@ -442,7 +442,7 @@ func (x *Run) send(message string, hands Hands) (*Run, bool, error) {
 	if x.group.waiting >= x.runner.Parallel+x.runner.Queue {
 		return nil, false, ErrQueue
 	}
-	for len(x.inbox) > 0 { // nobody else receives now
+	for len(x.inbox) > 0 { // no other goroutine receives now
 		x.early = strings.TrimSpace(x.early + "\n\n" + <-x.inbox)
 	}
 	x.running, x.alone, x.prompt, x.order.Hands = true, false, message, hands

@@ -16,7 +16,7 @@ import (
 	"codehand/tools/permission"
 )
 
-// A Backend is who executes sub-agents. The zero value is nobody.
+// A Backend is what executes sub-agents. The zero value executes none.
 type Backend string
 
 // The back-ends, in the order in which they are looked for.
@@ -24,7 +24,7 @@ const (
 	API      Backend = "api"      // a model behind an API
 	Program  Backend = "command"  // the command line of another agent
 	Sampling Backend = "sampling" // the client's own model
-	None     Backend = ""         // nobody: there is a Brief
+	None     Backend = ""         // there is no sub-agent but a Brief
 )
 
 // Options of a Runner.
@@ -106,7 +106,7 @@ type Opening struct {
 type Child interface {
 	// Do makes a call. What keeps it from being made is the text of its result.
 	Do(ctx context.Context, c loop.Call) loop.Result
-	// Alone says that the call which started the sub-agent is over, so that nobody can be asked.
+	// Alone says that the call which started the sub-agent is over, so that no client is there to be asked.
 	Alone()
 	// Close ends what the session runs. Forget drops what it remembers, too.
 	Close()

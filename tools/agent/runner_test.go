@@ -292,8 +292,8 @@ func (c nestChild) Do(ctx context.Context, _ loop.Call) loop.Result {
 	return loop.Result{Text: "nested"}
 }
 
-// Sub-agents that wait for others of their own take no place: where all places were theirs, nobody went on for ten
-// minutes, and then all failed.
+// Sub-agents that wait for others of their own hold no place. They held all places once: none went on for ten minutes,
+// and then all failed.
 func TestRunnerNests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &nestHands{}

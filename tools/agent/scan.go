@@ -21,9 +21,9 @@ var (
 	})
 )
 
-// Scan returns what a sub-agent said so that it imitates nobody: what looks like words of a system, of another speaker
-// or of this server gets a backslash in front, and a first line tells how many places there were. Control characters
-// and escape sequences are taken away.
+// Scan returns what a sub-agent said so that it cannot imitate another speaker. Lines that look like words of a system,
+// of another speaker or of this server get a backslash in front, and a first line counts them. Scan removes control
+// characters and escape sequences.
 func Scan(text string) string {
 	text = strings.TrimSpace(text)
 	lines := strings.Split(results.Printed(text), "\n")

@@ -155,7 +155,7 @@ func readType(k skills.Skill) (Type, error) {
 	}
 	if m := word(first(front, "permissionMode", "permission-mode", "permission_mode")); m != "" {
 		t.Narrows = true
-		t.Mode, _ = permission.ParseMode(m) // of what nobody knows, the mode that asks
+		t.Mode, _ = permission.ParseMode(m) // an unknown mode becomes the mode that asks
 	}
 	t.ReadOnly = strings.EqualFold(word(first(front, "readonly", "readOnly", "read-only")), "true")
 	t.Skills = names(front["skills"])

@@ -44,7 +44,7 @@ type Analysis struct {
 	Files []FileUse
 
 	// Spreads are places in which the command is known to touch files that Files does not name, at most maxSpreads.
-	// Whoever decides about the command looks there for what rules are about.
+	// A caller that decides about the command looks there for files that have rules.
 	Spreads []Spread
 
 	// Removes are the operands of rm and rmdir, without quotes, with expansions as written (`$HOME`, `"$x"/*` is
@@ -59,8 +59,8 @@ type Analysis struct {
 	Hidden string
 
 	// Git are the directories in which parts that are ReadOnly start git: absolute, or relative to where the command
-	// line starts; nil: none does. Whoever runs the command looks at the repositories there (GitRuns), and calls
-	// Distrust.
+	// line starts; nil: none does. The caller that runs the command looks at the repositories there (GitRuns), and
+	// calls Distrust.
 	Git []string
 
 	OnDisk
@@ -80,15 +80,15 @@ type Analysis struct {
 // OnDisk says whether and how a command that only reads is bound to the disk, see Bind. The zero value: it is not.
 type OnDisk struct {
 	// IfBound says that the command, which is Writes, is ReadOnly as Bind makes it: against that are only globs that
-	// may turn into options where the program wants paths. Whoever binds it calls Proved, but not after an error of
-	// Bind: then the command stays Writes. No glob is left in a text for which Proved is called.
+	// may turn into options where the program wants paths. The caller that binds it calls Proved, but not after an
+	// error of Bind: then the command stays Writes. A text for which Proved is called has no glob left.
 	IfBound bool
 
-	// Bound is what runs in place of the text, if it is ReadOnly. "": nobody has bound it.
+	// Bound is what runs in place of the text, if it is ReadOnly. "": it is not bound.
 	Bound string
 
 	// Noted are the paths among Files that only the disk tells: rules are about them, or they lead out of the roots.
-	// Whoever binds the command adds them, and whoever runs it refuses it if there are others by then.
+	// The caller that binds the command adds them. The caller that runs it refuses it if there are others by then.
 	Noted []FileUse
 }
 
@@ -99,7 +99,7 @@ type GitFiles struct {
 	Changes []git.Show // what it changes of the files that it tracks
 }
 
-// Reason is Why without the number of the rule, which helps nobody who does not have the rules before him.
+// Reason is Why without the number of the rule, which means nothing to readers without the table of rules.
 func (a *Analysis) Reason() string {
 	if rule, rest, ok := strings.Cut(a.Why, ": "); ok && len(rule) > 1 && rule[0] == 'R' && isDigit(rule[1]) {
 		return rest
@@ -112,8 +112,7 @@ type Part struct {
 	Text string // as written, behind harmless assignments and wrappers: what a rule that allows must match
 	// all that rules which deny or ask match: as written, without quotes, behind every assignment and wrapper
 	Forms []string
-	// commands that it may run besides, as those rules match them: the words of programs of which nobody knows what
-	// they do with them
+	// commands that it may run besides, as those rules match them: words of programs that use them in unknown ways
 	Perhaps []string
 	Class   Class // of this part alone
 	Why     string
@@ -136,11 +135,11 @@ type FileUse struct {
 	Write bool
 	InDir bool // only if the path above it is a directory: `cp a b` writes b, or b/a
 
-	// Perhaps: it is a word of a program of which nobody knows what it does with it. Write means nothing then.
+	// Perhaps: it is a word of a program that uses it in an unknown way. Write means nothing then.
 	Perhaps bool
 }
 
-// NullDevice is a file that nobody reads from and nothing is kept in.
+// NullDevice is a file that holds nothing, whatever a command writes to it.
 const NullDevice = "/dev/null"
 
 // Analyze reads a command with the Bash grammar; it never runs anything and looks at no disk. inside says whether an
@@ -249,7 +248,7 @@ const (
 	maxCommand = 10_000
 )
 
-// Overlong says why nobody but a person can judge a command, whose text is given; "": nothing.
+// Overlong says why only a person can judge a command with that text; "": the parser can.
 func (a *Analysis) Overlong(text string) string {
 	switch {
 	case len(a.Parts) > maxParts:

@@ -8,7 +8,7 @@ import (
 )
 
 // Nowhere is put before a path that names nothing when a command is bound, so that it still names nothing when the
-// command runs: nothing can be made there. Whoever shows the output leaves it out.
+// command runs: nothing can be made there. A caller that shows the output strips it.
 const Nowhere = "/proc/-/"
 
 // A Word is a word of a command by which bash, or the program, looks at the disk.

@@ -110,7 +110,7 @@ func FuzzBind(f *testing.F) {
 	})
 }
 
-// binds says whether somebody binds the command.
+// binds says whether the server binds the command.
 func binds(command string) bool {
 	a := Analyze(command, inRoot)
 	return a.Class == ReadOnly || a.IfBound

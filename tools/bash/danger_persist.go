@@ -32,7 +32,7 @@ func (k *check) writesTo(name string, args []spelt) {
 	}
 }
 
-// persists is D8 for one word: what runs later, without anybody asking again.
+// persists is D8 for one word: code that runs later, without another question.
 func (k *check) persists(name string, w *spelt) {
 	if len(w.text) < 4 {
 		return

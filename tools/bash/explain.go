@@ -9,7 +9,7 @@ type Explanation struct {
 	Text   string // as written
 	Class  Class
 	Why    string // see Analysis.Why
-	Row    string // the name of the row; "": nobody knows the program
+	Row    string // the name of the row; "": the table has none
 	Looked string // the version that was looked at
 	Words  []WordExplained
 }

@@ -12,7 +12,7 @@ func (c *simple) guess(w *spelt) string {
 		return ""
 	}
 	if w.shape&computed == 0 {
-		return under(c.dir, w.text) // behind a cd to nobody knows where
+		return under(c.dir, w.text) // behind a cd with an unknown target
 	}
 	for _, known := range [...]struct{ text, means string }{{"$HOME", "~"}, {"${HOME}", "~"}, {"$PWD", "."},
 		{"${PWD}", "."}, {"$(pwd)", "."}, {"`pwd`", "."}} {
@@ -31,7 +31,7 @@ func (c *simple) guess(w *spelt) string {
 	return under(c.dir, p)
 }
 
-// place returns the path that a word names, seen from where the line starts. Not ok: nobody knows.
+// place returns the path that a word names, seen from where the line starts. Not ok: it is unknown.
 func (c *simple) place(w *spelt) (string, bool) {
 	if w.shape&(computed|globbed) != 0 || w.text == "" || w.text == "-" {
 		return "", false

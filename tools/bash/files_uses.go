@@ -190,7 +190,7 @@ func (t *toucher) head(n int, piped bool) {
 	t.others(n, name, args, len(reads)+len(writes) > 0)
 }
 
-// others notes the words of a program of which nobody knows what it does with them.
+// others notes the words of a program that uses them in unknown ways.
 func (t *toucher) others(n int, name string, args []spelt, known bool) {
 	h := t.c.heads[n]
 	if wraps(h.row) && (n+1 >= len(t.c.heads) || t.c.heads[n+1].sure) {
@@ -265,7 +265,7 @@ func (t *toucher) perhapsFile(w *spelt) {
 // maxNames is how many names in a here-document are looked at.
 const maxNames = 500
 
-// perhapsNames notes what looks like names of files in a text for a program of which nobody knows the grammar.
+// perhapsNames notes what looks like names of files in a text for a program with an unknown grammar.
 func (t *toucher) perhapsNames(text string) {
 	n := 0
 	marks := func(r rune) bool { return strings.ContainsRune(wordMarks+":\\", r) }
@@ -278,7 +278,7 @@ func (t *toucher) perhapsNames(text string) {
 	}
 }
 
-// wordMarks separate names in a text of which nobody knows the grammar.
+// wordMarks separate names in a text with an unknown grammar.
 const wordMarks = " \t\n\"'`()<>{}[];|&=@,"
 
 // use notes the file that a word names, if the text tells which one it is.

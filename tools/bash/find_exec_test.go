@@ -16,7 +16,7 @@ func TestFindExecutes(t *testing.T) {
 		"find . -name .git -execdir git log \\;": Dangerous, "find . -exec git show {} \\;": Dangerous, "find . -name go.mod -execdir go list \\;": Dangerous, "find . -exec go version \\;": Dangerous, "find . -execdir git status +": Dangerous,
 		// With `+` there are as many names as find finds, and a second one may be written to.
 		"find . -exec uniq {} +": Dangerous, "find . -exec uniq {} \\;": Writes, "find . -exec base64 {} +": Dangerous, "find . -exec xxd {} +": Dangerous, "find . -exec sort {} +": Writes, "find . -exec uniq -c {} + -name x": Dangerous,
-		// Names are chosen by whoever makes files: one may end a script and begin a command.
+		// The author of the files chooses their names: one may end a script and begin a command.
 		"find . -exec sed 's#x#{}#' f \\;": Dangerous, "find . -exec sed -e {}p f \\;": Dangerous, "find . -exec grep x ./{} \\;": Writes, "find . -exec wc --files0-from={} \\;": Dangerous, "find . -exec jq {} f \\;": Dangerous,
 	} {
 		a := Analyze(command, inRoot)

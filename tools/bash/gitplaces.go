@@ -11,7 +11,7 @@ import (
 // maxGitPlaces is in how many directories one command line may start git. What starts it in more is not read-only.
 const maxGitPlaces = 16
 
-// movers are commands after which nobody can tell from the text in which directory a shell stands, but for cd.
+// movers are commands, other than cd, after which the text does not tell the working directory.
 var movers = []string{"pushd", "popd", "eval", "source", ".", "builtin", "command", "trap", "alias", "enable", "exec"}
 
 // gitPlaces returns the directories in which a command line may start git, as the shell would enter them: relative to
@@ -99,7 +99,7 @@ func gitWord(parts []syntax.WordPart) (string, bool) {
 	return b.String(), true
 }
 
-// cdOperands are where cd goes; none: nobody knows.
+// cdOperands are where cd goes; none: the targets are unknown.
 func cdOperands(words []string) []string {
 	for len(words) > 0 && (words[0] == "-L" || words[0] == "-P") {
 		words = words[1:]

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Where git may start is known, or it is said not to be: a place that is missing would be a repository whose
-// configuration nobody looks at.
+// Analysis lists every directory where git may start, or says that it cannot: in a missing one, git would obey a
+// configuration that was not checked.
 func TestGitPlaces(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ command, want string }{

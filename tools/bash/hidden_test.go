@@ -58,7 +58,7 @@ func TestHidden(t *testing.T) {
 	}
 }
 
-// What only looks so is not in the way of rules with a star, and nobody is asked more often.
+// Text that only looks hidden does not stop rules with a star, and causes no more questions.
 func TestNotHidden(t *testing.T) {
 	t.Parallel()
 	for _, command := range hiddenRows(t, "free") {

@@ -19,7 +19,7 @@ type stand struct {
 // A ground is a directory as far as the text tells.
 type ground struct {
 	dir    string // where `cd DIR` leads, seen from where the line starts
-	lost   bool   // a cd leads nobody knows where
+	lost   bool   // a cd has an unknown target
 	astray string // the word of that cd, as written
 	wild   string // a glob, behind which dir goes on; seen as dir, which then counts as lost; "": there is none
 }
@@ -47,7 +47,7 @@ func (st *stand) settle() {
 	}
 }
 
-// few is a list of grounds, of which union has left none out; else nobody knows where the shell stands.
+// few returns a list from which union dropped nothing; else the working directory counts as unknown.
 func few(list []ground) []ground {
 	if len(list) > maxGitPlaces {
 		return []ground{{lost: true, astray: "$OLDPWD"}}
@@ -169,7 +169,7 @@ func under(dir, p string) string {
 	if p == "" || p == "." {
 		return dir
 	}
-	if dir[0] == '~' { // where that is, nobody knows here
+	if dir[0] == '~' { // the text does not tell where that is
 		user, rest, _ := strings.Cut(dir, "/")
 		return user + "/" + path.Join(rest, p)
 	}

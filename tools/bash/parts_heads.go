@@ -14,8 +14,8 @@ type head struct {
 	via     string // the wrapper before it, "" for the first
 
 	name    string            // of the program
-	row     *programs.Program // nil: nobody knows the program
-	reading *reading          // see simple.reading; nil: nobody asked
+	row     *programs.Program // nil: the table does not have the program
+	reading *reading          // see simple.reading; nil: not computed yet
 }
 
 // newHead is the head at words[at].

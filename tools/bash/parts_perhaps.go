@@ -9,8 +9,8 @@ import (
 // maxPerhapsRuns bounds the bytes of Part.Perhaps: the words of a command are there once for each of them.
 const maxPerhapsRuns = 1 << 18
 
-// mayRun adds what a program may run that nobody has looked at: `ifne rm x` runs `rm x`, and so does
-// `fly ssh -C 'rm x'`. whole is false if that is more than maxPerhapsRuns.
+// mayRun adds commands that an unknown program may run: `ifne rm x` runs `rm x`, and so does `fly ssh -C 'rm x'`. whole
+// is false if that is more than maxPerhapsRuns.
 func (p *Part) mayRun(c *simple) (whole bool) {
 	room := maxPerhapsRuns
 	add := func(name, rest string) {
@@ -42,8 +42,8 @@ func (p *Part) mayRun(c *simple) (whole bool) {
 
 func endsCommand(c rune) bool { return strings.ContainsRune(";|&\n(){}[]`\"'!:=", c) }
 
-// unknownProgram says whether nobody knows what a program does with its words: it has no row, and is no command of bash
-// that runs none of them.
+// unknownProgram says whether a program may do anything with its words: it has no row, and is no command of bash that
+// runs none of them.
 func unknownProgram(name string) bool {
 	row := programs.Of(name)
 	if row != nil {

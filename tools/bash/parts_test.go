@@ -175,7 +175,7 @@ func TestFiles(t *testing.T) {
 		"cd /d && cat a ../b /c":     "/d/a /d/../b /c",
 		"cd && cat a":                "~/a",
 		"cd ~/d && cat ../../a":      "~/../a",
-		"cd $X && cat a /b":          "a /b", // was "/b": a rule about a name was passed by a cd to nobody knows where
+		"cd $X && cat a /b":          "a /b", // was "/b": a cd to an unknown directory bypassed a rule about a name
 		"cd - && cat a":              "a",
 		"cat $PWD/a \"$(pwd)/b\"":    "a b", // these were none: a rule was passed by an expansion
 		"cd d; cat ${PWD}/a":         "d/a a",
@@ -229,7 +229,7 @@ func TestFiles(t *testing.T) {
 		"git -C d rm a":              "d/a!",
 		"git -C /d -C e rm a":        "/d/e/a!",
 		"git --git-dir=x rm a":       "",
-		// Git's own configuration was changed by its own commands, and nobody was asked.
+		// Git's own commands changed its configuration, and no person was asked.
 		"git config core.hooksPath x":       ".git/config!",
 		"git config user.name x":            ".git/config!",
 		"git config --unset user.name":      ".git/config!",

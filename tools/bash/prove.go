@@ -102,7 +102,7 @@ type prover struct {
 	words  []word   // of the command at hand
 	texts  []string // of its words behind the name
 	rest   []word   // its operands
-	paths  []word   // those of the command at hand that passed as paths, for whoever binds them
+	paths  []word   // those of this command that passed as paths, for Bind
 	proofs []proof
 	option string // why the line is not ReadOnly as it is written, though it is as Bind makes it; "": nothing
 }

@@ -9,10 +9,10 @@ import (
 // A reading is how a program takes its words, by its row in the table.
 type reading struct {
 	programs.Reading
-	row  *programs.Program // nil: nobody knows the program
+	row  *programs.Program // nil: the table does not have the program
 	args []spelt
 
-	git *gitCall // see gitCall; nil: nobody asked
+	git *gitCall // see gitCall; nil: not computed yet
 }
 
 // read reads the words behind the name of a program. The commands of a line are read once: see simple.reading.
@@ -179,7 +179,7 @@ func (c *gitCall) elsewhere() bool {
 	return c.own.has("--git-dir", "--work-tree", "--super-prefix") != ""
 }
 
-// plainDashes are words that are no options by their look; for programs that nobody knows.
+// plainDashes are words that are no options by their look; for unknown programs.
 func plainDashes(args []spelt) []spelt {
 	var found []spelt
 	for i := range args {

@@ -25,8 +25,8 @@ type script struct {
 
 	finding *finding // see found; nil: not yet worked out
 	fault   *string  // see textFault; nil: not yet worked out
-	prover  *prover  // see newProver; nil: nobody asked
-	pieced  string   // see pieces; "": nobody asked
+	prover  *prover  // see newProver; nil: not made yet
+	pieced  string   // see pieces; "": not computed yet
 }
 
 func newScript(text string) *script {

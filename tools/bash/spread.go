@@ -9,7 +9,7 @@ import (
 )
 
 // A Spread is a place in which a command reads or changes files that its words do not name: `grep -r x .`, `cat *`,
-// `mv dir x`. Which files there are, only the disk knows; whoever looks asks Reaches about each.
+// `mv dir x`. Only the disk tells which files there are; a caller that lists them asks Reaches about each.
 //
 // Words with expansions count with what variables hold. Where that is not known, Analysis.UnsureReads and UnsureWrites
 // say so.
@@ -170,7 +170,7 @@ func (s Spread) equal(o Spread) bool {
 		slices.Equal(s.exceptDirs, o.exceptDirs) && slices.Equal(s.exceptFiles, o.exceptFiles)
 }
 
-// spreadFrom is the place that a word without a glob names; "": nobody knows.
+// spreadFrom is the place that a word without a glob names; "": it is unknown.
 func (c *simple) spreadFrom(w *spelt) string {
 	if w.text == "" {
 		w.text = "."

@@ -12,7 +12,7 @@ import (
 type feed struct {
 	in   *script
 	from *syntax.Stmt // what writes into the pipe
-	doc  *syntax.Word // or a here-document or here-string; neither: nobody knows
+	doc  *syntax.Word // or a here-document or here-string; neither: unknown
 	raw  bool         // it is a document: quotes are text
 	fed  *feed        // what from reads itself
 }
@@ -346,7 +346,7 @@ func pathPrinted(name string, args []spelt) (lines []spelt, known bool) {
 	}
 	for _, w := range words {
 		if w.shape&homely != 0 && strings.HasSuffix(name, "name") && !strings.Contains(w.text, "/") {
-			return nil, false // where that is, nobody knows here
+			return nil, false // the text does not tell where that is
 		}
 		switch name {
 		case "basename":

@@ -86,7 +86,7 @@ func TestTaken(t *testing.T) {
 		"a | xargs cat": "r", "a | xargs rm": "w", "xargs -a l cat": "l r", "ls | xargs rm": "[. *]!", "echo x | xargs sh -c 'cat $0'": "x", "ls | grep x | xargs cat": "[. *]", "echo cat x | xargs env": "x",
 		"find . -exec rm {} +": ". .! [. **] [. **]!", "find d -name x -delete": "[d ** x]! d", "find . -name x -exec cat {} \\;": ". [. ** x]", "ln x y": "[x **] [x **]! x x! y! y/x!", "cp -l x y": "x x! y! y/x!", "link x y": "[x **] [x **]! x x! y! y/x!",
 		"cat <(cat x)": "x", "cat < ${f:-x}": "r x", "f=x; a > $f": "x!", "cat x{1..3}": "[. x*]", "shopt -s dotglob; cat *": "[. *]", "grep -r a s*": "[. s* **] [. s*]", "cat @(a|b)": "[. *]",
-		// programs of which nobody knows what they do
+		// programs that the table does not have
 		"a x": "x?", "a --b=x -cx": "x?", "a $f": "r w", "make $f": "", "a x*": "[. x*]?", "python -c 'open(\"x\")'": "", "echo $f x": "", "fmt x": "x", "git add x": "x?", "git commit -m x": "", "tar xf x": "w x? xf?",
 	} {
 		if want == "" {

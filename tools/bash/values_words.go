@@ -206,7 +206,7 @@ func (sp *speller) putList(list []spelt, quoted bool) {
 	sp.keeps = sp.keeps && len(list) > 0
 }
 
-// expand writes what an expansion stands for; false: nobody knows.
+// expand writes what an expansion stands for; false: it is unknown.
 func (x *expander) expand(sp *speller, p syntax.WordPart, quoted bool) bool {
 	switch p := p.(type) {
 	case *syntax.ParamExp:
@@ -248,14 +248,14 @@ func joinedLines(lines []spelt) (v spelt) {
 	return v
 }
 
-// param writes what `$x` and its kin stand for; false: nobody knows.
+// param writes what `$x` and its kin stand for; false: it is unknown.
 func (x *expander) param(sp *speller, p *syntax.ParamExp, quoted bool) bool {
 	if p.Param == nil || p.Flags != nil || p.NestedParam != nil || p.Length || p.Width || p.IsSet || p.Names != 0 ||
 		p.Modifiers != nil || p.Split != 0 || p.GlobSubst != 0 || p.RcExpand != 0 {
 		return false
 	}
 	if !quoted && !sp.flat && x.values.bound["IFS"] != nil && !x.onlyRead("IFS") {
-		return false // nobody knows where it is split
+		return false // where it is split is unknown
 	}
 	h := x.variable(p.Param.Value)
 	if p.Excl {
@@ -543,7 +543,7 @@ func mapped(h holds, change func(string) (string, bool)) (holds, bool) {
 	return holds{list, true}, true
 }
 
-// partOf is `${x[@]:offset:length}` with plain numbers; not ok: nobody knows which elements there are.
+// partOf is `${x[@]:offset:length}` with plain numbers; not ok: the elements are unknown.
 func partOf(h holds, p *syntax.ParamExp) (part holds, ok bool) {
 	from, ok := plainNumber(p.Slice.Offset)
 	if !ok || !h.known || several(h.list) < len(h.list) {

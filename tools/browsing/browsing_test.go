@@ -105,7 +105,8 @@ func TestEmptyPage(t *testing.T) {
 	}
 }
 
-// Images are shown, or kept where they cannot be; what is neither text nor image is a file that nobody else can read.
+// Images are shown, or saved where the client cannot show them. What is neither text nor image is saved in a file that
+// only this user can read.
 func TestOtherKinds(t *testing.T) {
 	t.Parallel()
 	s := tooltest.New(t, nil)

@@ -66,9 +66,9 @@ type Unknown struct {
 // square of how many words the entry answers to, so that one which answers to all goes before one that answers loudly
 // to a single one. Equals are in the order of their names.
 //
-// What answers to one of several words only, and with no more than its description, is not found; nor is, without a
-// plus sign, what scores less than a fifth of the best: whoever asks for a todo list has no use for all that lists
-// something.
+// Find drops an entry that matches one of several words only, and that one only in its description. Without a plus sign
+// it also drops entries that score less than a fifth of the best: a search for a todo list should not return every tool
+// that lists something.
 func Find(entries []Entry, query string) Found {
 	query = strings.TrimSpace(query)
 	if names, ok := selected(query); ok {

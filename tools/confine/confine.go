@@ -22,7 +22,7 @@ type Options struct {
 	Protected                Names    // names that commands do not change unless a person allowed it
 	Home                     string   // of who started the server; "": unknown
 	Personal                 bool     // commands are those of the person whose home that is
-	State                    string   // the server's own directory, which is nobody's toolchain; "": it has none
+	State                    string   // the server's own directory, which holds no toolchain; "": it has none
 	Caches                   string   // private caches are directories below it; "": none
 	Owner                    string   // whose caches they are
 	Network                  Network

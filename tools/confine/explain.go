@@ -28,7 +28,7 @@ var unreached = sync.OnceValue(func() *regexp.Regexp {
 		`failed to lookup address|no route to host|nodename nor servname`)
 })
 
-// refused is what programs print where nobody listens, as on the loopback of a command without a network.
+// refused matches what programs print where no program listens, as on the loopback of a command without a network.
 var refused = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)connection refused|ECONNREFUSED|couldn't connect to server|failed to connect to`)
 })
@@ -48,8 +48,8 @@ var relative = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?:['"‘“\x60])?([^\s'"‘’“”\x60:]+)['"’”\x60]?\)?: [A-Za-z-]`)
 })
 
-// Explain says which setting refused what a failed command ran into, as far as its output tells, so that nobody hunts
-// for a mistake elsewhere; "": nothing tells. errors is what the command printed, dir where it ran.
+// Explain names the setting that made a command fail, as far as its output tells, so that the model does not look for a
+// mistake elsewhere; "": the output does not tell. errors is what the command printed, dir where it ran.
 func (c Command) Explain(errors, dir string) string {
 	if line := c.Refusal(errors, dir); line != "" {
 		return line

@@ -70,8 +70,8 @@ func ofSystem(path string) bool {
 		func(dir string) bool { return within(path, dir) })
 }
 
-// secretsOf returns the secrets of a home directory that lies in one of roots, or holds one: whoever gives a home as a
-// root did not mean its keys. A root inside of one stays readable.
+// secretsOf returns the secrets of a home directory that lies in one of roots, or holds one: a person who gives a home
+// as a root does not mean its keys. A root inside of one stays readable.
 func secretsOf(home string, roots []string) []string {
 	if home == "" || !slices.ContainsFunc(roots, func(root string) bool { return within(home, root) }) {
 		return nil

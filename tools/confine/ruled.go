@@ -112,7 +112,7 @@ func (w *walk) follow(dir string, parts []string, roots []string) (whole bool) {
 func (w *walk) each(dir, part string, rest, roots []string) (whole bool) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return true // there is none, or nobody can read it
+		return true // it is missing, or the server cannot read it
 	}
 	whole = true
 	for _, e := range entries {
@@ -130,7 +130,7 @@ func (w *walk) each(dir, part string, rest, roots []string) (whole bool) {
 
 // below looks at everything in dir, as far as it lies in a root, or holds one.
 func (w *walk) below(dir string, roots []string) (whole bool) {
-	// Outside of the roots nobody looks.
+	// There are no walks outside of the roots.
 	whole = slices.ContainsFunc(roots, func(root string) bool { return within(dir, root) })
 	for _, root := range roots {
 		switch {

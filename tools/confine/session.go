@@ -27,7 +27,7 @@ type Command struct {
 	Groups  *sandbox.Groups // limits its memory and processes; nil: nothing does
 	Spares  *sandbox.Spares // makes it start sooner; nil: nothing does
 	Env     []string        // besides its usual environment
-	Proxy   *proxy.Proxy    // its way to the network, which somebody serves at Process.Listener; nil: it has none
+	Proxy   *proxy.Proxy    // its way to the network; the caller serves it at Process.Listener. nil: it has none
 
 	by map[string]string // of Profile
 }

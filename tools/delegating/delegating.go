@@ -237,7 +237,7 @@ func noTools(t agent.Type, unknown []string) error {
 		"tools in %s, or use another type.", t.Name, why, wording.LineOf(t.File, 200))
 }
 
-// briefs is the answer where nobody executes sub-agents.
+// briefs is the answer of a server that executes no sub-agents.
 func briefs(orders []agent.Order) string {
 	var parts []string
 	for _, o := range orders {

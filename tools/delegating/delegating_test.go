@@ -79,7 +79,7 @@ func task(prompts ...string) (list []Task) {
 	return list
 }
 
-// Without anybody to execute them, tasks come back as briefs, in order.
+// A server that executes no sub-agents returns tasks as briefs, in order.
 func TestBriefs(t *testing.T) {
 	t.Parallel()
 	e := env(t, nil, nil)

@@ -20,7 +20,8 @@ const (
 	previewDiff = 64 << 10
 )
 
-// Asked is an Env for what is done to show a person what a call would do: nobody listens, and nothing is written.
+// Asked is an Env that computes what a call would do, for the question to a person: it reports no progress and writes
+// nothing.
 func Asked(s *session.State) tool.Env {
 	return tool.Env{State: s, Progress: func(float64, float64, string) {}}
 }

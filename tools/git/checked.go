@@ -92,8 +92,7 @@ func ownFile(top, path string) bool {
 	return err == nil && statErr == nil && real == path && info.Mode().IsRegular()
 }
 
-// submodules looks at the repositories that stand where the index has submodules, whether git made them or somebody
-// else.
+// submodules looks at the repositories that stand where the index has submodules, no matter whether git made them.
 func (g *Inspector) submodules(r *repository) string {
 	why := ""
 	err := g.index(filepath.Join(r.dir, "index"), func(name string, submodule bool) bool {

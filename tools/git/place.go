@@ -106,7 +106,7 @@ func LinkedCommon(top string) string {
 	}
 	p, ok := placeOf(top, dot)
 	if real := real(top); !ok || !p.linked() || within(p.Dir, real) || within(p.Common, real) {
-		return "" // whoever filled the work tree could say anything there
+		return "" // the author of the work tree could write anything there
 	}
 	return p.Common
 }

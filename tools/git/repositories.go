@@ -113,8 +113,8 @@ func (g *Inspector) at(place string, above bool) (*repository, string) {
 	return r, g.may(r, place, above)
 }
 
-// may says why git must not be let read the repository to which place leads; "": its files are in the roots, or whoever
-// may write to them says that it belongs to place.
+// may says why git must not be let read the repository to which place leads; "": its files are in the roots, or its own
+// files, which only its owner may write, say that it belongs to place.
 func (g *Inspector) may(r *repository, place string, above bool) string {
 	switch {
 	case g.allows(r.dir) && g.allows(r.common):

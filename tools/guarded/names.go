@@ -262,7 +262,7 @@ func (p *part) is(folded []byte) bool {
 	return bytes.HasSuffix(folded, p.pieces[last])
 }
 
-// Invisible says whether nobody sees a character. In a rule or a name it is a mistake or a trick.
+// Invisible says whether a character does not show on a screen. In a rule or a name it is a mistake or a trick.
 func Invisible(c rune) bool {
 	return unicode.IsControl(c) || unicode.Is(unicode.Cf, c) || c == unicode.ReplacementChar
 }

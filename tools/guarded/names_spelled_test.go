@@ -24,7 +24,7 @@ var guardedNames = []string{
 	".größe/é", // of the operator: the names above are ASCII, which has one normal form
 }
 
-// plainNames are neighbours of listed names, which nobody is asked about.
+// plainNames are neighbours of listed names, which cause no question.
 var plainNames = []string{
 	".claude/worktrees/x", ".claude/worktrees/x/main.go", ".codehand/worktrees/x", ".codehand/worktrees/x/main.go", "claude/settings.json", "codehand/config.toml", ".claude.md", ".claude.json.md", ".cursorrules", ".codexx/config.toml",
 	"git/config", ".git/HEAD", ".git/index", ".git/refs/heads/config", ".git/logs/hooks", ".git/info/exclude", ".git/modules/lib/HEAD", ".git/worktrees/w/HEAD", ".gitignore", ".gitattributes", ".gitkeep", "gitmodules", "gitconfig",

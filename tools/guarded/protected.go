@@ -10,9 +10,10 @@ import (
 // change of one, in every mode. Each counts at any depth and with everything below it.
 //
 // The directory itself counts, too (`mv evil .git/hooks`). A `.git` that is a file is not told from a directory here,
-// as nobody looks at the disk: a path that ends in `.git` is taken for one. What tools write are files, and a command
-// that puts another directory there is as good as one that changes what is in it. For the same reason the directories
-// of git that lead to a protected name count where a path ends in them (`cp attributes .git/info`).
+// as this package never looks at the disk: a path that ends in `.git` counts as a directory. What tools write are
+// files, and a command that puts another directory there is as good as one that changes what is in it. For the same
+// reason the directories of git that lead to a protected name count where a path ends in them (`cp attributes
+// .git/info`).
 var protected = newNames(slices.Concat(
 	namesOf(nil,
 		".git/config", ".git/config.worktree", ".git/hooks/**", ".git/info/attributes", ".git/modules/**/config",

@@ -157,7 +157,7 @@ func TestLarge(t *testing.T) {
 }
 
 // TestOnce: each file below a root is told once, the outermost first, with the first path in or below its directory;
-// whoever reads the file itself is not told. A restart does not forget.
+// a session that reads the file itself does not get it again. A restart does not forget.
 func TestOnce(t *testing.T) {
 	t.Parallel()
 	s := tooltest.New(t, nil)

@@ -128,7 +128,7 @@ func cut(raw []byte) ([]byte, int) {
 	return raw, bytes.Count(raw, []byte{'\n'})
 }
 
-// secret makes the marks: whoever writes a file does not know it.
+// secret makes the marks unpredictable for the author of a file.
 var secret = sync.OnceValue(func() []byte {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // it never fails

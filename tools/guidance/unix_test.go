@@ -11,7 +11,7 @@ import (
 	"codehand/tools/tooltest"
 )
 
-// TestFIFO: a FIFO under such a name blocks nobody and is named to nobody.
+// TestFIFO: a FIFO under such a name blocks no call and appears in no answer.
 func TestFIFO(t *testing.T) {
 	t.Parallel()
 	s := tooltest.New(t, nil)

@@ -21,7 +21,7 @@ const (
 	undoInTheWay = "These tools did not do that. Ask the user, or write the file with write_file once its name is free."
 )
 
-// undoConflict is the refusal of an undo that would overwrite what somebody else did.
+// undoConflict is the refusal of an undo that would overwrite what another program did.
 func undoConflict(text, then string, cause error) error {
 	return &tool.Refusal{Code: tool.UndoConflict, Cause: cause, Text: text + " Nothing was written. " + then}
 }

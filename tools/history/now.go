@@ -27,7 +27,7 @@ type Now struct {
 	*Made
 	Added, Removed int      // lines, by the session
 	Marks          []string // what else is to be said of it, each a clause
-	Others         string   // what somebody else changed of it, a clause; "": nothing
+	Others         string   // what other programs changed of it, a clause; "": nothing
 	Known          bool     // the diff can be shown
 
 	old, new []byte // nil: there was no file, or is none
@@ -118,7 +118,7 @@ func (m *Made) why() string {
 	return m.steps[i].file.Why
 }
 
-// breaks reports whether somebody else changed the file between two changes of the session.
+// breaks reports whether another program changed the file between two changes of the session.
 func (m *Made) breaks() bool {
 	for i, s := range m.steps[1:] {
 		if s.file.Before != m.steps[i].file.After {
@@ -210,8 +210,8 @@ func isText(content []byte) bool { return !slices.Contains(content[:min(len(cont
 // A traced says whose the lines are that differ between the first and the last of several contents.
 type traced struct {
 	added, removed   int      // by the session
-	foreign, dropped int      // by somebody else: added and removed
-	ranges           []string // of the lines that somebody else added, in the last content
+	foreign, dropped int      // by other programs: added and removed
+	ranges           []string // of the lines that other programs added, in the last content
 }
 
 // trace follows each line through all contents. mine has for each of them whether the session made it.
@@ -259,7 +259,7 @@ func trace(contents [][]byte, mine []bool) (t traced) {
 	return t
 }
 
-// addRange notes lines of somebody else; of many ranges the first ones are named.
+// addRange notes lines of another program; of many ranges it keeps the first ones.
 func (t *traced) addRange(first, last int) {
 	const most = 10
 	switch {

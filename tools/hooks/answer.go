@@ -117,7 +117,7 @@ func parse(d done) (s spoken, ok bool, err error) {
 	return s, true, nil // an object that is whole lacks nothing
 }
 
-// answer takes out what counts at this event. A decision that nobody knows spoils the whole: it may have meant no.
+// answer extracts what counts at this event. An unknown decision makes the whole answer invalid: it may have meant no.
 func (s spoken) answer(event string) answer {
 	a := answer{message: s.SystemMessage}
 	if !decides(event) && !comments(event) {

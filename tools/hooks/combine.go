@@ -44,7 +44,7 @@ func (r *Runner) combine(e Event, answers []answer) Outcome {
 	switch o.Input = input; {
 	case !agree:
 		opine(denies, "Two hooks changed the input in different ways. Tell the operator.")
-	case project: // whoever allowed the call has allowed another one
+	case project: // the person who allowed the call allowed another one
 		o.Opinions = slices.DeleteFunc(o.Opinions, func(v permission.Verdict) bool { return v == permission.Allow })
 		if heaviest == allows {
 			o.Reason, origins = "", nil

@@ -72,7 +72,7 @@ type Event struct {
 type Place struct {
 	Roots []string // canonical; the first is the project's directory
 	Cwd   string
-	// Confine says how a program of a project is confined; background: nobody waits for it. nil: as little as those of
+	// Confine says how a program of a project is confined; background: no call waits for it. nil: as little as those of
 	// the operator
 	Confine func(background bool) (Confined, error)
 }

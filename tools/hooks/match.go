@@ -83,8 +83,8 @@ func (r *Runner) matching(e Event) []hook {
 	return list
 }
 
-// applies holds the condition of a hook against a call. Where that cannot be done, it applies: a guard must not be
-// passed by what nobody understands.
+// applies holds the condition of a hook against a call. A hook whose condition cannot be evaluated applies: what cannot
+// be parsed must not pass a guard.
 func (h hook) applies(e Event) bool {
 	if h.when == nil || e.Tool == "" || h.when.Matches(e.Request, e.Roots) {
 		return true

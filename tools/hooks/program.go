@@ -123,7 +123,7 @@ func (how Confined) serve(ctx context.Context, l net.Listener) (end func()) {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	var served sync.WaitGroup
-	served.Go(func() { _ = how.Serve(ctx, l) }) // the program sees that nobody answers
+	served.Go(func() { _ = how.Serve(ctx, l) }) // the program sees that the proxy is closed
 	return func() {
 		stop()
 		served.Wait()

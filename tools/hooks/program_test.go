@@ -49,7 +49,7 @@ func (p phone) ready(t *testing.T) net.Conn {
 	return c
 }
 
-// gone waits until nobody holds the line any more.
+// gone waits until no process holds the connection any more.
 func gone(t *testing.T, c net.Conn) {
 	t.Helper()
 	rest, err := io.ReadAll(c)
@@ -154,7 +154,7 @@ func TestCutAnswer(t *testing.T) {
 	has(t, "the log", log.String(), errCut.Error())
 }
 
-// An input of many megabytes arrives, and one that nobody reads holds up nothing.
+// An input of many megabytes arrives, and one that the program does not read blocks nothing.
 func TestLongInput(t *testing.T) {
 	t.Parallel()
 	e := shellEvent(t, strings.Repeat("long ", 1<<20))

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// DefaultTimeout is what a hook has if nobody says.
+	// DefaultTimeout is the limit of a hook that sets none.
 	DefaultTimeout = time.Minute
 	// MaxTimeout is what it may have at most.
 	MaxTimeout = 10 * time.Minute
@@ -198,7 +198,7 @@ func (r *Runner) ask(ctx context.Context, e Event) (Outcome, error) {
 	return r.combine(e, answers), nil
 }
 
-// Tell tells hooks of an event that nobody decides about. It returns at once; what is still running is ended by Close.
+// Tell runs hooks of an event that they cannot stop. It returns at once; Close ends what still runs.
 func (r *Runner) Tell(e Event) {
 	matching := r.matching(e)
 	if len(matching) == 0 {
@@ -238,7 +238,7 @@ func (r *Runner) one(ctx context.Context, h hook, e Event, input []byte) (a answ
 	a.origin, a.project = h.Origin, h.Project
 	switch {
 	case ctx.Err() != nil && done.err != nil && !errors.Is(done.err, errStopped):
-		// Whoever cancelled it knows.
+		// The caller cancelled it, and knows.
 	case a.failed != nil:
 		r.log.Warn("a hook failed", "event", e.Name, "hook", h.Origin, "error", a.failed,
 			"stderr", shortened(done.stderr))

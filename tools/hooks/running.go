@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// maxBackground is how many programs that nobody waits for run at the same time.
+	// maxBackground is how many programs that no call waits for run at the same time.
 	maxBackground = 8
 	// maxWaiting is how many may wait for that; one more is not started at all.
 	maxWaiting = 256

@@ -42,7 +42,7 @@ func (s *streams) feed(input []byte) <-chan struct{} {
 	return fed
 }
 
-// expire lets every read and write end soon, also if a process that nobody could end holds the other side. What is in a
+// expire makes every read and write end soon, even if a process that cannot be killed holds the other end. What is in a
 // pipe then is still read.
 func (s *streams) expire() {
 	soon := time.Now().Add(lateOutput)

@@ -65,7 +65,7 @@ func checked(text string) (string, error) {
 	return key, nil
 }
 
-// readFile reads a key from a file that is regular, belongs to this user or root, and that nobody else may open.
+// readFile reads a key from a regular file that belongs to this user or root and that no other user may open.
 func readFile(path string) (string, error) {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() { // to open a FIFO would wait
 		return "", errors.New("cannot be read, or is no regular file")

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// private refuses a file that others may read, or that somebody else owns.
+// private refuses a file that others may read, or that another user owns.
 func private(info fs.FileInfo) error {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	switch {

@@ -16,7 +16,7 @@ type desk struct {
 	path string
 	lock *os.File // the directory; nil: it is not there yet
 	root *os.Root // likewise
-	file *os.File // a copy of the PDF, which nobody changes meanwhile
+	file *os.File // a copy of the PDF, which no other program changes meanwhile
 }
 
 // deskMark begins the name of every desk.

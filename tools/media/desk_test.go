@@ -26,7 +26,7 @@ func TestDeskChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer held.close() // never: a file that nobody needs any more would be closed, and its lock gone
+	defer held.close() // keeps the file reachable: its finalizer would close it and drop the lock
 	_, err = r.newDesk(killedHere{}, 100<<20)
 	t.Fatal("it was not killed: ", err)
 }
@@ -44,8 +44,8 @@ func (killedHere) ReadAt(p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
-// A process that was killed left its directories for ever, one of them with the copy of a PDF that was not yet whole. The
-// next one removes them, and none of those that somebody works on, and nothing else.
+// A killed process left its directories for ever, one of them with a half-written copy of a PDF. The next process
+// removes them, and nothing else: directories in use stay.
 func TestSweepOfKilled(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {

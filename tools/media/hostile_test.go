@@ -176,7 +176,7 @@ func typed(err error) bool {
 // What is hostile is refused, or shown small; nothing panics, and nothing else comes out.
 func TestFitHostile(t *testing.T) {
 	t.Parallel()
-	harmless := map[string]bool{ // only large, or with something beside that nobody looks at
+	harmless := map[string]bool{ // only large, or with something beside that the reader ignores
 		"PNG of 48 megapixels of zeros": true, "interlaced PNG of 48 megapixels of zeros": true, "PNG of 48 megapixels of 16 bits": true,
 		"PNG with a profile of a gigabyte": true, "PNG with texts of a gigabyte": true, "PNG of a million chunks": true,
 		"PNG of a million empty pieces": true, "PNG of 65535 rows": true, "GIF of 2000 frames": true,
@@ -257,7 +257,7 @@ func TestReaderTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := New(Options{})
-		r.decoding <- struct{}{} // somebody decodes
+		r.decoding <- struct{}{} // another call is decoding
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := r.Fit(ctx, []byte("GIF89a")); !errors.Is(err, context.DeadlineExceeded) {

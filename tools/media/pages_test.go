@@ -305,7 +305,7 @@ func TestPagesSlow(t *testing.T) {
 	empty(t, temp)
 }
 
-// Programs that somebody else could have put there do not count.
+// Programs that another user could have put there do not count.
 func TestPagesMissing(t *testing.T) {
 	t.Parallel()
 	missing := func(name string, dirs ...string) {

@@ -12,7 +12,7 @@ import (
 type pipe struct {
 	most        int64
 	read, write *os.File
-	full        chan struct{} // closed when more came than that; nobody reads on
+	full        chan struct{} // closed when more came than that; reading has stopped
 	done        chan printed  // what came; one value
 }
 

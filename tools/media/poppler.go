@@ -33,7 +33,7 @@ func popplerDirs() []string {
 }
 
 // program finds a program of poppler each time anew, so that one that was installed meanwhile is found. It counts only
-// if nobody but root, or this user, could have put it there: the file and its directory, links resolved.
+// if root or this user alone could have put it there: the file and its directory, links resolved.
 func (r *Reader) program(name string) (string, error) {
 	for _, dir := range r.options.Dirs {
 		path, err := filepath.EvalSymlinks(filepath.Join(dir, name))
@@ -49,7 +49,7 @@ func (r *Reader) program(name string) (string, error) {
 }
 
 // input is how a program finds the copy: by a name of its own, since some of them read no PDF from a pipe. It is the
-// first argument that is no option, and never a name that somebody else chose.
+// first argument that is no option, and never a name from a user.
 const input = "/dev/stdin"
 
 // run runs a program of poppler on the copy and returns what it printed, at most most bytes. Its environment has

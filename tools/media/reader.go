@@ -24,9 +24,9 @@ type Options struct {
 	Level func() sandbox.Level
 }
 
-// A Reader reads images and PDF files for one server, so that memory is bounded whoever asks: one image at a time is
-// decoded, two PDF files at a time are read, files that must be held whole are 100 MiB together, and who comes next
-// waits. It is safe for concurrent use.
+// A Reader reads images and PDF files for one server, so that all sessions together have one bound of memory. It
+// decodes one image at a time, reads two PDF files at a time, and holds at most 100 MiB of files that must be whole.
+// Further calls wait. It is safe for concurrent use.
 type Reader struct {
 	options  Options
 	decoding turns

@@ -13,8 +13,8 @@ import (
 
 const mib = 1 << 20
 
-// Ten calls held a notebook of 100 MiB each. Now the files that are held have 100 MiB together, whatever their sizes, and
-// nobody is forgotten.
+// Ten calls held a notebook of 100 MiB each. Now all held files have at most 100 MiB together, whatever their sizes,
+// and every waiting call gets its turn.
 func TestHold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestHold(t *testing.T) {
 	})
 }
 
-// A large file is not passed by small ones for ever, and an end of ctx gives back what somebody had waited for.
+// A large file is not passed by small ones for ever, and the end of a waiting call's ctx gives its room back.
 func TestHoldOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestHoldOrder(t *testing.T) {
 		}
 		wait(100 * mib)
 		wait(10 * mib)
-		if enter(t.Context(), mib-1) == nil { // nobody waits with a small one
+		if enter(t.Context(), mib-1) == nil { // no small one may wait
 			t.Error("a small file had to wait")
 		}
 		if len(order) > 0 {

@@ -7,6 +7,7 @@
 // The file may be hostile: no step recurses, depth and counts are bounded, and texts and images of outputs are decoded
 // only when they are asked for.
 //
-// It is pure: no disk, no clock, no chance, no goroutine. It knows no files and no tools. Nothing in it changes after
-// it was made, so all of it is safe for concurrent use, as long as nobody writes to the content that was handed in.
+// It is pure: no disk, no clock, no random numbers, no goroutine. It knows no files and no tools. Its values never
+// change, so all of it is safe for concurrent use, as long as the caller does not write to the content that it handed
+// in.
 package notebook

@@ -120,7 +120,7 @@ func (o *outline) within(before string) gaps {
 	return gaps{open: inner, next: "," + inner, end: before}
 }
 
-// colon is what stands between the first key of v and its value, unless that is more than anybody wants repeated.
+// colon is what stands between the first key of v and its value, unless that is too long to repeat.
 func (o *outline) colon(v span) (string, bool) {
 	for m := range o.doc.members(v) {
 		if gap := o.doc[m.key.to:m.value.from]; len(gap) <= maxIndent {

@@ -10,7 +10,7 @@ import (
 // MaxBytes is the largest notebook that is read, and the largest that Apply makes.
 const MaxBytes = 100 << 20
 
-// maxCells is how many cells a notebook may have. Nobody scrolls through more, and each costs memory.
+// maxCells is how many cells a notebook may have. A person does not scroll through more, and each costs memory.
 const maxCells = 100_000
 
 // maxWord is how long, in characters, an id or a type may be. nbformat 4.5 allows ids of 64.

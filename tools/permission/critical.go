@@ -133,7 +133,7 @@ func (p *Policy) isCritical(operand, cwd string) bool {
 		text = path.Clean(text)
 		last := operand[len(operand)-1]
 		return (last == '/' || last == '*') && (text == "/" || onlyStars(path.Base(text)) && path.Dir(text) == "/")
-	case strings.HasPrefix(text, "~"): // the home of somebody else
+	case strings.HasPrefix(text, "~"): // the home of another user
 		_, rest, _ := strings.Cut(text, "/")
 		return rest == "" || onlyStars(rest)
 	case !strings.HasPrefix(text, "/"):

@@ -10,7 +10,7 @@ import (
 //
 //  1. a deny rule for the tool
 //  2. a hook's deny
-//  3. a deny rule for a path, a sub-command, a host, a name or a parameter; what nobody may be asked about
+//  3. a deny rule for a path, a sub-command, a host, a name or a parameter; what no person may allow
 //  4. a protected name, or a removal of what everything hangs on: a person decides, in every mode
 //  5. an ask rule, a hook's or the tool's ask, a command that nothing can explain, or that may reach what a rule about
 //     paths covers: likewise
@@ -124,8 +124,8 @@ func (p *Policy) asked(r *Request) (Decision, bool) {
 	return Decision{}, false
 }
 
-// unsure finds what may touch a file that a rule with a pattern of paths is about, where nobody can tell from the text
-// of a command or from the disk.
+// unsure finds a target that may touch a file with a rule of path patterns, where neither the text of the command nor
+// the disk can tell.
 func (p *Policy) unsure(r *Request) (Decision, bool) {
 	if d, asks := unsureFile(p, r); asks {
 		return d, true
@@ -148,8 +148,7 @@ func (p *Policy) unsure(r *Request) (Decision, bool) {
 	return perhapsRuled(p, r)
 }
 
-// perhapsRuled finds a rule with a pattern about a file that a command names to a program of which nobody knows what it
-// does with it.
+// perhapsRuled finds a rule with a pattern about a file that a command names to a program with unknown effects.
 func perhapsRuled(p *Policy, r *Request) (Decision, bool) {
 	cwd := clean(r.Cwd)
 	for i := range r.Targets {
@@ -167,8 +166,7 @@ func perhapsRuled(p *Policy, r *Request) (Decision, bool) {
 	return Decision{}, false
 }
 
-// perhapsRuns finds a rule about a command that stands among the words of a program of which nobody knows whether it
-// runs them.
+// perhapsRuns finds a rule about a command that stands among the words of a program that may run them.
 func perhapsRuns(p *Policy, r *Request, t *Target) (Decision, bool) {
 	for _, part := range t.Analysis.Parts {
 		for _, text := range part.Perhaps {
@@ -185,10 +183,9 @@ func perhapsRuns(p *Policy, r *Request, t *Target) (Decision, bool) {
 	return Decision{}, false
 }
 
-// unsureFile finds a file that may have a name which a rule is about, or which is protected, but nobody could look for
-// all of its names; or a place in which there may be such a file. Names of secrets are no reason to ask before each
-// reading: in a tree so large that nobody can look through it, most files with several names come from a store of
-// packages.
+// unsureFile finds a file that may have a name with a rule or a protected name, where not all of its names could be
+// looked up; or a place in which there may be such a file. Names of secrets are no reason to ask before each reading:
+// in a tree too large to walk, most files with several names come from a store of packages.
 func unsureFile(p *Policy, r *Request) (Decision, bool) {
 	for i := range r.Targets {
 		t := &r.Targets[i]

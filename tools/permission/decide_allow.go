@@ -127,8 +127,8 @@ func (p *Policy) allowsPath(r *Request, t *Target, granted []rule) *rule {
 }
 
 // allowsCommand returns a rule that is equal to the whole command, or the first of those that cover each of its parts
-// which is not proved to be read-only. A rule with a star covers nothing dangerous, nothing that nobody understands, no
-// part that may be more than it seems, and no change outside the roots that no other rule allows.
+// which is not proved to be read-only. A rule with a star never covers commands that are dangerous, could not be parsed
+// or may be more than they seem, and no change outside the roots that no other rule allows.
 func (p *Policy) allowsCommand(r *Request, t *Target, granted []rule) *rule {
 	if rule := allowsWhole(p, r, t, granted); rule != nil {
 		return rule

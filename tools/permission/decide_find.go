@@ -8,8 +8,8 @@ import (
 	"codehand/tools/bash"
 )
 
-// complete reads the commands that nobody has read yet, and adds the files that they are known to touch, where the
-// caller has not. Such a file counts by its spelling only, and not as inside a root. Where a caller has resolved a
+// complete parses the commands that the caller has not parsed, and adds the files that they are known to touch, where
+// the caller has not. Such a file counts by its spelling only, and not as inside a root. Where a caller has resolved a
 // directory and says nothing of a name in it that might be touched (FileUse.InDir), there is no such name.
 func (p *Policy) complete(r *Request) {
 	targets := r.Targets
@@ -151,8 +151,8 @@ func (r *Request) spellings(t *Target, f func(path string) bool) {
 	}
 }
 
-// A hit is the rule that decides, and what it is about. The words name a path as it was spelt only: where a link
-// leads is not for whoever may not follow it.
+// A hit is the rule that decides, and its target. The words name a path only as it was spelt: a caller that may not
+// follow a link must not learn where it leads.
 type hit struct {
 	rule  *rule
 	about string

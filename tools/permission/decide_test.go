@@ -232,7 +232,7 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// Whoever works on the files of ~/.config/nvim says so by making it a root.
+// A person who works on the files of ~/.config/nvim makes it a root.
 func TestSecretsUnderARoot(t *testing.T) {
 	for _, c := range []struct {
 		root, path string
@@ -287,8 +287,8 @@ func TestParseMode(t *testing.T) {
 	}
 }
 
-// What a command may touch was no reason to ask where a rule is about it: what its text does not tell, and words for a
-// program of which nobody knows what it does with them. It is none without such a rule.
+// A file with a rule was no reason to ask if a command only may touch it: because its text does not tell, or as a word
+// of an unknown program. Without such a rule there is still no question.
 func TestCommandsThatMayTouch(t *testing.T) {
 	t.Parallel()
 	read, edit, other := []Rule{{Text: "Read(x)", Origin: "o"}}, []Rule{{Text: "Edit(x)", Origin: "o"}}, []Rule{{Text: "Bash(rm *)", Origin: "o"}}

@@ -1,7 +1,7 @@
 // Package permission decides whether a call may run.
 //
-// It owns rules, modes and the one decision about a call, for server/pipeline. It never looks at the disk, asks nobody,
-// and knows no tool by name beyond what a rule says: everything that a decision depends on is in a Request.
+// It owns rules, modes and the one decision about a call, for server/pipeline. It never looks at the disk, asks no
+// person, and knows no tool by name beyond what a rule says: everything that a decision depends on is in a Request.
 package permission
 
 import (
@@ -53,7 +53,7 @@ type Target struct {
 	Inside   bool           // Path: Value and Real are both inside the roots
 	Folds    bool           // Path: the file system does not tell letter cases apart
 	Use      Use            // Path
-	Analysis *bash.Analysis // Command: nil if nobody has read it; it is then read when rules need it
+	Analysis *bash.Analysis // Command: nil if it is not parsed yet; it is parsed when rules need it
 }
 
 // A Use says what a call does with a path.
@@ -64,7 +64,7 @@ const (
 	ByCall       Use = iota // reads it if the call is ReadOnly, else changes it
 	CommandReads            // a command of the call names it
 	CommandWrites
-	CommandPerhaps // a command names it to a program of which nobody knows what it does with it
+	CommandPerhaps // a command names it to a program with unknown effects
 )
 
 // A Request is all that a decision depends on; Decide looks at nothing else.

@@ -211,8 +211,8 @@ func (p *Policy) Hidden(path string) bool {
 	return p.secret(path) != "" || ruledBy(p, p.deny, path, false) != nil
 }
 
-// Withheld says that a person must be asked before path (absolute) is read, so listings and searches in place, which
-// somebody was asked about where that was needed, leave it out: what was allowed for one reason is not for another.
+// Withheld says that a person must be asked before path (absolute) is read. So listings and searches leave it out, even
+// if a person allowed a search in place: allowing place does not allow path.
 func (p *Policy) Withheld(place, path string) bool {
 	return p.AskedFor(place, path) || !p.SecretName(place) && p.SecretName(path)
 }

@@ -132,8 +132,8 @@ func goodName(name string) bool {
 	return name != ""
 }
 
-// setName finds what a name covers. Whoever may read nothing may change nothing either, since a change shows what was
-// there; and whoever may change a file may see it.
+// setName finds what a name covers. Where reading is denied, changing is denied too, since a change shows what was
+// there. Where changing is allowed, so is reading.
 func (r *rule) setName(name string, v Verdict) {
 	r.name, r.allows = name, v == Allow
 	if of := takes[name]; of.family != FamilyUnknown {

@@ -7,7 +7,7 @@ import (
 	"codehand/tools/bash"
 )
 
-// Idle says why the pattern of a rule matches nothing that anybody means by it, wherever the roots are, and what to
+// Idle says why the pattern of a rule matches nothing that its author can mean, wherever the roots are, and what to
 // write instead; "": it may match. hasInput says whether a tool that the rule names takes an input of a name.
 func (c Coverage) Idle(hasInput func(name string) bool) (why, fix string) {
 	tool, spec, _, _ := splitRule(c.Rule.Text)

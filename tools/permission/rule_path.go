@@ -54,7 +54,7 @@ func (r *rule) readPattern(spec, home string, v Verdict) error {
 	}
 	switch {
 	case floating && strings.HasSuffix(rest, "/**"):
-		if v == Allow { // whoever allows `dir/**` means the one in the cwd
+		if v == Allow { // `allow dir/**` means the one in the cwd
 			p.rest = rest
 		}
 		line = "/" + p.rest

@@ -27,7 +27,7 @@ func TestSuggest(t *testing.T) {
 		{"sh bash build.sh", "Bash(bash build.sh)"},
 		{"sh timeout 5 npm test", "Bash(npm test *)"},
 		{"sh xargs make < a", "Bash(xargs make < a)"},
-		// nobody is offered a rule for what a person must see each time
+		// no rule is offered for what a person must see each time
 		{"sh rm -rf src", ""},
 		{"sh sudo make", ""},
 		{"sh eval make", ""},

@@ -18,13 +18,13 @@ type Approval struct {
 	accept   bool   // edits inside the roots need no further question
 	feedback string // the person's words
 	by       string // who approved; "": the user, who was asked
-	nobody   bool   // nobody could be asked
+	nobody   bool   // there was no person to ask
 	silent   bool   // no person answered
 	Outdated bool   // the session itself changed the plan meanwhile
 	Bound    bool   // the operator allows plan mode only
 }
 
-// Decide reads the person's answer, or says what the operator has set for when nobody can be asked.
+// Decide returns the person's answer, or the operator's setting for clients that cannot ask.
 func Decide(env tool.Env, text string) (Approval, error) {
 	a := env.Answer
 	if a.Outcome == tool.Accepted {

@@ -120,7 +120,7 @@ func OwnEdit(ctx context.Context, env tool.Env, path string) bool {
 	return err != nil || len(changed) == 0
 }
 
-// Create makes an empty plan file under a name that nobody has, and returns its path.
+// Create makes an empty plan file under a new name, and returns its path.
 func Create(ctx context.Context, env tool.Env, name string) (string, error) {
 	if !env.Space.Inside(env.Plans) {
 		if err := os.MkdirAll(env.Plans, 0o700); err != nil {

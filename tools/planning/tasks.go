@@ -64,7 +64,7 @@ func TaskRefusal(ctx context.Context, name string, err error) error {
 }
 
 // CheckTask limits the texts of a task, in characters. The schemas do not say so: each limit there costs every
-// conversation 17 bytes, and nobody meets one by chance.
+// conversation 17 bytes, and ordinary texts are far shorter.
 func CheckTask(name, subject, description, activeForm, owner string) error {
 	var wrong []string
 	for _, f := range []struct {

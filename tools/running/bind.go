@@ -317,13 +317,14 @@ func (b *binding) judge(abs string, t thing, contents bool) {
 	}
 }
 
-// note keeps a path for whoever decides. It is named as it was written: where a link leads is not for everybody.
+// note keeps a path for the decision. It keeps the spelling of the command: not every caller may learn where a link
+// leads.
 func (b *binding) note(abs string, v permission.Verdict) {
 	b.worst = min(b.worst, v)
 	b.ruled = append(b.ruled, bash.FileUse{Path: abs})
 }
 
-// directory opens the directory at abs and returns its canonical path; nil: there is none, or nobody may list it.
+// directory opens the directory at abs and returns its canonical path; nil: there is none, or it must not be listed.
 func (b *binding) directory(abs string) (dir *os.Root, real string, err error) {
 	p, err := b.env.Space.Open(abs, workspace.Read)
 	if err != nil {
@@ -361,7 +362,7 @@ type globbing struct {
 	b       *binding
 	dir     string
 	look    bash.Look
-	free    bool // nobody opens what is found
+	free    bool // what is found is not opened
 	all     bash.Found
 	outside bool // part of it is outside, and that is not refused
 }

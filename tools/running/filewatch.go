@@ -23,7 +23,7 @@ const watchTime = 2 * time.Second
 type FileWatch struct {
 	stale map[string]*filestate.StaleError // by path, what was not as seen before the command
 	whole bool                             // all files were looked at
-	span  *worktree.Span                   // nil: there is no work tree, or nobody looks
+	span  *worktree.Span                   // nil: there is no work tree, or no watch
 	// where the journal ended before span: the id of its newest change, and a time that no older one is behind
 	newest string
 	began  time.Time
@@ -136,7 +136,7 @@ func (w *FileWatch) hint(ctx context.Context, env tool.Env, command string) (lin
 	return line + found.undo(outside) + "]", all
 }
 
-// rewritten names the lines of a file that are not as the session has seen them: `:3,17-20`; "": nobody knows which.
+// rewritten names the lines of a file that are not as the session has seen them: `:3,17-20`; "": they are unknown.
 func rewritten(ctx context.Context, env tool.Env, path string) string {
 	stale, err := env.Files.Changed(ctx, path)
 	if err != nil || len(stale) == 0 {

@@ -15,10 +15,10 @@ func EndLine(i shell.Info) string { return "job " + i.ID + " finished: " + JobSu
 // maxNews is how many jobs one result tells of. More than may run at once end only with their server.
 const maxNews = 20
 
-// News returns a line for each job of the session that has ended without anybody being told, the one that ended first
-// first, but not for own, the job that the call is about. claim takes the first n of them, and returns the lines of
-// those that no other call has taken meanwhile: these are to be told, and nobody is told of them again. What cannot be
-// told now, for want of room or because the Store does not answer, is returned by a later News.
+// News returns a line for each job of the session whose end no answer has reported yet, in order of their ends, without
+// own, the job that the call is about. claim claims the first n of them, and returns the lines of those that no other
+// call has claimed meanwhile: the caller must report these, and no later News returns them. Ends that are not claimed,
+// for want of room or because the Store does not answer, are returned again by a later News.
 func News(ctx context.Context, s *session.State, own string) (lines []string, claim func(n int) []string) {
 	if s.Shell == nil || !s.Shell.News() {
 		return nil, nil

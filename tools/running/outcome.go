@@ -24,7 +24,7 @@ type Outcome struct {
 	Limit time.Duration // after which the command is ended
 	Notes []string      // the last lines of the answer
 	Stays bool          // the session's directory stays where it is, wherever the command went
-	Watch *FileWatch    // of a command that may change files; nil: nobody looks for what it changed
+	Watch *FileWatch    // of a command that may change files; nil: its changes are not listed
 	// how far the kernel confines the command
 	Confined confine.Command
 	files    []changedFile // that changed, as far as they are told

@@ -83,7 +83,7 @@ func NotReadOnly(command, why string) error {
 		wording.Clip(why, 200))
 }
 
-// Timeout is how long a command may run: asked in ms, 0: nobody said. A model that means seconds writes 30.
+// Timeout is how long a command may run: asked in ms, 0: the default. A model that means seconds writes 30.
 func Timeout(asked int, preset, most time.Duration) (time.Duration, []string) {
 	want := time.Duration(min(asked, int(most/time.Millisecond)+1)) * time.Millisecond
 	switch {

@@ -15,7 +15,7 @@ import (
 const tipped = "tip of run_shell"
 
 // Tip is a note for a command that does what a tool does better: it names the tool. A session gets one, so that it
-// costs next to nothing; "": there is nothing to say, it was said, or nobody would read it.
+// costs next to nothing. "": there is no such tool, the session has had its tip, or no model reads the answer.
 func Tip(ctx context.Context, env tool.Env, command string) string {
 	if env.Inner || env.Client.Name == ownCall {
 		return ""

@@ -109,7 +109,7 @@ func (s *Shell) oldOutput(i Info, after int64, max int64) (Chunk, error) {
 	defer func() { _ = f.Close() }() // only read
 	c, err := k.chunk(f, after, max)
 	if err == nil {
-		c.Lines, err = k.count(f, k.size-c.Size, k.size) // in the gap nobody counts them again
+		c.Lines, err = k.count(f, k.size-c.Size, k.size) // bytes in the gap are not counted twice
 	}
 	c.Info = i
 	return c, err

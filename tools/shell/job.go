@@ -111,7 +111,7 @@ func (j *Job) serve(ctx context.Context, l net.Listener, serve func(context.Cont
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = serve(ctx, l) // the command sees that nobody answers
+		_ = serve(ctx, l) // the command sees that no proxy answers
 	}()
 	j.unserve = func() {
 		stop()
@@ -123,8 +123,8 @@ func (j *Job) serve(ctx context.Context, l net.Listener, serve func(context.Cont
 func (j *Job) base() string { return filepath.Join(j.shell.dir, j.id) }
 
 // Wait returns when the command has ended or at until (zero: no limit), whichever is first, or when ctx ends: then the
-// tree is ended, unless Detach was called, and the error is the cause. It answers at most 2.5 s after a deadline
-// whoever holds the output open.
+// tree is ended, unless Detach was called, and the error is the cause. It answers at most 2.5 s after a deadline, even
+// if another process holds the output open.
 func (j *Job) Wait(ctx context.Context, until time.Time) (Info, error) {
 	err := waitUntil(ctx, j.ended, until)
 	if err != nil && !j.Info().Background {

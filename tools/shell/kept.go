@@ -14,7 +14,8 @@ type kept struct {
 	size, head, tail, shift int64
 }
 
-// kept returns what is kept of size bytes. It depends on nothing else, so a file can be read by whoever knows its size.
+// kept returns what is kept of size bytes. It depends on nothing else, so every process that knows the size of a file
+// can read it.
 func (l limits) kept(size int64) kept {
 	if size <= 2*l.keep+l.gap {
 		return kept{size: size, head: size, tail: size}

@@ -17,7 +17,7 @@ const outSuffix, errSuffix, logSuffix = ".out", ".err", ".log"
 // bufferSize is how much is copied at once, and all that a command's output takes of memory.
 const bufferSize = 256 << 10
 
-// An output is the three files of a command. run.go writes, anybody may read.
+// An output is the three files of a command. run.go writes them; any goroutine may read.
 type output struct {
 	limits limits
 
@@ -38,7 +38,7 @@ type output struct {
 	pause    int   // looks until a log that could not be written is tried again
 }
 
-// open makes the files, all 0600 and new. echo gets what is printed, too, as it comes; nil: nobody looks on.
+// open makes the files, all 0600 and new. echo gets a copy of what is printed, as it comes; nil: there is no copy.
 func (o *output) open(base string, echo io.Writer) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -218,7 +218,8 @@ func (o *output) finish() {
 // probeBytes is more than a file can have room for on a full disk: the rest of its last block.
 const probeBytes = 64 << 10
 
-// probe says whether the disk is full. A command seldom tells that it could not print. Nobody but us reads the spool.
+// probe says whether the disk is full. A command seldom tells that it could not print. Only this process reads the
+// spool.
 func (o *output) probe() error {
 	info, err := o.out.file.Stat()
 	if err == nil {

@@ -23,7 +23,7 @@ func (s script) powershellCommand(text, base string) (args, env []string, err er
 	if err := os.WriteFile(base+wrapSuffix, []byte(utf8Mark+s.around(base)), 0o600); err != nil {
 		return nil, nil, err
 	}
-	// The policy is about scripts that somebody downloads; both files are ours.
+	// The policy is about scripts from the Internet; both files are ours.
 	return []string{"-NoLogo", "-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass", "-File",
 		base + wrapSuffix}, nil, nil
 }

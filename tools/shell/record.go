@@ -15,7 +15,7 @@ import (
 const (
 	// keptFor is how long a job that has ended can be read.
 	keptFor = 24 * time.Hour
-	// boardTime bounds a write of a record that nobody waits for.
+	// boardTime bounds a write of a record that no call waits for.
 	boardTime = 5 * time.Second
 	// maxCommand is how many bytes of a command a record holds: lists show the beginning.
 	maxCommand = 4096
@@ -92,7 +92,7 @@ func (s *Shell) load(ctx context.Context, id string) (Info, error) {
 		return Info{}, ErrUnknown
 	case !r.Background && !lost:
 		return Info{}, ErrUnknown
-	case lost: // what a Work of the process has done, nobody else can tell
+	case lost: // only this process knows what one of its Works has done
 		r.State, r.Found, r.Background = Lost, time.Now(), true
 		r.End, r.Lines = lastSign(s, r.Info)
 		_ = s.save(ctx, r) // the next reader finds the same

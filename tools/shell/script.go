@@ -143,8 +143,8 @@ func (s script) cleanUp(base string) {
 	}
 }
 
-// Word is s as one word of a command, for any shell: for a command that somebody may run as it is shown. A plain path
-// stays bare, since rules about commands are easier to write without quotes.
+// Word is s as one word of a command, for any shell. A person may run the command as shown. A plain path stays bare,
+// since rules about commands are easier to write without quotes.
 func Word(s string) string {
 	special := func(r rune) bool {
 		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' ||

@@ -45,7 +45,8 @@ type Options struct {
 	// Withheld are names of variables that Env lacks and that a caller may be told of (sandbox.Withheld)
 	Withheld []string
 	MaxJobs  int // at once; 0: 16
-	// Echo gets what commands in the foreground print, as it comes. It must not block for long. nil: nobody looks on
+	// Echo gets a copy of what commands in the foreground print, as it comes. It must not block for long. nil: there is
+	// no copy
 	Echo io.Writer
 
 	// Plain: secrets in what commands print are not hidden (results.Mask)
@@ -54,8 +55,8 @@ type Options struct {
 	// Hurried says that this process will be killed soon, so what ignores SIGTERM is killed sooner, too. It is asked
 	// again and again while a command is ended. nil: never.
 	Hurried func() bool
-	// Over is told of each background job that has ended, once. Other jobs of the session do not wait for it, but Close
-	// does. nil: nobody is.
+	// Over is called once for each background job that has ended. Other jobs of the session do not wait for it, but
+	// Close does. nil: it is not called.
 	Over func(Info)
 }
 
@@ -191,7 +192,8 @@ type Command struct {
 	Groups  *sandbox.Groups // that limits its memory and processes; nil: nothing does
 	Spares  *sandbox.Spares // that makes it start sooner; nil: nothing does
 	Env     []string        // besides Options.Env, the later one counts
-	// Serve serves what the command connects to, if its network is a list, until ctx ends. nil: nobody does
+	// Serve serves what the command connects to, if its network is a list, until ctx ends. nil: the network stays
+	// closed
 	Serve func(ctx context.Context, l net.Listener) error
 }
 

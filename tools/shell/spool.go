@@ -22,7 +22,7 @@ type spool struct {
 	held    int64     // bytes that were held back at the last look
 	waits   int       // looks since then without another byte
 	punched int64     // end of the part that was released
-	echo    io.Writer // gets what is copied, too; nil: nobody looks on
+	echo    io.Writer // gets a copy, too; nil: there is none
 }
 
 // open makes the file. In append mode, because the command's processes share it: two that were given the same file

@@ -123,7 +123,7 @@ func (j *Job) over() {
 	j.mu.Lock()
 	background := j.info.Background
 	if background {
-		j.shell.Look() // before anybody can see that it has ended
+		j.shell.Look() // before a reader can see that it has ended
 	}
 	j.mu.Unlock()
 	if background && j.output.lost() == "" {

@@ -23,7 +23,8 @@ func (s *Skill) describe(front value, body string) {
 	s.WhenToUse = text(front.get("when_to_use"))
 	s.Hint = hint(front.get("argument-hint"))
 	s.Arguments = items(front.get("arguments"))
-	// What is neither true nor false is the careful one: a skill that somebody wanted to limit stays limited.
+	// A value that is neither true nor false counts as the careful one: a skill that its author wanted to limit stays
+	// limited.
 	s.ModelOff = truth(front.get("disable-model-invocation"), false, true)
 	s.UserOff = !truth(front.get("user-invocable"), true, false)
 	s.Allowed = rules(front.get("allowed-tools"))

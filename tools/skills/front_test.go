@@ -153,7 +153,7 @@ func TestTruths(t *testing.T) {
 		if s.ModelOff != want {
 			t.Errorf("disable-model-invocation: %s: got %v, want %v", text, s.ModelOff, want)
 		}
-		// The other key is true when it is absent, and off where nobody can say.
+		// The other key is true when it is absent, and off when its value is unclear.
 		off := !want || text == "perhaps" || text == "2"
 		if text == "" || text == "~" {
 			off = false
@@ -191,7 +191,7 @@ func TestNames(t *testing.T) {
 		"a": true, "a-b": true, "A.B_c:d": true, "_x": true, "7z": true, "é": true, "名前": true, strings.Repeat("x", 64): true,
 		"": false, ".": false, "..": false, ".git": false, "-x": false, ":x": false, "a b": false, "a/b": false, "a\\b": false,
 		"a\nb": false, "a\x00": false, "a\u200b": false, "a\u202e": false, "\xff": false, "a(b)": false, "a*": false, strings.Repeat("x", 65): false,
-		// Letters and marks that nobody sees: a repository had a skill with the name of one of the user's, as people saw it.
+		// Invisible letters and marks: a repository had a skill whose name looked like that of one of the user's.
 		"a\u3164": false, "a\u115f": false, "a\uffa0": false, "a\u034f": false, "a\ufe0f": false, "a\U000e0100": false, "a\u0301": true,
 	} {
 		if got := skills.Usable(name); got != want {

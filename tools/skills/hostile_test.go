@@ -252,7 +252,7 @@ func TestManyDirectories(t *testing.T) {
 	}
 }
 
-// A crowd is a directory with as many empty directories as anybody asks for, up to 100,000.
+// A crowd is a directory with as many empty directories as the reader asks for, up to 100,000.
 type crowd struct{ asked, all, opened int } // asked is the most at once
 
 func (c *crowd) ReadDir(path string, limit int) ([]fs.FileInfo, error) {

@@ -140,7 +140,7 @@ func TestReadAgainWhenChanged(t *testing.T) {
 	}
 	says("six", true)
 	says("six", false)
-	// Whoever looks elsewhere takes nothing away.
+	// A scan of another place removes nothing.
 	if set := scan(t, x, d, "elsewhere"); len(set.Skills) != 0 {
 		t.Errorf("got %+v", set)
 	}

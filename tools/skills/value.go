@@ -91,7 +91,7 @@ func writeString(b *bytes.Buffer, s string) {
 }
 
 // Numbers as the core schema of YAML 1.2 has them (section 10.3.2). The parser also knows those of 1.1, where 0755 is
-// 493 and 1_000 a number; whoever compares Front with the file reads 1.2.
+// 493 and 1_000 a number; a person who compares Front with the file reads 1.2.
 var (
 	decimal = lazy(`^[-+]?[0-9]{1,300}$`)
 	based   = lazy(`^0(o[0-7]{1,20}|x[0-9a-fA-F]{1,15})$`)

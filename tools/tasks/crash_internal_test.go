@@ -12,13 +12,13 @@ import (
 	"testing"
 )
 
-// alone is a Locker where nobody else is.
+// alone is a Locker without other users.
 type alone struct{}
 
 func (alone) Lock(context.Context, ...string) (func(), error) { return func() {}, nil }
 
-// TestEveryEnd ends each kind of change after each file that it writes. Whoever comes next finds the list as it was
-// before or as it should be, whole, and gets an id that nobody has had.
+// TestEveryEnd ends each kind of change after each file that it writes. The next reader finds the whole list as before
+// or as after the change, and the next writer gets a new id.
 func TestEveryEnd(t *testing.T) {
 	t.Parallel()
 	changes := map[string]func(l List, ctx context.Context) error{

@@ -13,7 +13,7 @@ import (
 	"syscall"
 )
 
-// The names that a Directory uses beside <id>.json. Whatever else lies there is somebody else's, and left alone.
+// The names that a Directory uses beside <id>.json. All other files belong to other programs, and stay.
 const (
 	lastFile = ".codehand-last" // the last id that was given away, in digits
 	tempFile = ".codehand-new"  // what is being written; one at a time, under the lock
@@ -29,16 +29,16 @@ type Locker interface {
 	Lock(ctx context.Context, keys ...string) (unlock func(), err error)
 }
 
-// A Directory is a Memory over files: one for each task, and one with the last id. Who changes holds a lock; a file is
-// written under another name and then renamed, so it is read whole. Whoever ends in the middle of a change leaves one
-// that is done in part: links are complete again whenever they are read, and the last id is written before the first
-// file that has it, so no id is given twice. A file that cannot be used is reported and stays. Links are not followed.
-// It is safe for concurrent use. Errors: *DirectoryError, also around those of the Locker.
+// A Directory is a Memory over files: one for each task, and one with the last id. A writer holds a lock. It writes a
+// file under another name and then renames it, so readers see whole files. A writer that dies in the middle leaves a
+// change half done: readers complete the links, and the last id is written before the first file that has it, so no id
+// is given twice. A file that cannot be used is reported and stays. Links are not followed. It is safe for concurrent
+// use. Errors: *DirectoryError, also around those of the Locker.
 type Directory struct {
 	path   string
 	locker Locker
 	fast   bool
-	done   func() error // told after each file that was changed, by tests that end there; nil: nobody listens
+	done   func() error // runs after each file that was changed, in tests that end there; nil in the server
 }
 
 // DirectoryOptions say how a Directory writes.
@@ -56,7 +56,7 @@ func NewDirectory(path string, o DirectoryOptions) *Directory {
 // Locks is where the lock files of the list in the directory path are. It is made when it is needed.
 func Locks(path string) string { return filepath.Join(path, lockDir) }
 
-// Load reads all files, while nobody changes them. A directory that is not there has no tasks.
+// Load reads all files, under the lock. A directory that is not there has no tasks.
 func (d *Directory) Load(ctx context.Context) (Book, error) {
 	root, err := d.open()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -65,7 +65,7 @@ func (d *Directory) Load(ctx context.Context) (Book, error) {
 		return Book{}, err
 	}
 	leave := func() { _ = root.Close() } // a handle of a directory holds no data
-	// Where nobody has ever changed anything there is nobody to wait for, and a reader makes no directory.
+	// Where no process has ever changed anything there is none to wait for, and a reader makes no directory.
 	if _, err := root.Lstat(lockDir); !errors.Is(err, fs.ErrNotExist) {
 		if root, leave, err = d.lock(ctx, root); err != nil {
 			return Book{}, err
@@ -165,7 +165,7 @@ func safeLocks(root *os.Root) error {
 	return nil
 }
 
-// write makes the files hold next. The last id comes first, so that it is never behind the files, of which somebody may
+// write makes the files hold next. The last id comes first, so that it is never behind the files, of which a person may
 // remove one. Deletions come before what they change in other tasks: a link to a task that is gone is taken for none,
 // while a task that lost its links at one end gets them back.
 func (d *Directory) write(root *os.Root, s stored, next Book) error {
@@ -179,7 +179,7 @@ func (d *Directory) write(root *os.Root, s stored, next Book) error {
 	}
 	switch {
 	case s.lastDamaged != "" && next.Last > s.book.Last:
-		// nobody knows which ids are free
+		// the free ids are unknown
 		return &DirectoryError{Name: lastFile, Step: "read", Err: errors.New(s.lastDamaged)}
 	case s.lastDamaged == "" && next.Last != s.last:
 		if err := put(lastFile, []byte(strconv.Itoa(next.Last)+"\n")); err != nil {
@@ -227,7 +227,8 @@ func (d *Directory) told() error {
 
 // replace writes a file anew: a reader sees the old or the new one, whole. The caller has the lock.
 func (d *Directory) replace(root *os.Root, name string, text []byte) (err error) {
-	if err := root.Remove(tempFile); err != nil && !errors.Is(err, fs.ErrNotExist) { // of whoever ended in the middle
+	// of a writer that died in the middle
+	if err := root.Remove(tempFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	f, err := root.OpenFile(tempFile, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

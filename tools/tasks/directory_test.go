@@ -107,7 +107,7 @@ func TestDirectoryMends(t *testing.T) {
 	}
 }
 
-// A file that somebody damaged was taken for a task that is gone, and its id given to another.
+// A damaged file counted as a task that is gone, and its id was given to another.
 func TestDirectoryKeepsWhatIsDamaged(t *testing.T) {
 	t.Parallel()
 	good := func(id string) string {
@@ -151,7 +151,7 @@ func TestDirectoryKeepsWhatIsDamaged(t *testing.T) {
 	}
 }
 
-// Nobody knows which ids are free when the file with the last one is damaged; everything else goes on.
+// When the file with the last id is damaged, no task can be made; everything else goes on.
 func TestDirectoryWithoutItsLastID(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()
@@ -243,7 +243,7 @@ func TestDirectoryIsBounded(t *testing.T) {
 	update(t, l, "2", tasks.Change{Status: tasks.Completed, Subject: "short"})
 }
 
-// refuser is a Locker that never lets anybody in.
+// refuser is a Locker that never gives its lock.
 type refuser struct{}
 
 func (refuser) Lock(context.Context, ...string) (func(), error) { return nil, lock.ErrLocked }
@@ -292,7 +292,8 @@ func TestDirectoryThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// A list that nobody could lock, on a read-only disk say, was said to be a Store that does not answer but can be read.
+// A list that could not be locked, on a read-only disk say, was reported as a Store that does not answer. It can be
+// read.
 func TestDirectoryWithoutItsLock(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "list")
@@ -307,7 +308,7 @@ func TestDirectoryWithoutItsLock(t *testing.T) {
 	}
 }
 
-// A mover is a Locker during whose wait somebody puts another directory in the place of the one at path.
+// A mover is a Locker that puts another directory in the place of the one at path before it gives its lock.
 type mover struct {
 	t    *testing.T
 	path string

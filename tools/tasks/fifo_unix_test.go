@@ -12,7 +12,7 @@ import (
 	"codehand/tools/tasks"
 )
 
-// A FIFO in the place of a file held whoever opened it until somebody wrote. (The test hangs then.)
+// A FIFO in the place of a file blocked its reader until a program wrote. (The test hangs then.)
 func TestDirectoryOpensNoFIFO(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// mend makes a Book of files that keeps the rules, but for circles that somebody wrote by hand: tasks are in order,
-// each link stands at both ends, and none leads to a task that is gone. A link that stands at one end is completed:
-// whoever was to write the other end ended before. A link to a damaged file stays, for the file may be mended.
+// mend makes a Book of files that keeps the rules, but for circles that a person wrote by hand: tasks are in order,
+// each link stands at both ends, and none leads to a task that is gone. A link that stands at one end only is
+// completed: its writer died before it wrote the other end. A link to a damaged file stays, for the file may be mended.
 func (b *Book) mend() {
 	slices.SortFunc(b.Tasks, func(x, y Task) int { return byID(x.ID, y.ID) })
 	blocks, blockedBy := map[string]map[string]bool{}, map[string]map[string]bool{}

@@ -35,7 +35,7 @@ const (
 	// maxDepth is how deep metadata may be nested. A decoder of JSON ends at 10,000, and a Book that it cannot read is
 	// lost.
 	maxDepth = 100
-	// maxID is the largest id, which nobody reaches who counts.
+	// maxID is the largest id. Counting never reaches it.
 	maxID = 999_999_999
 )
 
@@ -68,7 +68,7 @@ type Damaged struct {
 
 // Memory keeps a Book. It is safe for concurrent use.
 type Memory interface {
-	// Load returns the Book, which is shared: nobody may change what it points to.
+	// Load returns the Book, which is shared: callers must not change what it points to.
 	Load(ctx context.Context) (Book, error)
 	// Change replaces the Book by what edit makes of it, in one step. edit may run several times, each time on a copy
 	// of its own, and must be pure. Its error comes back, perhaps wrapped, and nothing is changed.
@@ -84,7 +84,7 @@ type List struct {
 // New returns the list that m keeps.
 func New(m Memory) List { return List{m} }
 
-// Book returns all tasks. They are shared: nobody may change what they point to.
+// Book returns all tasks. They are shared: callers must not change what they point to.
 func (l List) Book(ctx context.Context) (Book, error) {
 	if err := context.Cause(ctx); err != nil {
 		return Book{}, err
@@ -108,7 +108,7 @@ func (l List) Create(ctx context.Context, d Draft) (Task, error) {
 		if len(b.Tasks)+len(b.Damaged) >= MaxTasks {
 			return Book{}, &LimitError{Tasks: len(b.Tasks), Completed: b.completed(), Damaged: len(b.Damaged)}
 		}
-		if b.Last >= maxID { // in a directory only: somebody put a file with this name there
+		if b.Last >= maxID { // in a directory only: a person put a file with this name there
 			return Book{}, &DirectoryError{Step: "find a free id in", Err: fmt.Errorf("%d is taken", b.Last)}
 		}
 		before := b.size()

@@ -226,7 +226,7 @@ func put(t testing.TB, path, name, content string) {
 	}
 }
 
-// Metadata at the limit of what a decoder reads made a list that nobody could read again.
+// Metadata at the limit of what a decoder reads made a list that could not be read again.
 func TestDeepMetadataComesBack(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, l tasks.List) {

@@ -39,7 +39,7 @@ type piece struct {
 	added      []byte // UTF-8, of what is new in a coded; nil in a trail, which must not keep the contents of all edits
 }
 
-// A splice is text that takes the place of some that was there. Whoever notes it does not write to it.
+// A splice is text that replaces some other text. It must not be written to once it is noted.
 type splice struct {
 	from, to int
 	add      []byte

@@ -66,8 +66,8 @@ func TestRestyleKeepsTheRest(t *testing.T) {
 	}
 }
 
-// An edit of a text with very many quotes took minutes, in which nobody could change the file: for each quote of the new
-// text all of the old ones were gone through.
+// An edit of a text with very many quotes took minutes, in which no other call could change the file: it searched all
+// old quotes for each quote of the new text.
 func TestRestyleMany(t *testing.T) {
 	const n = 400_000
 	got := restyle(strings.Repeat("“", n), strings.Repeat(`"`, n), strings.Repeat(` "a`, n-1)+"!", true)

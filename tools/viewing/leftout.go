@@ -16,12 +16,12 @@ import (
 type LeftOut struct {
 	env    tool.Env
 	asked  bool         // files of the operator's ask rules, too
-	unsure atomic.Int64 // files with names that nobody could look for
+	unsure atomic.Int64 // files whose names could not all be looked up
 }
 
-// LeaveOut leaves out of a search what nobody may see, and what a person must be asked about before it is read. What
-// was asked about the place of the search, because of a rule or of its name, is not asked again below it. What a change
-// has beside its file for a moment, or left there when its process died, is no file of the user's.
+// LeaveOut leaves out of a search each file that rules deny, and each that a person must allow before it is read. A
+// question about the place of the search, because of a rule or of its name, is not repeated for files below it.
+// Temporary files of changes, also those of dead processes, are no files of the user's.
 func LeaveOut(env tool.Env, scope *search.Scope) *LeftOut {
 	rules, place := env.Rules, scope.Place.Path
 	w := &LeftOut{env: env, asked: rules.AsksToRead(place)}

@@ -11,7 +11,7 @@ import (
 	"codehand/tools/tool"
 )
 
-// pageLines is how many lines are shown if nobody says how many.
+// pageLines is how many lines are shown by default.
 const pageLines = 2000
 
 // Lines shows lines of a text from line first on, as many as are asked for; 0: all that there are.

@@ -438,7 +438,8 @@ func TestSEC31EmptyMembers(t *testing.T) {
 	}
 }
 
-// A certificate that does not fit, or that nobody signed, is no way to a page, and http is not tried behind https.
+// A certificate that does not fit, or that no authority signed, is no way to a page, and http is not tried behind
+// https.
 func TestSEC31Certificates(t *testing.T) {
 	t.Parallel()
 	w := &wall{}

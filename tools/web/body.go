@@ -123,7 +123,7 @@ func (c *client) refused(ctx context.Context, res *http.Response) error {
 	if res.StatusCode == http.StatusTooManyRequests || res.StatusCode == http.StatusServiceUnavailable {
 		e.Wait = c.waitOf(res.Header.Get("Retry-After"))
 	}
-	// It is only an excerpt, so what is wrong with it, or with the connection, matters to nobody; less so its end.
+	// It is only an excerpt, so an error in it, or of the connection, does not matter; less so its end.
 	text, _ := readBody(&http.Response{Header: res.Header, Body: res.Body, ContentLength: -1}, chunk)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -27,7 +27,8 @@ const (
 	defaultLife    = 15 * time.Minute
 )
 
-// Most pages that are fetched, and most that are made text, at once, whoever asks: they bound the memory of all.
+// Most pages that are fetched, and most that are made text, at once, for all sessions together: they bound the memory
+// of the server.
 const (
 	maxFetches  = 32
 	maxConverts = 2
@@ -119,7 +120,7 @@ func (c *client) dial(ctx context.Context, network, address string) (net.Conn, e
 }
 
 // ending makes a dial function of a resolver whose connections end with the context of their question. Without it, Go's
-// resolver waits for the answer of a name server for seconds after nobody wants it any more.
+// resolver waits for the answer of a name server for seconds after the caller has gone.
 func ending(dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)
@@ -357,7 +358,7 @@ func (c *client) once(ctx context.Context, u *url.URL) (p Page, to string, err e
 	}).WithContext(ctx)
 	res, err := c.http.RoundTrip(req)
 	if err != nil {
-		// net/http goes on with a look-up, a connection and a handshake that nobody waits for. This ends them.
+		// net/http goes on with a look-up, a connection and a handshake that no request waits for. This ends them.
 		c.http.CloseIdleConnections()
 		return Page{}, "", c.failed(ctx, u, err)
 	}

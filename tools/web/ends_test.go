@@ -17,7 +17,8 @@ import (
 
 // A hole is a network within the process whose hosts answer as a test says. It counts the connections that are open.
 type hole struct {
-	serve   func(conn net.Conn) // on the other end of each connection, until it returns; nil: nobody reads there
+	// runs on the other end of each connection, until it returns; nil: that end reads nothing
+	serve   func(conn net.Conn)
 	open    atomic.Int64
 	reached chan struct{} // a connection was made; room for all
 	over    chan struct{} // the test closes it at its end
@@ -145,7 +146,7 @@ func TestEndsWithNothingLeft(t *testing.T) {
 	}
 }
 
-// A fetch that waits for its place, at a host or among all, ends with its context, and keeps nobody's place.
+// A fetch that waits for its place, at a host or among all, ends with its context, and keeps no place.
 func TestEndsInQueues(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -59,7 +59,7 @@ func (h *hosts) use(name string) (at *host, wait time.Duration) {
 	return at, at.until.Sub(h.now())
 }
 
-// free forgets a host that nobody asks and that wants no pause.
+// free forgets a host without requests that wants no pause.
 func (h *hosts) free(name string, at *host) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

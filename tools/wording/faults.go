@@ -15,8 +15,8 @@ import (
 	"codehand/tools/workspace"
 )
 
-// rightsRefusal says that the system keeps the server from a file: somebody who looked for a rule of ours would look in
-// vain. kept says what the files are; "": nothing was to be changed.
+// rightsRefusal says that the operating system denies the server a file, so that the reader does not look for a rule of
+// the server. kept says what the files are; "": nothing was to be changed.
 func rightsRefusal(path, kept string, cause error) error {
 	text := "Permission denied: the permissions of the file system, not a rule, keep the server from " + path + "."
 	if unlisted, ok := errors.AsType[*workspace.UnlistedError](cause); ok {
@@ -39,8 +39,7 @@ func readRefusal(path string, err error) error {
 		readRemedy(cause)), Cause: err}
 }
 
-// readRemedy is what to do about a file that cannot be read: some causes may be gone the next time without anybody
-// mending anything.
+// readRemedy is what to do about a file that cannot be read: some causes go away by themselves.
 func readRemedy(cause error) string {
 	switch errno, _ := errors.AsType[syscall.Errno](cause); errno {
 	case syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EAGAIN, syscall.EINTR, syscall.EBUSY, syscall.ESTALE,

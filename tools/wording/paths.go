@@ -113,7 +113,7 @@ func fewNames(paths []string) string {
 	return text
 }
 
-// Whereabouts helps whoever asked for a file that is not there.
+// Whereabouts helps a caller that asked for a missing file.
 func Whereabouts(env tool.Env, path string) string {
 	for _, root := range env.Space.Roots() {
 		if _, err := os.Lstat(root); errors.Is(err, fs.ErrNotExist) && Below(root, path) {

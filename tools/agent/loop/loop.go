@@ -156,7 +156,7 @@ type Task struct {
 	// several goroutines at once for tools that are ReadOnly, else alone. It shortens the result.
 	Do     func(ctx context.Context, c Call) Result
 	Budget Budget
-	Step   func(Step)    // told of all that happens, never twice at once; nil: nobody
+	Step   func(Step)    // receives each step, one at a time; nil: steps are not reported
 	Inbox  <-chan string // messages of the user that arrive meanwhile: read before each turn and at the end; nil: none
 }
 

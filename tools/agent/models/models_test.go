@@ -115,7 +115,7 @@ func TestCertificates(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `data: {"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}]}`)
 	}))
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // the client that trusts nobody
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // the client that trusts no certificate
 	server.StartTLS()
 	defer server.Close()
 	pool := x509.NewCertPool()

@@ -9,7 +9,7 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-// A table with a mistake in it proves nothing, and nobody would see it.
+// A mistake in the table would make its proofs worthless without a sign.
 func TestTable(t *testing.T) {
 	t.Parallel()
 	if _, err := parse(sources()); err != nil {

@@ -20,7 +20,7 @@ import (
 //
 //	proved  options, and operands, with which the program only reads
 //	edits   options, and operands, with which it only changes what its operands name
-//	known   options that do more, or that nobody looked at closely enough; operands, if neither column above has them
+//	known   options that do more, or were not examined closely; operands, if neither column above has them
 //	deep    options with which it goes down into directories; or `always`, as in all columns up to adds
 //	follows options with which it follows links there
 //	changes options with which it changes the files that its operands name

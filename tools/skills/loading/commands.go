@@ -18,7 +18,7 @@ const (
 	badRules = 5                // rules that are not used, in one note
 )
 
-// loan is what the skill lends. That of a project lends nothing: whoever wrote the repository is not who may allow.
+// loan is what the skill lends. That of a project lends nothing: the author of a repository may not allow anything.
 func (l *Load) loan() *tool.Loan {
 	loan := &tool.Loan{Skill: l.Skill.Name, Life: loanLife}
 	switch {

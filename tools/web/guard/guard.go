@@ -87,8 +87,8 @@ func (g *Guard) Host(host string) error {
 // localDomains are the last labels of names that no public name server answers.
 var localDomains = []string{"localhost", "local", "internal", "localdomain"}
 
-// never are the ranges that no operator opens: this machine, its link, services that hand out credentials to whoever
-// reaches them, and forms of IPv6 that carry an IPv4 address which nothing here could check.
+// never are the ranges that no operator opens: this machine, its link, services that hand out credentials without
+// authentication, and forms of IPv6 that carry an IPv4 address which nothing here could check.
 var never = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), // Linux connects to itself
 	netip.MustParsePrefix("127.0.0.0/8"),

@@ -66,7 +66,7 @@ func TestSEC30Addresses(t *testing.T) {
 	}
 }
 
-// What the operator opens is open, and what nobody can open stays closed in it.
+// A range that the operator opens is open; the ranges inside that no operator can open stay closed.
 func TestOpened(t *testing.T) {
 	t.Parallel()
 	ranges := func(text string) (list []netip.Prefix) {

@@ -91,7 +91,7 @@ func wanted(host string, q Query) bool {
 	return false
 }
 
-// hostOf returns the host of a hit in its one form; "": the hit is no page that anybody could fetch, or its address
+// hostOf returns the host of a hit in its one form; "": the hit is no page that web_fetch could fetch, or its address
 // hides something.
 func hostOf(link string) string {
 	if len(link) > maxLink || strings.ContainsFunc(link, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
