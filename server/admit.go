@@ -14,12 +14,12 @@ import (
 // admit says why the principal may not make this call, or not now; nil: it may. again says that the call comes back
 // with an answer, in the same request, and was counted.
 func (t *toolCall) admit(ctx context.Context, again bool) *tool.Refusal {
-	if refusal := t.req.Tenant.Forbids(t.target.tool); refusal != nil {
+	if refusal := t.req.Tenant.Forbids(t.target.Tool); refusal != nil {
 		return refusal
 	}
 	l := t.req.Caller.Limits
 	if l == nil {
-		return t.target.unknownTarget(t.state.Catalog)
+		return t.target.Unknown(t.state.Catalog)
 	}
 	for _, place := range t.places {
 		if ok, err := place.Wait(ctx); err == nil && !ok {
@@ -32,7 +32,7 @@ func (t *toolCall) admit(ctx context.Context, again bool) *tool.Refusal {
 	if after, ok := l.Call(); !ok { // last: a call that is refused counts for nothing
 		return tooManyCalls(after)
 	}
-	return t.target.unknownTarget(t.state.Catalog) // a call that was cancelled meanwhile ends in the corridor
+	return t.target.Unknown(t.state.Catalog) // a call that was cancelled meanwhile ends in the corridor
 }
 
 func tooManyCalls(after time.Duration) *tool.Refusal {
@@ -49,7 +49,7 @@ func tooManyCalls(after time.Duration) *tool.Refusal {
 // that of the outer one.
 func (t *toolCall) inner(name string, arrive func()) (pipeline.Inner, bool) {
 	s := t.s
-	to, ok := s.tools.get(name)
+	to, ok := s.tools.Get(name)
 	if !ok || to.Dispatches() { // who names a tool needs none that finds it
 		return pipeline.Inner{}, false
 	}

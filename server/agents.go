@@ -47,7 +47,7 @@ func newAgents(s *Server, o Options) (*agent.Runner, error) {
 	if o.Serve {
 		r.PerHour = c.MaxPerHour
 	}
-	for _, t := range s.tools.all {
+	for _, t := range s.tools.All {
 		if !t.Dispatches() {
 			r.Tools = append(r.Tools, agent.Offered{Aliases: t.Spec.Aliases, Tool: loop.Tool{
 				Name: t.Spec.Name, Description: t.Spec.Description, Schema: t.Schema, ReadOnly: t.Spec.Traits.ReadOnly,

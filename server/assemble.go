@@ -148,7 +148,7 @@ func newMaker(s *Server, o Options, confined confine.Options) (*tenants.Maker, e
 	e := s.engines
 	agents, err := newAgents(s, o)
 	return &tenants.Maker{
-		Agents: agents, Config: o.Config, Tools: s.tools.all, Search: e.search, Log: s.log, State: e.dir,
+		Agents: agents, Config: o.Config, Tools: s.tools.All, Search: e.search, Log: s.log, State: e.dir,
 		Durable: e.durable, Principal: o.Principal, Confine: confined, NoShell: e.noShellReason(o.Config, o.Serve),
 	}, err
 }

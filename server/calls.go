@@ -18,7 +18,7 @@ import (
 	"codehand/server/progress"
 	"codehand/server/request"
 	"codehand/server/sessions"
-	"codehand/server/tenants"
+	"codehand/server/toolset"
 	"codehand/tools/guidance"
 	"codehand/tools/results"
 	"codehand/tools/running"
@@ -67,7 +67,7 @@ func (t *turn) call(ctx context.Context) request.Answer {
 			return answer
 		}
 		if now.asks == nil || client.Modern {
-			if t.s.profiles.of(client.Name).NoMeta {
+			if t.s.profiles.Of(client.Name).NoMeta {
 				result.Meta = nil
 			}
 			answers.Decorate(result, client.Modern, t.s.implementation)
@@ -96,7 +96,7 @@ func (t *toolCall) ask(ctx context.Context, now round) round {
 
 // run leads a round into the corridor: MCP ends here. A nil result: the answer is an error.
 func (t *toolCall) run(ctx context.Context, now *round) (*mcp.CallToolResult, request.Answer) {
-	s, to := t.s, t.target.tool
+	s, to := t.s, t.target.Tool
 	t.settleRoots(ctx)
 	t.identify()
 	t.asChild(ctx)
@@ -122,7 +122,7 @@ func (t *toolCall) run(ctx context.Context, now *round) (*mcp.CallToolResult, re
 	if t.req.Name != to.Spec.Name {
 		a.Via = t.req.Name
 	}
-	result, err := t.visit.Call(ctx, to, t.target.input, a)
+	result, err := t.visit.Call(ctx, to, t.target.Input, a)
 	if a.Refused == nil { // else nothing changed, and the state may be that of no directory
 		if t.shelve(ctx) || result.ListChanged {
 			t.tellListed(ctx)
@@ -177,7 +177,7 @@ func (t *toolCall) tellUpdated(ctx context.Context) {
 func (t *toolCall) result(
 	ctx context.Context, now *round, result tool.Result, err error,
 ) (*mcp.CallToolResult, *jsonrpc.Error) {
-	name := t.target.tool.Spec.Name
+	name := t.target.Tool.Spec.Name
 	if err == nil {
 		return answers.Result(name, result), nil
 	}
@@ -221,12 +221,12 @@ func (t *toolCall) keepQuestion(ctx context.Context, now *round, q pipeline.Aski
 // refusal.
 func (t *toolCall) lacksAsking(refusal *tool.Refusal) *jsonrpc.Error {
 	c := t.state.Client
-	if !c.Modern || c.CanAsk || refusal.Code != tool.ToolDisabled || t.target.through {
+	if !c.Modern || c.CanAsk || refusal.Code != tool.ToolDisabled || t.target.Through {
 		return nil
 	}
 	able := *t.state
 	able.Client.CanAsk = true
-	if to := t.target.tool; to.Unavailable(t.state) == "" || to.Unavailable(&able) != "" {
+	if to := t.target.Tool; to.Unavailable(t.state) == "" || to.Unavailable(&able) != "" {
 		return nil
 	}
 	return &jsonrpc.Error{
@@ -278,7 +278,7 @@ func (t *turn) clientOf() (session.Client, *jsonrpc.Error) {
 	} else {
 		c.Name, c.Version, c.Revision, c.CanAsk = r.Name, r.Version, r.Protocol, r.CanAsk
 	}
-	return t.s.profiles.add(c, modelOf(t.req.Turn), t.req.Caller.From.Transport), nil
+	return t.s.profiles.Add(c, toolset.ModelOf(t.req.Turn), t.req.Caller.From.Transport), nil
 }
 
 // missingCapabilities is the error for a modern request that does not say what its client can do.
@@ -322,7 +322,7 @@ func (t *toolCall) identify() {
 	if t.req.Caller.From.Page {
 		st.PlanFallback = planNobody
 	}
-	if p := t.s.profiles.of(c.Name); p.Background > 0 && t.req.ProgressToken != nil {
+	if p := t.s.profiles.Of(c.Name); p.Background > 0 && t.req.ProgressToken != nil {
 		st.Prefs.ShellBackgroundMS = int(p.Background.Milliseconds())
 	}
 }
@@ -370,24 +370,24 @@ func (t *turn) narrow(st *session.State) {
 // teach is Arrival.Teach: the schema, if a dispatcher was to bring it there, else where a schema is found that the
 // model was never shown. "": it has seen it.
 func (t *toolCall) teach(ctx context.Context) string {
-	if t.target.through {
-		return t.target.schemaOf()
+	if t.target.Through {
+		return t.target.Schema()
 	}
-	to, name := t.target.tool, t.target.tool.Spec.Name
-	if !t.s.tools.lists.Defers(to) || t.state.Client.SeesAll || !t.s.tools.findable(t.req.Tenant) {
+	to, name := t.target.Tool, t.target.Tool.Spec.Name
+	if !t.s.tools.Lists.Defers(to) || t.state.Client.SeesAll || !t.s.tools.Findable(t.req.Tenant) {
 		return ""
 	}
 	if active, err := t.state.Active.Load(ctx); err == nil && slices.Contains(active, name) {
 		return ""
 	}
-	return "The schema of this tool was not loaded. Call " + tenants.Finder + ` with "select:` + name + `".`
+	return "The schema of this tool was not loaded. Call " + toolset.Finder + ` with "select:` + name + `".`
 }
 
 // shelve lists for the connection of a call what the call's own session has found, and says whether that changed its
 // list.
 func (t *toolCall) shelve(ctx context.Context) (changed bool) {
 	st, shelf := t.state, t.req.Shelf
-	if shelf.Session == "" || shelf == st.Key || t.target.tool.Spec.Name != tenants.Finder || st.Client.SeesAll {
+	if shelf.Session == "" || shelf == st.Key || t.target.Tool.Spec.Name != toolset.Finder || st.Client.SeesAll {
 		return false
 	}
 	found, err := st.Active.Load(ctx)
@@ -454,8 +454,8 @@ func (s *Server) Call(ctx context.Context, name string,
 	case bad != nil:
 		return "", false, errors.New(bad.Message)
 	}
-	if _, ok := s.tools.get(env.Name); !ok {
-		return "", false, errors.New(s.tools.unknown(s.local.Offers(false).Catalog, env.Name).Message)
+	if _, ok := s.tools.Get(env.Name); !ok {
+		return "", false, errors.New(s.tools.Unknown(s.local.Offers(false).Catalog, env.Name).Message)
 	}
 	key, err := s.names.Key(env)
 	if err != nil {

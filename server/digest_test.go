@@ -4,13 +4,15 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"codehand/server/instructions"
 )
 
 // TestDigest: a change of what every client is told is a change of a committed file, so it is seen. What each tool adds to
 // it is in testdata/specs.
 func TestDigest(t *testing.T) {
 	t.Parallel()
-	got, err := Digest(fixedTools())
+	got, err := instructions.Digest(fixedTools())
 	must(t, err)
 	path := filepath.Join("..", "testdata", "list.sha256")
 	if *update {

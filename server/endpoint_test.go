@@ -128,7 +128,7 @@ func TestArrivalOrder(t *testing.T) {
 		order = nil
 		for _, c := range turns {
 			all.Go(func() {
-				if _, err := c.visit.Call(t.Context(), c.target.tool, c.target.input, pipeline.Arrival{}); err != nil {
+				if _, err := c.visit.Call(t.Context(), c.target.Tool, c.target.Input, pipeline.Arrival{}); err != nil {
 					t.Error(err)
 				}
 				c.visit.Leave()

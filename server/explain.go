@@ -78,16 +78,16 @@ func (e *UnknownToolError) Error() string { return e.Text }
 // Explain says what would become of a call of principal local, without running anything: the same code decides as about
 // a call that runs. err is an *UnknownToolError, a state store that does not answer, or a fault of ours.
 func (s *Server) Explain(ctx context.Context, name string, arguments json.RawMessage) (Explanation, error) {
-	t, ok := s.tools.get(name)
+	t, ok := s.tools.Get(name)
 	if !ok {
-		return Explanation{}, &UnknownToolError{s.tools.unknown(s.local.Offers(false).Catalog, name).Message}
+		return Explanation{}, &UnknownToolError{s.tools.Unknown(s.local.Offers(false).Catalog, name).Message}
 	}
-	to := s.tools.follow(s.local, t, arguments)
-	refused := to.unknownTarget(s.local.Offers(false).Catalog)
+	to := s.tools.Follow(s.local, t, arguments)
+	refused := to.Unknown(s.local.Offers(false).Catalog)
 	if refused == nil {
-		refused = s.local.Forbids(to.tool)
+		refused = s.local.Forbids(to.Tool)
 	}
-	if t, arguments = to.tool, to.input; refused != nil {
+	if t, arguments = to.Tool, to.Input; refused != nil {
 		return explanation(t, pipeline.Explanation{Refusal: refused}), nil
 	}
 	key, err := s.names.Key(jsonrpc.Envelope{})

@@ -11,11 +11,13 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
+	"codehand/server/instructions"
 	"codehand/server/jsonrpc"
 	"codehand/server/prompts"
 	"codehand/server/request"
 	"codehand/server/resources"
 	"codehand/server/sessions"
+	"codehand/server/tenants"
 	"codehand/tools/results"
 	"codehand/tools/session"
 )
@@ -31,7 +33,7 @@ type gateway struct {
 }
 
 func newGateway(s *Server, version string) *gateway {
-	g := &gateway{s: s, resources: &resources.Library{Pipe: s.pipe, Find: s.tools.get}}
+	g := &gateway{s: s, resources: &resources.Library{Pipe: s.pipe, Find: s.tools.Get}}
 	g.prompts = &prompts.Library{Resources: g.resources, CoAuthor: s.cfg.Git.CoAuthor}
 	hooks := &mcpserver.Hooks{}
 	hooks.AddAfterListTools(g.listTools)
@@ -166,8 +168,8 @@ func (t *turn) mapError(e mcp.JSONRPCErrorDetails) *jsonrpc.Error {
 // mcp-go alone here, so it is taken for one that cannot: better no name than one that it cannot call.
 func (t *turn) unknownTool() *jsonrpc.Error {
 	c := t.req.Client
-	e := t.s.tools.unknown(t.req.Tenant.Offers(!c.Modern && c.CanAsk).Catalog, t.req.Name)
-	if t.s.tools.findable(t.req.Tenant) {
+	e := t.s.tools.Unknown(t.req.Tenant.Offers(!c.Modern && c.CanAsk).Catalog, t.req.Name)
+	if t.s.tools.Findable(t.req.Tenant) {
 		e.Message += ". tool_search finds tools."
 	}
 	return e
@@ -190,7 +192,7 @@ func (g *gateway) greet(ctx context.Context, _ any, req *mcp.InitializeRequest, 
 		t.client.Capabilities = caps
 	}
 	result.Instructions = s.instruct(ctx, t.req.Tenant,
-		s.profiles.add(session.Client{Name: t.client.Name, CanAsk: t.client.CanAsk}, "", t.req.Caller.From.Transport),
+		s.profiles.Add(session.Client{Name: t.client.Name, CanAsk: t.client.CanAsk}, "", t.req.Caller.From.Transport),
 		t.req.Caller.From.Transport)
 	s.log.InfoContext(ctx, "client initialized", "name", results.Line(info.Name, 80),
 		"version", results.Line(info.Version, 80))
@@ -198,6 +200,12 @@ func (g *gateway) greet(ctx context.Context, _ any, req *mcp.InitializeRequest, 
 
 // maxClientName bounds what is kept of a client's name and version, in characters.
 const maxClientName = 200
+
+// instruct makes the server's words to the model of one client.
+func (s *Server) instruct(ctx context.Context, at *tenants.Tenant, c session.Client, transport string) string {
+	a := instructions.Author{Log: s.log, Profiles: s.profiles, SkillTime: s.skillTime}
+	return a.Instruct(ctx, at, c, transport)
+}
 
 // discover instructs the model of a client of a protocol without a handshake.
 func (g *gateway) discover(ctx context.Context, _ any, _ *mcp.DiscoverRequest, result *mcp.DiscoverResult) {
@@ -228,7 +236,7 @@ func (g *gateway) listTools(ctx context.Context, _ any, _ *mcp.ListToolsRequest,
 	}
 	offer := t.req.Tenant.Offers(c.CanAsk)
 	t.tools = offer.Listed(c, active)
-	if c.SeesAll && g.s.profiles.of(c.Name).Hints {
+	if c.SeesAll && g.s.profiles.Of(c.Name).Hints {
 		t.tools = offer.Hinted
 	}
 }

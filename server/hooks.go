@@ -118,3 +118,11 @@ func sessionEvent(name string, st *session.State) hooks.Event {
 func (e *engines) memory(key session.Key) state.Store {
 	return state.Scoped(e.store, "sess."+state.Hash(key.Principal)+"."+state.Hash(key.Session))
 }
+
+// activeCell names the value in which a session keeps the tools that it found.
+const activeCell = "cell.active"
+
+// active is what a session has found, without opening it: nothing begins because a client lists.
+func (e *engines) active(key session.Key) session.Cell[[]string] {
+	return session.NewCell[[]string](e.memory(key), activeCell)
+}

@@ -19,6 +19,12 @@ import (
 	"codehand/tools/tool"
 )
 
+// What clients take of instructions, in bytes, and what of it names of skills may fill.
+const (
+	maxInstructions = 2_000
+	maxSkillNames   = 600
+)
+
 // instructed is what a new client is told.
 func instructed(t *testing.T, f *fixture) string {
 	t.Helper()
@@ -149,29 +155,6 @@ func TestInstructionsKnowNoStranger(t *testing.T) {
 				t.Errorf("%s is told of %s's skills: %s", who, other, text)
 			}
 		}
-	}
-}
-
-// TestEnumerate: names are cut between names, and never beyond what fits.
-func TestEnumerate(t *testing.T) {
-	t.Parallel()
-	names := []string{"aaa", "bbb", "ccc"}
-	for room, want := range map[int]string{
-		100: "x: aaa, bbb, ccc.", 13: "x: aaa, bbb, ccc.", 12: "x", 18: "x: aaa, bbb, ccc.",
-	} {
-		if got := enumerate("x", ": ", names, room); got != want {
-			t.Errorf("%d: %q, want %q", room, got, want)
-		}
-	}
-	long := slices.Repeat([]string{"abcdefghij"}, 40)
-	if got := enumerate("x", ": ", long, 100); got != "x: "+strings.Join(long[:7], ", ")+" and 33 more." {
-		t.Errorf("%q", got)
-	}
-	if got := enumerate(strings.Repeat("x", maxInstructions-5), ": ", names, 100); len(got) > maxInstructions || strings.Contains(got, "aaa") {
-		t.Errorf("%d bytes", len(got))
-	}
-	if got := enumerate("x", ": ", nil, 100); got != "x" {
-		t.Errorf("%q", got)
 	}
 }
 

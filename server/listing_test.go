@@ -15,7 +15,6 @@ import (
 	"codehand/server/config"
 	"codehand/server/jsonrpc"
 	"codehand/server/replaytest"
-	"codehand/server/tenants"
 	"codehand/tools"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -356,7 +355,7 @@ func TestProfiles(t *testing.T) {
 		})
 		client := x.client("alice").Hello()
 		var want []string
-		for _, known := range x.server.tools.all {
+		for _, known := range x.server.tools.All {
 			if c.want(known) && known.Spec.Name != "ask_user_question" { // nobody can be asked here
 				want = append(want, known.Spec.Name)
 			}
@@ -366,32 +365,6 @@ func TestProfiles(t *testing.T) {
 		slices.Sort(want)
 		if !slices.Equal(listed, want) {
 			t.Errorf("%s, token %v: %q, want %q", c.profile, c.token.Profile, listed, want)
-		}
-	}
-}
-
-// TestNamesOfTools: two tools whose names differ in case alone would be one for call_tool.
-func TestNamesOfTools(t *testing.T) {
-	t.Parallel()
-	named := func(name string, aliases ...string) tool.Tool {
-		x := fixtureTool(name, reader, func(context.Context, tool.Env, word) (tool.Result, error) { return tool.Result{}, nil })
-		x.Spec.Aliases = aliases
-		return x
-	}
-	for _, c := range []struct {
-		tools []tool.Tool
-		want  string
-	}{
-		{[]tool.Tool{named("one", "One"), named("two")}, ""},
-		{[]tool.Tool{named("one"), named("two", "ONE")}, "tool two: the name ONE is taken by one"},
-		{[]tool.Tool{named("one"), named("one")}, "tool one: the name one is taken by one"},
-	} {
-		got := ""
-		if _, err := newToolset(c.tools, tenants.Lists{}); err != nil {
-			got = err.Error()
-		}
-		if got != c.want {
-			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}
 }

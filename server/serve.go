@@ -13,7 +13,7 @@ import (
 	"codehand/server/prompts"
 	"codehand/server/request"
 	"codehand/server/sessions"
-	"codehand/server/tenants"
+	"codehand/server/toolset"
 	"codehand/server/waiting"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -24,9 +24,9 @@ import (
 type turn struct {
 	s       *Server
 	req     request.Request
-	target  *target        // of a call of a tool of ours; else nil
-	state   *session.State // of a request that needs its session: a copy, so that the turn may set Client and Space
-	release func()         // gives state back
+	target  *toolset.Target // of a call of a tool of ours; else nil
+	state   *session.State  // of a request that needs its session: a copy, so that the turn may set Client and Space
+	release func()          // gives state back
 	visit   *pipeline.Visit
 	waits   *waiting.Call    // of a modern call that may ask its client while it works; else nil
 	places  []*auth.Turn     // in the principal's queues, in the order in which they must come
@@ -35,7 +35,7 @@ type turn struct {
 	failure *jsonrpc.Error         // takes the place of mcp-go's answer
 	client  *sessions.ClientRecord // what initialize said, if it succeeded
 	prompt  *prompts.Prompt        // of a prompts/get of ours; nil: there is none of its name
-	tools   []tenants.Listing      // of a tools/list of ours
+	tools   []toolset.Listing      // of a tools/list of ours
 }
 
 // Serve is request.Serve.
@@ -45,7 +45,7 @@ func (s *Server) Serve(r request.Request) (request.Work, bool) {
 		return s.team.observed(r, t.resume), true
 	}
 	err := t.arrive()
-	changes := t.target != nil && !t.target.tool.Spec.Traits.ReadOnly
+	changes := t.target != nil && !t.target.Tool.Spec.Traits.ReadOnly
 	work := func(ctx context.Context) request.Answer {
 		defer t.leave()
 		if err != nil {
@@ -74,11 +74,11 @@ func (t *turn) arrive() *jsonrpc.Error {
 	s, env := t.s, t.req.Envelope
 	call := env.Method == string(mcp.MethodToolsCall)
 	if call {
-		found, ours := s.tools.get(env.Name)
+		found, ours := s.tools.Get(env.Name)
 		if !ours {
 			return nil // mcp-go answers it
 		}
-		to := s.tools.follow(t.req.Tenant, found, env.Arguments)
+		to := s.tools.Follow(t.req.Tenant, found, env.Arguments)
 		t.target = &to
 	} else if !sessions.Looks(env.Method) {
 		return nil
@@ -105,7 +105,7 @@ func (t *turn) takePlaces() {
 	t.places = nil
 	if l := t.req.Caller.Limits; l != nil {
 		t.places = append(t.places, l.Arrive())
-		if t.target.tool.Spec.Scope == tool.ScopeShell {
+		if t.target.Tool.Spec.Scope == tool.ScopeShell {
 			t.places = append(t.places, l.Shell())
 		}
 	}
@@ -153,5 +153,5 @@ func (t *turn) tool() string {
 	if t.target == nil {
 		return t.req.Name
 	}
-	return t.target.tool.Spec.Name
+	return t.target.Tool.Spec.Name
 }

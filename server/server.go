@@ -25,6 +25,7 @@ import (
 	"codehand/server/sessions"
 	"codehand/server/stdio"
 	"codehand/server/tenants"
+	"codehand/server/toolset"
 	"codehand/server/waiting"
 	"codehand/tools/agent/loop"
 	"codehand/tools/sandbox"
@@ -70,8 +71,8 @@ type Server struct {
 	replies
 	corridor
 
-	tools    toolset
-	profiles profiles
+	tools    toolset.Set
+	profiles toolset.Profiles
 	gate     *gateway
 	hub      hub
 	local    *tenants.Tenant
@@ -107,6 +108,9 @@ type life struct {
 	closed  error         // of Close; valid after closing
 	ended   chan struct{} // closed by Close
 }
+
+// skillTime bounds the search for skills when a client begins, and after a call that may have changed some.
+const skillTime = 2 * time.Second
 
 // New makes the engines and the gateway. An error says which tool or setting is wrong; nothing is left running then.
 func New(o Options) (*Server, error) {
@@ -145,9 +149,9 @@ func New(o Options) (*Server, error) {
 		})
 	}
 	var err error
-	lists := tenants.Lists{Deferral: o.Config.Tools.Deferral, Always: o.Config.Tools.Always}
-	s.profiles = profiles{forced: o.Config.Client.Profile, lists: lists}
-	s.tools, err = newToolset(limitReports(o.Tools, o.Config.Tools.Agent.MaxOutput), lists)
+	lists := toolset.Lists{Deferral: o.Config.Tools.Deferral, Always: o.Config.Tools.Always}
+	s.profiles = toolset.Profiles{Forced: o.Config.Client.Profile, Lists: lists}
+	s.tools, err = toolset.New(limitReports(o.Tools, o.Config.Tools.Agent.MaxOutput), lists)
 	if err != nil {
 		return nil, err
 	}
@@ -197,3 +201,6 @@ func (s *Server) Close() error {
 	})
 	return s.life.closed
 }
+
+// List returns all that tools/list shows to anybody, in its order.
+func (s *Server) List() []toolset.Entry { return s.tools.Entries(s.local.Offers(true)) }

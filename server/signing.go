@@ -22,6 +22,7 @@ import (
 	"codehand/server/people"
 	"codehand/server/signin"
 	"codehand/server/tenants"
+	"codehand/server/toolset"
 	"codehand/tools/sandbox"
 )
 
@@ -251,12 +252,12 @@ func named(cfg config.Config, p config.Principals) map[string]auth.Values {
 }
 
 // lacking returns what refuses a call that needs more scopes than were approved.
-func (t *team) lacking(tools toolset) func(*http.Request, auth.Principal, jsonrpc.Envelope) error {
+func (t *team) lacking(tools toolset.Set) func(*http.Request, auth.Principal, jsonrpc.Envelope) error {
 	return func(r *http.Request, who auth.Principal, env jsonrpc.Envelope) error {
 		if env.Method != "tools/call" {
 			return nil
 		}
-		called, ok := tools.get(env.Name)
+		called, ok := tools.Get(env.Name)
 		if !ok {
 			return nil
 		}

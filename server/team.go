@@ -26,6 +26,7 @@ import (
 	"codehand/server/request"
 	"codehand/server/state"
 	"codehand/server/tenants"
+	"codehand/server/toolset"
 )
 
 // A team is what serve has besides stdio: who may call, where each works, the record of what was done, and the numbers.
@@ -126,7 +127,7 @@ func (t *team) watch(s *Server, version string) {
 	t.health.AddCheck("sandbox", false, func(context.Context) (string, error) { return strconv.Itoa(level()), nil })
 	t.checkIssuers(s.cfg.Auth.Issuers)
 	t.metrics = metrics.New(metrics.Options{
-		Version: version, Tools: s.tools.all, Methods: measuredMethods, Versions: mcp.ValidProtocolVersions,
+		Version: version, Tools: s.tools.All, Methods: measuredMethods, Versions: mcp.ValidProtocolVersions,
 		Gauges: t.gauges(s, stats, level),
 	})
 	s.engines.store = t.metrics.Measure(store, strings.TrimSuffix(s.cfg.Store.URL, ":"))
@@ -174,7 +175,7 @@ func (t *team) gauges(s *Server, stats state.Stater, level func() int) metrics.G
 }
 
 // shown is what the endpoint tells people of the team, and tells the team.
-func (t *team) shown(metricsAway bool, tools toolset) endpoint.Team {
+func (t *team) shown(metricsAway bool, tools toolset.Set) endpoint.Team {
 	return endpoint.Team{
 		Metrics: t.metrics, Health: t.health, Mode: t.mode, ScrapeToken: t.scrapeToken, MetricsAway: metricsAway,
 		Event: t.event, Refused: t.refused, Limited: t.limited, Public: t.public,

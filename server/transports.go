@@ -43,7 +43,7 @@ func (s *Server) front() stdio.Server {
 	return stdio.Server{
 		Serve: s.Serve, Refuse: s.Refuse, Unusable: unusable, Follow: s.follow,
 		Hurry: func() { s.life.hurried.Store(true) }, RootsTime: s.rootsTime,
-		Reopens: func(client string) bool { return s.profiles.of(client).Reopens },
+		Reopens: func(client string) bool { return s.profiles.Of(client).Reopens },
 	}
 }
 
@@ -121,7 +121,7 @@ func (s *Server) checkHeaders(env jsonrpc.Envelope, message []byte, h http.Heade
 		return e
 	}
 	call := env.Method == string(mcp.MethodToolsCall)
-	_, known := s.tools.get(env.Name)
+	_, known := s.tools.Get(env.Name)
 	known = known || s.gate.mcp.GetTool(env.Name) != nil
 	switch header := h.Get(mcp.HeaderProtocolVersion); {
 	case h.Get(mcp.HeaderLastEventID) != "":

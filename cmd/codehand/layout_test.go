@@ -32,18 +32,10 @@ const root = "../.."
 
 // rooms are all packages, from the top down, each with the rooms that it may import.
 var rooms = map[string][]string{
-	"cmd/codehand": {
-		"server", "server/audit", "server/auth", "server/bridge", "server/config", "server/clients", "server/clients/install",
-		"server/control", "server/doctor", "server/issuer", "server/listen", "server/logging", "server/people", "server/public", "server/sessions", "server/state", "tools", "tools/bash", "tools/permission", "tools/results", "tools/sandbox", "tools/tool",
-	},
+	"cmd/codehand":    {"server", "server/audit", "server/auth", "server/bridge", "server/clients", "server/clients/install", "server/config", "server/control", "server/doctor", "server/instructions", "server/issuer", "server/listen", "server/logging", "server/people", "server/public", "server/sessions", "server/state", "server/toolset", "tools", "tools/bash", "tools/permission", "tools/results", "tools/sandbox", "tools/tool"},
 	"cmd/conformance": {"server", "server/config", "server/listen"},
 
-	"server": {
-		"server/answers", "server/asking", "server/audit", "server/auth", "server/clients", "server/config", "server/control", "server/endpoint",
-		"server/issuer", "server/jsonrpc", "server/listen", "server/metrics", "server/oauth", "server/people", "server/pipeline", "server/progress", "server/prompts", "server/public", "server/request",
-		"server/resources", "server/sessions", "server/signin", "server/state", "server/stdio", "server/tenants", "server/waiting", "filestate", "filestate/lock",
-		"tools/agent", "tools/agent/loop", "tools/agent/models", "tools/bash", "tools/catalog", "tools/confine", "tools/git/worktree", "tools/guidance", "tools/hooks", "tools/keys", "tools/media", "tools/permission", "tools/results", "tools/running", "tools/sandbox", "tools/search",
-		"tools/session", "tools/settings", "tools/shell", "tools/tool", "tools/web/search", "tools/workspace", "tools/web", "tools/web/guard"},
+	"server": {"server/answers", "server/asking", "server/audit", "server/auth", "server/clients", "server/config", "server/control", "server/endpoint", "server/instructions", "server/issuer", "server/jsonrpc", "server/listen", "server/metrics", "server/oauth", "server/people", "server/pipeline", "server/progress", "server/prompts", "server/public", "server/request", "server/resources", "server/sessions", "server/signin", "server/state", "server/stdio", "server/tenants", "server/toolset", "server/waiting", "filestate", "filestate/lock", "tools/agent", "tools/agent/loop", "tools/agent/models", "tools/bash", "tools/confine", "tools/git/worktree", "tools/guidance", "tools/hooks", "tools/keys", "tools/media", "tools/permission", "tools/results", "tools/running", "tools/sandbox", "tools/search", "tools/session", "tools/settings", "tools/shell", "tools/tool", "tools/web", "tools/web/guard", "tools/web/search", "tools/workspace"},
 	"server/endpoint": {
 		"server/auth", "server/config", "server/jsonrpc", "server/listen", "server/metrics", "server/pipeline", "server/public", "server/request",
 		"server/sessions", "server/state", "server/stdio", "server/tenants", "tools/results", "tools/session", "tools/tool",
@@ -55,10 +47,12 @@ var rooms = map[string][]string{
 	"server/request": {
 		"server/auth", "server/jsonrpc", "server/pipeline", "server/sessions", "server/tenants", "tools/permission", "tools/session",
 	},
-	"server/progress": {"server/clients", "tools/results"},
-	"server/waiting":  {"server/jsonrpc", "server/request", "tools/session"},
-	"server/answers":  {"server/jsonrpc", "server/resources", "tools/tool"},
-	"server/prompts":  {"server/resources", "tools/guidance", "tools/results", "tools/session", "tools/skills"}, // skills are both
+	"server/progress":     {"server/clients", "tools/results"},
+	"server/waiting":      {"server/jsonrpc", "server/request", "tools/session"},
+	"server/toolset":      {"server/clients", "server/jsonrpc", "tools/catalog", "tools/permission", "tools/results", "tools/session", "tools/tool"},
+	"server/instructions": {"server/auth", "server/tenants", "server/toolset", "tools/catalog", "tools/guidance", "tools/session", "tools/tool"},
+	"server/answers":      {"server/jsonrpc", "server/resources", "tools/tool"},
+	"server/prompts":      {"server/resources", "tools/guidance", "tools/results", "tools/session", "tools/skills"}, // skills are both
 	"server/resources": {
 		"filestate", "server/auth", "server/jsonrpc", "server/pipeline", "server/sessions", "server/tenants", "tools/guidance", "tools/permission",
 		"tools/results", "tools/session", "tools/shell", "tools/skills", "tools/tool", "tools/workspace",
@@ -68,12 +62,9 @@ var rooms = map[string][]string{
 		"filestate", "filestate/journal", "filestate/lock", "server/auth", "server/config", "server/jsonrpc", "server/state",
 		"server/tenants", "tools/permission", "tools/session", "tools/shell", "tools/tool",
 	},
-	"server/tenants": {
-		"filestate/lock", "server/auth", "server/clients", "server/config", "server/jsonrpc", "tools/agent", "tools/catalog", "tools/confine",
-		"tools/guarded", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/session", "tools/shell",
-		"tools/skills", "tools/tasks", "tools/tool", "tools/web/search", "tools/workspace", "tools/web"},
-	"server/audit":  {"server/pipeline", "tools/results", "tools/tool"},
-	"server/bridge": {"server/config", "server/jsonrpc", "server/stdio", "tools/results"},
+	"server/tenants": {"server/auth", "server/config", "server/toolset", "filestate/lock", "tools/agent", "tools/confine", "tools/guarded", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/session", "tools/shell", "tools/skills", "tools/tasks", "tools/tool", "tools/web", "tools/web/search", "tools/workspace"},
+	"server/audit":   {"server/pipeline", "tools/results", "tools/tool"},
+	"server/bridge":  {"server/config", "server/jsonrpc", "server/stdio", "tools/results"},
 	"server/doctor": {"filestate/exchange", "server/clients/install", "server/config", "server/public", "server/sessions", "server/state", "tools/results",
 		"tools/sandbox", "tools/web/search"},
 	"server/jsonrpc":    {},
@@ -188,7 +179,7 @@ var modules = []struct {
 	{path: "github.com/hanwen/go-fuse/v2", rooms: []string{"filestate"}, testsOnly: true},
 	{path: "github.com/mark3labs/mcp-go", rooms: []string{
 		"server", "server/answers", "server/asking", "server/blackbox", "server/bridge", "server/endpoint", "server/prompts",
-		"server/resources", "server/tenants", "cmd/conformance",
+		"server/resources", "server/toolset", "cmd/conformance",
 	}}, // all but server use its types alone: TestOneGateway
 	{path: "github.com/pelletier/go-toml/v2", rooms: []string{"server/clients", "server/clients/install", "server/config"}},
 	{path: "github.com/prometheus/client_model", rooms: []string{"server/metrics"}, testsOnly: true}, // with common, reads our page

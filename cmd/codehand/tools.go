@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"codehand/server"
+	"codehand/server/toolset"
 )
 
 func newTools(t *terminal) *cobra.Command {
@@ -54,8 +54,8 @@ Exit codes: 0 done, 1 there is no such tool, 2 usage, 3 configuration.`,
 	return cmd
 }
 
-func (t *terminal) showTool(entries []server.Entry, name string, asJSON bool) error {
-	i := slices.IndexFunc(entries, func(e server.Entry) bool {
+func (t *terminal) showTool(entries []toolset.Entry, name string, asJSON bool) error {
+	i := slices.IndexFunc(entries, func(e toolset.Entry) bool {
 		return e.Tool.Spec.Name == name || slices.Contains(e.Tool.Spec.Aliases, name)
 	})
 	if i < 0 {
@@ -80,7 +80,7 @@ func (t *terminal) showTool(entries []server.Entry, name string, asJSON bool) er
 	return err
 }
 
-func writeJSON(w io.Writer, entries []server.Entry) error {
+func writeJSON(w io.Writer, entries []toolset.Entry) error {
 	list := make([]json.RawMessage, len(entries))
 	for i, e := range entries {
 		list[i] = e.JSON
@@ -92,7 +92,7 @@ func writeJSON(w io.Writer, entries []server.Entry) error {
 }
 
 // traits are a tool's promises for any input, as words.
-func traits(e server.Entry) string {
+func traits(e toolset.Entry) string {
 	t := e.Tool.Spec.Traits
 	words := []string{"writes"}
 	if t.ReadOnly {
@@ -110,7 +110,7 @@ func traits(e server.Entry) string {
 	return strings.Join(words, ", ")
 }
 
-func table(w io.Writer, entries []server.Entry) error {
+func table(w io.Writer, entries []toolset.Entry) error {
 	tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(tw, "TOOL\tLISTED\tTRAITS\tTOKENS")
 	for _, e := range entries {
@@ -121,7 +121,7 @@ func table(w io.Writer, entries []server.Entry) error {
 	return tw.Flush()
 }
 
-func listed(e server.Entry) string {
+func listed(e toolset.Entry) string {
 	if e.Deferred {
 		return "when found"
 	}
@@ -129,7 +129,7 @@ func listed(e server.Entry) string {
 }
 
 // sums returns the tokens of the core and of everything.
-func sums(entries []server.Entry) (core, all int) {
+func sums(entries []toolset.Entry) (core, all int) {
 	for _, e := range entries {
 		all += e.Tokens()
 		if !e.Deferred {
@@ -140,7 +140,7 @@ func sums(entries []server.Entry) (core, all int) {
 }
 
 // markdown is the generated part of the README.
-func markdown(entries []server.Entry) string {
+func markdown(entries []toolset.Entry) string {
 	var b strings.Builder
 	b.WriteString("| tool | what it does | listed | effect | tokens |\n|---|---|---|---|---|\n")
 	for _, e := range entries {

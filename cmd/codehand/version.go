@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"codehand/server"
+	"codehand/server/instructions"
 	"codehand/tools"
 )
 
@@ -33,7 +33,7 @@ each on a line, and the instructions.`,
 				Platform: runtime.GOOS + "/" + runtime.GOARCH}
 			if asJSON {
 				var err error
-				if v.Tools, err = server.Digest(tools.All()); err != nil {
+				if v.Tools, err = instructions.Digest(tools.All()); err != nil {
 					return &exitError{code: exitFailed, err: err}
 				}
 				return json.NewEncoder(t.out).Encode(v)

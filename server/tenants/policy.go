@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"codehand/server/config"
+	"codehand/server/toolset"
 	"codehand/tools/permission"
 )
 
@@ -71,7 +72,7 @@ func (m *Maker) warnDispatchers(o permission.Options) {
 		}
 		for _, r := range slices.Concat(o.Deny, o.Ask) {
 			name, _, part := strings.Cut(r.Text, "(")
-			if goesBy(t, name) && (part || slices.Contains(o.Ask, r)) {
+			if toolset.GoesBy(t, name) && (part || slices.Contains(o.Ask, r)) {
 				m.Log.Warn("a rule about "+name+" decides nothing: write it about the tools that are called through it",
 					"rule", r.Text, "from", r.Origin)
 			}

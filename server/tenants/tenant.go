@@ -9,6 +9,7 @@ import (
 
 	"codehand/server/auth"
 	"codehand/server/config"
+	"codehand/server/toolset"
 	"codehand/tools/agent"
 	"codehand/tools/confine"
 	"codehand/tools/guarded"
@@ -41,9 +42,9 @@ type Tenant struct {
 
 	confiner *confine.Confiner
 
-	asked   Offer  // to clients that can be asked
-	unasked Offer  // to those that cannot
-	profile string // of tools, which the operator set for all
+	asked   toolset.Offer // to clients that can be asked
+	unasked toolset.Offer // to those that cannot
+	profile string        // of tools, which the operator set for all
 }
 
 // A Maker makes tenants. Its fields are set once.

@@ -1,4 +1,4 @@
-package server
+package toolset
 
 import (
 	"encoding/json"
@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"codehand/server/tenants"
 	"codehand/tools"
 )
 
@@ -19,7 +18,7 @@ import (
 func TestHintedListIsFound(t *testing.T) {
 	t.Parallel()
 	all := tools.All()
-	offer := (tenants.Lists{}).Offer(all, true)
+	offer := (Lists{}).Offer(all, true)
 	texts, size := map[string]string{}, 0
 	for _, l := range offer.Hinted {
 		b, err := l.JSON()
@@ -99,7 +98,7 @@ func byBM25(texts map[string]string, query string) (names []string) {
 func TestPowerShellIsNamed(t *testing.T) {
 	t.Parallel()
 	all := tools.All()
-	bash, power := (tenants.Lists{}).Offer(all, true), (tenants.Lists{PowerShell: "PowerShell 7"}).Offer(all, true)
+	bash, power := (Lists{}).Offer(all, true), (Lists{PowerShell: "PowerShell 7"}).Offer(all, true)
 	changed := map[string]string{}
 	for i, l := range power.Tools {
 		before, err := bash.Tools[i].JSON()

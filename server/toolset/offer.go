@@ -1,9 +1,8 @@
-package tenants
+package toolset
 
 import (
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -12,7 +11,6 @@ import (
 
 	"codehand/server/clients"
 	"codehand/server/jsonrpc"
-	"codehand/tools/agent"
 	"codehand/tools/catalog"
 	"codehand/tools/permission"
 	"codehand/tools/session"
@@ -35,34 +33,34 @@ type Lists struct {
 // The values of tools.deferral that change something; "auto" leaves it to the client's profile.
 const (
 	deferralOn  = "on"
-	DeferralOff = "off"
+	deferralOff = "off"
 )
 
 // Defers says whether a tool is listed only where it was found, or where everything is.
 func (l Lists) Defers(t tool.Tool) bool {
-	return t.Spec.Deferred && !slices.ContainsFunc(l.Always, func(name string) bool { return goesBy(t, name) })
+	return t.Spec.Deferred && !slices.ContainsFunc(l.Always, func(name string) bool { return GoesBy(t, name) })
 }
 
-// goesBy says whether a tool has this name, or this alias.
-func goesBy(t tool.Tool, name string) bool {
+// GoesBy says whether a tool has this name, or this alias.
+func GoesBy(t tool.Tool, name string) bool {
 	return name == t.Spec.Name || slices.Contains(t.Spec.Aliases, name)
 }
 
-// Check refuses a name in tools.always that no tool has: nothing else would say that it is misspelt. Those of mounted
+// check refuses a name in tools.always that no tool has: nothing else would say that it is misspelt. Those of mounted
 // servers are not known at the start.
-func (l Lists) Check(tools []tool.Tool) error {
+func (l Lists) check(tools []tool.Tool) error {
 	for _, name := range l.Always {
 		if !strings.HasPrefix(name, "mcp__") &&
-			!slices.ContainsFunc(tools, func(t tool.Tool) bool { return goesBy(t, name) }) {
+			!slices.ContainsFunc(tools, func(t tool.Tool) bool { return GoesBy(t, name) }) {
 			return fmt.Errorf("tools.always: there is no tool %s", name)
 		}
 	}
 	return nil
 }
 
-// ShowsAll says whether everything is listed for the clients of a profile.
-func (l Lists) ShowsAll(p clients.Profile) bool {
-	return l.Deferral == DeferralOff || l.Deferral != deferralOn && p.DeferAll
+// showsAll says whether everything is listed for the clients of a profile.
+func (l Lists) showsAll(p clients.Profile) bool {
+	return l.Deferral == deferralOff || l.Deferral != deferralOn && p.DeferAll
 }
 
 // A Listing is one entry of tools/list.
@@ -109,14 +107,6 @@ func (o Offer) Listed(c session.Client, active []string) []Listing {
 	return listed
 }
 
-// Offers are what is offered to clients that can be asked, or cannot.
-func (t *Tenant) Offers(canAsk bool) Offer {
-	if canAsk {
-		return t.asked
-	}
-	return t.unasked
-}
-
 // Offer makes an offer of these tools. Clients that cannot be asked are told to ask themselves where a person must see
 // a call.
 func (l Lists) Offer(tools []tool.Tool, canAsk bool) Offer {
@@ -161,50 +151,6 @@ func (l Lists) spoken(t tool.Tool) tool.Tool {
 	return t
 }
 
-// agentTool is the tool that starts sub-agents.
-const agentTool = "agent"
-
-// arrange makes the offers of a tenant, once.
-func (m *Maker) arrange(t *Tenant) {
-	cannot := *t.Bare
-	cannot.Client.CanAsk = false
-	var all, unasked []tool.Tool
-	for _, x := range m.Tools {
-		if t.Off(x) {
-			continue
-		}
-		all = append(all, x)
-		if x.Unavailable(&cannot) == "" {
-			unasked = append(unasked, x)
-		}
-	}
-	lists := m.lists()
-	lists.Backends = m.backends()
-	if t.Bare.Shell != nil {
-		lists.PowerShell = t.Bare.Shell.Dialect().PowerShell
-	}
-	if text := whoExecutes(t.Bare); text != "" {
-		if lists.Backends == nil {
-			lists.Backends = map[string]string{}
-		}
-		lists.Backends[agentTool] = text
-	}
-	t.asked, t.unasked = lists.Offer(all, true), lists.Offer(unasked, false)
-}
-
-// whoExecutes says who executes the sub-agents of a session, where that is not nobody.
-func whoExecutes(s *session.State) string {
-	switch s.Runner.InForce(s.Samples) {
-	case agent.API:
-		return "Here a model executes it: " + s.Runner.Models[0] + "."
-	case agent.Program:
-		return "Here another agent executes it: " + filepath.Base(s.Runner.Command.Argv[0]) + "."
-	case agent.Sampling:
-		return "Here the model of your client executes it, if the client lets it."
-	}
-	return ""
-}
-
 // order is that of lists: what is always listed, then the deferred tools, each by name.
 func (l Lists) order(a, b tool.Tool) int {
 	if late := l.Defers(a); late != l.Defers(b) {
@@ -214,26 +160,6 @@ func (l Lists) order(a, b tool.Tool) int {
 		return -1
 	}
 	return strings.Compare(a.Spec.Name, b.Spec.Name)
-}
-
-// Off says that no session of this tenant can use the tool: a bare deny rule or the token forbids it, or its back-end
-// is missing.
-func (t *Tenant) Off(x tool.Tool) bool {
-	return t.Rules.Off(x.Spec.Name, x.Spec.Aliases, x.Spec.Family) || x.Unavailable(t.Bare) != "" || t.Forbids(x) != nil
-}
-
-// Lists are what the operator says about lists of tools.
-func (m *Maker) lists() Lists {
-	return Lists{Deferral: m.Config.Tools.Deferral, Always: m.Config.Tools.Always}
-}
-
-// backends says which back-ends of the operator answer, by the name of the tool.
-func (m *Maker) backends() map[string]string {
-	all := map[string]string{}
-	if m.WebSearch != nil {
-		all["web_search"] = "Searches go to " + m.WebSearch.Name() + "."
-	}
-	return all
 }
 
 // maxResultChars tells a client that cuts results itself to leave them to us: our longest result has 50,000

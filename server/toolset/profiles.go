@@ -1,25 +1,24 @@
-package server
+package toolset
 
 import (
 	"encoding/json"
 	"strings"
 
 	"codehand/server/clients"
-	"codehand/server/tenants"
 	"codehand/tools/session"
 )
 
-// profiles says what is known of the programs that clients are.
-type profiles struct {
-	forced string // client.profile; "": each client has its own
-	lists  tenants.Lists
+// Profiles says what is known of the programs that clients are.
+type Profiles struct {
+	Forced string // client.profile; "": each client has its own
+	Lists  Lists
 }
 
-// add adds to a client what its profile says. model is what it talks to; "": it does not say.
+// Add adds to a client what its profile says. model is what it talks to; "": it does not say.
 // transport is that of pipeline.From.
-func (p profiles) add(c session.Client, model, transport string) session.Client {
-	known := p.of(c.Name).ForModel(model)
-	c.SeesAll = p.lists.ShowsAll(known)
+func (p Profiles) Add(c session.Client, model, transport string) session.Client {
+	known := p.Of(c.Name).ForModel(model)
+	c.SeesAll = p.Lists.showsAll(known)
 	inOrder, overtaken := known.Found == clients.ByNameInOrder, transport == "http"
 	c.ByName = known.Found == clients.ByName || inOrder && !overtaken
 	c.ByDispatcher = known.Found == clients.ByDispatcher || inOrder && overtaken
@@ -29,21 +28,21 @@ func (p profiles) add(c session.Client, model, transport string) session.Client 
 	return c
 }
 
-// of is the profile of a client's name, or the one that the operator forces.
-func (p profiles) of(name string) clients.Profile {
-	if forced, ok := clients.Named(p.forced); ok {
+// Of is the profile of a client's name, or the one that the operator forces.
+func (p Profiles) Of(name string) clients.Profile {
+	if forced, ok := clients.Named(p.Forced); ok {
 		return forced
 	}
 	return clients.Find(name)
 }
 
-// loads are the instructions of a project that a client reads by itself. Only on stdio do both work on one machine;
+// Loads are the instructions of a project that a client reads by itself. Only on stdio do both work on one machine;
 // what another client reads is of another place.
-func (p profiles) loads(name, transport string) []string {
+func (p Profiles) Loads(name, transport string) []string {
 	if transport != "stdio" {
 		return nil
 	}
-	return strings.Fields(p.of(name).Loads)
+	return strings.Fields(p.Of(name).Loads)
 }
 
 // maxImages is how many images one result has at most, whoever reads it.
@@ -60,8 +59,8 @@ func imagesOf(p clients.Profile) int {
 	return 0
 }
 
-// modelOf is the model of which Codex speaks with a call: in an object, or in a text that holds one. "": it does not.
-func modelOf(turn json.RawMessage) string {
+// ModelOf is the model of which Codex speaks with a call: in an object, or in a text that holds one. "": it does not.
+func ModelOf(turn json.RawMessage) string {
 	var text string
 	if json.Unmarshal(turn, &text) == nil {
 		turn = json.RawMessage(text)

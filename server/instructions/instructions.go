@@ -1,14 +1,17 @@
-package server
+// Package instructions writes what a server says to the model of a client before it calls anything.
+package instructions
 
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
 
 	"codehand/server/auth"
 	"codehand/server/tenants"
+	"codehand/server/toolset"
 	"codehand/tools/catalog"
 	"codehand/tools/guidance"
 	"codehand/tools/session"
@@ -22,8 +25,6 @@ const (
 	maxSkillNames = 600
 	// maxProjectNames is how many bytes the names of the project's instructions may take.
 	maxProjectNames = 300
-	// skillTime bounds the search for skills when a client begins.
-	skillTime = 2 * time.Second
 )
 
 // A sentence of the instructions is said where every tool that it names exists.
@@ -84,10 +85,17 @@ func advice(has func(string) bool) string {
 // fullAdvice is what is said where nothing is switched off.
 func fullAdvice() string { return advice(func(string) bool { return true }) }
 
-// instruct makes the server's words to the model of one client: the advice, where its calls work, the tools that the
+// An Author writes instructions. Its fields are set once; it is safe for concurrent use.
+type Author struct {
+	Log       *slog.Logger
+	Profiles  toolset.Profiles
+	SkillTime time.Duration // for which skills are looked for at most
+}
+
+// Instruct makes the server's words to the model of one client: the advice, where its calls work, the tools that the
 // client is not shown, and the names of skills and of the project's instructions. They are the same bytes for the same
 // configuration, rights, skills and files.
-func (s *Server) instruct(ctx context.Context, at *tenants.Tenant, c session.Client, transport string) string {
+func (a Author) Instruct(ctx context.Context, at *tenants.Tenant, c session.Client, transport string) string {
 	all := at.Offers(c.CanAsk).Catalog
 	has := func(name string) bool {
 		_, ok := slices.BinarySearchFunc(all, name,
@@ -97,14 +105,14 @@ func (s *Server) instruct(ctx context.Context, at *tenants.Tenant, c session.Cli
 	text, skills := advice(has), ""
 	if !at.Broken && at.Who.Scopes.Has(auth.Read) {
 		text += " " + at.Bare.Situation(at.Start, true)
-		if own := s.profiles.loads(c.Name, transport); has("read_file") {
+		if own := a.Profiles.Loads(c.Name, transport); has("read_file") {
 			text = enumerate(text, " Before you begin, read the project's own instructions: ",
 				guidance.Names(at.Bare, own), maxProjectNames)
 		}
 	}
 	if has("skill") { // first, since they have a bound of their own: many tools leave them their place
 		skills = enumerate("", " Skills are instructions for named tasks; the tool skill loads them: ",
-			s.skillNames(ctx, at), maxSkillNames)
+			a.skillNames(ctx, at), maxSkillNames)
 	}
 	if !c.SeesAll && has("tool_search") {
 		words := " More tools are found with tool_search and called by their own names: "
@@ -128,15 +136,15 @@ func (s *Server) instruct(ctx context.Context, at *tenants.Tenant, c session.Cli
 
 // skillNames are those of the skills which a new session of the tenant would tell its model of. Skills say nothing else
 // here: the rest of their words is only for who asks for it.
-func (s *Server) skillNames(ctx context.Context, at *tenants.Tenant) []string {
+func (a Author) skillNames(ctx context.Context, at *tenants.Tenant) []string {
 	if at.Broken || !at.Who.Scopes.Has(auth.Read) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.skillTime)
+	ctx, cancel := context.WithTimeout(ctx, a.SkillTime)
 	defer cancel()
 	set, err := at.Bare.FindSkills(ctx)
 	if err != nil {
-		s.log.WarnContext(ctx, "skills cannot be named", "err", err)
+		a.Log.WarnContext(ctx, "skills cannot be named", "err", err)
 		return nil
 	}
 	var names []string

@@ -1,4 +1,6 @@
-package server
+// Package toolset says which tools there are: by name and alias, through a dispatcher, and as a client lists them; and
+// what is known of the clients that do.
+package toolset
 
 import (
 	"encoding/json"
@@ -8,7 +10,6 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"codehand/server/jsonrpc"
-	"codehand/server/tenants"
 	"codehand/tools/catalog"
 	"codehand/tools/results"
 	"codehand/tools/tool"
@@ -17,15 +18,20 @@ import (
 // maxTaught is how many characters of a schema an answer teaches.
 const maxTaught = 4_000
 
-// A toolset is the tools of a server. It does not change.
-type toolset struct {
-	all   []tool.Tool
+// A Set is the tools of a server. It does not change, and is safe for concurrent use.
+type Set struct {
+	All   []tool.Tool
+	Lists Lists
+
 	table map[string]tool.Tool // by name and alias
-	lists tenants.Lists
 }
 
-func newToolset(all []tool.Tool, lists tenants.Lists) (toolset, error) {
-	set := toolset{all: all, table: map[string]tool.Tool{}, lists: lists}
+// Rights is what a Set asks a tenant: whether none of its sessions can use a tool.
+type Rights interface{ Off(t tool.Tool) bool }
+
+// New makes a Set. The error names two tools that one name could mean, or a name in tools.always that none has.
+func New(all []tool.Tool, lists Lists) (Set, error) {
+	set := Set{All: all, table: map[string]tool.Tool{}, Lists: lists}
 	owner := map[string]string{} // by name in lower case: call_tool takes names in any
 	for _, t := range all {
 		own := t.Spec.Name
@@ -38,23 +44,23 @@ func newToolset(all []tool.Tool, lists tenants.Lists) (toolset, error) {
 			set.table[n] = t
 		}
 	}
-	return set, lists.Check(all)
+	return set, lists.check(all)
 }
 
-// get finds a tool by its name or an alias, as they are written.
-func (set toolset) get(name string) (tool.Tool, bool) {
+// Get finds a tool by its name or an alias, as they are written.
+func (set Set) Get(name string) (tool.Tool, bool) {
 	t, ok := set.table[name]
 	return t, ok
 }
 
 // find finds a tool by its name or an alias, in any case. Spaces around it are no part of it: an error that names them
 // would read as if the tool that it proposes were unknown.
-func (set toolset) find(name string) (t tool.Tool, ok bool) {
+func (set Set) find(name string) (t tool.Tool, ok bool) {
 	name = strings.TrimSpace(name)
 	if t, ok = set.table[name]; ok {
 		return t, true
 	}
-	for known, t := range set.table { // no two tools have names that differ in case alone: newToolset
+	for known, t := range set.table { // no two tools have names that differ in case alone: New
 		if strings.EqualFold(known, name) {
 			return t, true
 		}
@@ -62,21 +68,21 @@ func (set toolset) find(name string) (t tool.Tool, ok bool) {
 	return tool.Tool{}, false
 }
 
-// A target is the tool that a call is for, with its input. Whoever decides about a call looks at it and not at the name
+// A Target is the tool that a call is for, with its input. Whoever decides about a call looks at it and not at the name
 // that was called, which may be an alias or that of a dispatcher.
-type target struct {
-	tool    tool.Tool
-	input   json.RawMessage
-	through bool // a dispatcher was called
-	// refused: the dispatcher's input names nothing that can be called, and tool is the dispatcher; known is what the
+type Target struct {
+	Tool    tool.Tool
+	Input   json.RawMessage
+	Through bool // a dispatcher was called
+	// refused: the dispatcher's input names nothing that can be called, and Tool is the dispatcher; known is what the
 	// caller can find. nil: it names something.
 	refused func(known []catalog.Entry) *tool.Refusal
 }
 
-// follow returns the target of a call of t by a tenant: t, or what a dispatcher leads to. A dispatcher that is switched
+// Follow returns the target of a call of t by a tenant: t, or what a dispatcher leads to. A dispatcher that is switched
 // off leads nowhere, so that it is refused itself.
-func (set toolset) follow(at *tenants.Tenant, t tool.Tool, input json.RawMessage) target {
-	own := target{tool: t, input: input}
+func (set Set) Follow(at Rights, t tool.Tool, input json.RawMessage) Target {
+	own := Target{Tool: t, Input: input}
 	if !t.Dispatches() || at.Off(t) {
 		return own
 	}
@@ -97,48 +103,48 @@ func (set toolset) follow(at *tenants.Tenant, t tool.Tool, input json.RawMessage
 			}
 		}
 	default:
-		return target{tool: found, input: inner, through: true}
+		return Target{Tool: found, Input: inner, Through: true}
 	}
 	return own
 }
 
-// unknownTarget is the refusal of a call that names nothing that can be called; nil: it names something.
-func (t *target) unknownTarget(known []catalog.Entry) *tool.Refusal {
+// Unknown is the refusal of a call that names nothing that can be called; nil: it names something.
+func (t *Target) Unknown(known []catalog.Entry) *tool.Refusal {
 	if t.refused == nil {
 		return nil
 	}
 	return t.refused(known)
 }
 
-// schemaOf is the schema of the target for a model whose input did not fit, cut if it is long.
-func (t *target) schemaOf() string {
-	schema, name := []rune(string(t.tool.Schema)), t.tool.Spec.Name
+// Schema is the schema of the target for a model whose input did not fit, cut if it is long.
+func (t *Target) Schema() string {
+	schema, name := []rune(string(t.Tool.Schema)), t.Tool.Spec.Name
 	if len(schema) <= maxTaught {
 		return "The schema of " + name + ": " + string(schema)
 	}
 	return "The schema of " + name + ", cut: " + string(schema[:maxTaught-1]) + "…"
 }
 
-// noSuchTool is unknown for a model that chose the name by itself.
-func (set toolset) noSuchTool(at *tenants.Tenant, known []catalog.Entry, name string) *tool.Refusal {
+// noSuchTool is Unknown for a model that chose the name by itself.
+func (set Set) noSuchTool(at Rights, known []catalog.Entry, name string) *tool.Refusal {
 	text := "Unknown tool: " + results.Line(name, 80) + "."
 	if near := catalog.Nearest(known, name); len(near) > 0 {
 		text += " Nearest: " + strings.Join(near, ", ") + "."
 	}
-	if set.findable(at) {
-		text += " Use " + tenants.Finder + " to find tools."
+	if set.Findable(at) {
+		text += " Use " + Finder + " to find tools."
 	}
 	return &tool.Refusal{Code: tool.UnknownTool, Text: text}
 }
 
-// findable says whether the sessions of a tenant can search for tools.
-func (set toolset) findable(at *tenants.Tenant) bool {
-	t, ok := set.table[tenants.Finder]
+// Findable says whether the sessions of a tenant can search for tools.
+func (set Set) Findable(at Rights) bool {
+	t, ok := set.table[Finder]
 	return ok && !at.Off(t)
 }
 
-// unknown is the error for a tool name that does not exist, with the names of known that may have been meant.
-func (set toolset) unknown(known []catalog.Entry, name string) *jsonrpc.Error {
+// Unknown is the error for a tool name that does not exist, with the names of known that may have been meant.
+func (set Set) Unknown(known []catalog.Entry, name string) *jsonrpc.Error {
 	e := &jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: fmt.Sprintf("unknown tool %q", results.Line(name, 80))}
 	if near := catalog.Nearest(known, name); len(near) > 0 {
 		e.Message += `; nearest: "` + strings.Join(near, `", "`) + `"`

@@ -1,0 +1,9 @@
+package instructions
+
+import (
+	"testing"
+
+	"codehand/filestate/leaktest"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }

@@ -1,0 +1,27 @@
+package toolset
+
+import "codehand/tools/tool"
+
+// An Entry is one tool as tools/list shows it, for people.
+type Entry struct {
+	Tool     tool.Tool
+	JSON     []byte // the entry of tools/list
+	Deferred bool   // most clients are shown it only when it was found
+}
+
+// Tokens estimates what the entry costs in a model's context: bytes / 4.
+func (e Entry) Tokens() int { return (len(e.JSON) + 3) / 4 }
+
+// Entries are all that tools/list shows to anybody who is offered o, in its order.
+func (set Set) Entries(o Offer) []Entry {
+	entries := make([]Entry, 0, len(o.Tools))
+	for i, d := range o.Tools {
+		b, err := d.JSON()
+		if err != nil {
+			continue // tools make their schemas themselves, and tests look at each
+		}
+		late := i >= o.Always && set.Lists.Deferral != deferralOff
+		entries = append(entries, Entry{Tool: set.table[d.Name], JSON: b, Deferred: late})
+	}
+	return entries
+}
