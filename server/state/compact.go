@@ -19,7 +19,7 @@ const (
 	snapshotStep = 512
 )
 
-// errStopped ends a snapshot that nobody needs any more.
+// errStopped ends a snapshot that is no longer needed.
 var errStopped = errors.New("stopped")
 
 // newSalt makes a number that no earlier file has.
@@ -80,7 +80,7 @@ func (w *writer) lag(err error) {
 }
 
 // mend begins new files after the disk failed: a new log, which stays empty until the snapshot is on the disk, because
-// nobody knows what the old one holds. It keeps its number for the next attempt: the new one may be there, or not.
+// what the old one holds is unknown. It keeps its number for the next attempt: the new one may be there, or not.
 func (w *writer) mend() {
 	w.settle()
 	log, head, err := w.newLog(w.head.generation + 1)
@@ -162,8 +162,8 @@ func (w *writer) copyTable(f file, generation uint64) (int64, error) {
 	return out.size, out.out.Flush()
 }
 
-// copyValues writes the values, some at a time. A map may change while it is ranged over, as long as nobody else holds
-// the lock meanwhile: what is there all the time comes once, what comes or goes is in the log.
+// copyValues writes the values, some at a time. A map may change while it is ranged over, as long as the lock is free
+// between the steps: keys that stay come once, and keys that come or go are in the log.
 func (w *writer) copyValues(out *shot) error {
 	step := make([]record, 0, snapshotStep)
 	w.m.mu.Lock()

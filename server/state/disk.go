@@ -34,7 +34,7 @@ type disk interface {
 // hostDisk is a directory of the operating system.
 type hostDisk struct{ dir string }
 
-// openDisk makes the directory if it is missing. A link is refused: whoever could put it there chose where it leads.
+// openDisk makes the directory if it is missing. A link is refused: another user may have chosen where it leads.
 func openDisk(dir string) (disk, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err

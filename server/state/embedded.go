@@ -63,7 +63,7 @@ func openOn(ctx context.Context, d disk, release func() error, o Options) (*embe
 }
 
 // send hands a change to the writer and waits, until ctx or the time ends: before the writer took it nothing was
-// carried out, afterwards nobody can tell.
+// carried out, afterwards the outcome is unknown.
 func (s *embedded) send(ctx context.Context, c *change) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err

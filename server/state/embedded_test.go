@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A change that was written is not said to be unsure because the time ended in the same moment, as it seems to whoever stood
-// still meanwhile.
+// A written change is not reported as unsure because the time ended in the same moment, as it looks to a process that
+// was paused meanwhile.
 func TestAnswerWithTheLastTick(t *testing.T) {
 	t.Parallel()
 	s := &embedded{}

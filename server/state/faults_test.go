@@ -109,8 +109,8 @@ func TestRefusedWrites(t *testing.T) {
 	}
 }
 
-// While nobody knows what the files hold, writes are refused and reads go on; when the disk works again, so does the
-// Store, with all that was acknowledged in new files.
+// While the contents of the files are unknown, writes are refused and reads go on. When the disk works again, so does
+// the Store, with all acknowledged changes in new files.
 func TestMend(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -207,8 +207,8 @@ func TestEveryOperationFails(t *testing.T) {
 	}
 }
 
-// failWrites writes enough for several compactions. Each write is there or is not, as its error says; if nobody can
-// tell, then it is not there yet.
+// failWrites writes enough for several compactions. Each write is there or is not, as its error says; if the error says
+// unsure, then it is not there yet.
 func failWrites(t *testing.T, s *embedded, o Options) {
 	t.Helper()
 	pad := strings.Repeat("x", 600)

@@ -39,7 +39,7 @@ const (
 	TokenUse  = "tokenuse" // tokenuse.<id>: when a token was used last
 	Keyring   = "key"      // key.<use>: signing keys
 	Replica   = "rep"      // rep.<id>: a running process; written every 10 s
-	Browser   = "web"      // web.<hash>: a browser in which somebody signed in to approve clients
+	Browser   = "web"      // web.<hash>: a browser in which a person signed in to approve clients
 	Worker    = "work"     // work.<id>: a worker behind a front
 	Place     = "place"    // place.P: which worker serves a principal
 	SignIn    = "signin"   // signin.<hash>: a sign-in that waits for a person, decided once
@@ -129,7 +129,7 @@ func (p plan) key(key string) (keyFamily, error) {
 	return f, nil
 }
 
-// prefix refuses what no key can begin with, and a family alone that is not global: nobody reads all principals.
+// prefix refuses what no key can begin with, and a family alone that is not global: no caller reads all principals.
 func (p plan) prefix(prefix string) error {
 	if err := checkTokens(prefix, 1); err != nil {
 		return err

@@ -205,7 +205,7 @@ func (w *writer) newLog(generation uint64) (file, header, error) {
 	return f, h, err
 }
 
-// create makes a file that nobody has prepared for us.
+// create makes a new file: it never opens one that another user put there.
 func (w *writer) create(name string) (file, error) {
 	if err := w.disk.remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err

@@ -36,7 +36,7 @@ func (e *InUseError) Hint() string {
 }
 
 // lockDir keeps all other processes, and other Stores of this one, out of a data directory until release is called or
-// the process ends. Who has it is written beside the lock: on Windows nobody else may read what is locked.
+// the process ends. A file beside the lock names its holder: on Windows other processes cannot read a locked file.
 func lockDir(dir string) (release func() error, err error) {
 	path, owner := filepath.Join(dir, "lock"), filepath.Join(dir, "lock.pid")
 	l := flock.New(path, flock.SetFlag(lockFlags), flock.SetPermissions(0o600))
@@ -47,7 +47,7 @@ func lockDir(dir string) (release func() error, err error) {
 	if !got {
 		return nil, &InUseError{Dir: dir, PID: readPID(owner)}
 	}
-	// By rename, so that nobody reads half a number or writes through a link.
+	// By rename, so that no process reads half a number or writes through a link.
 	err = os.Remove(owner + ".new")
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		err = writeNew(owner+".new", strconv.Itoa(os.Getpid())+"\n")

@@ -16,9 +16,10 @@ import (
 //	record  magic 4 | length of the body 4 | synced 8 | checksum of these 4 | checksum of the body 4 | body
 //	body    operation 1 | revision or position 8 | end 8 | length of the name 1 | name | value
 //
-// The checksums of a record also cover the salt of its file and its offset there, so that a record which somebody keeps
-// as a value is never taken for one. synced is how many bytes of the log were on the disk for certain when the record
-// was written: what is torn below it was damaged, what is torn above it was lost with the power, and never promised.
+// The checksums of a record also cover the salt of its file and its offset there, so that a value which contains the
+// bytes of a record is never taken for one. synced is how many bytes of the log were certainly on the disk when the
+// record was written. A torn record below it means damage; one above it was lost with the power, and never
+// acknowledged.
 const (
 	fileMagic  = "codehand"
 	fileFormat = 1

@@ -33,7 +33,7 @@ func newHistory(t *testing.T, sync time.Duration) history {
 	for len(h.states) < 40 {
 		key := fmt.Sprintf("token.%d", r.IntN(4))
 		value := []byte(strings.Repeat(fmt.Sprint(r.IntN(1000)), 1+r.IntN(4)))
-		if r.IntN(4) == 0 { // somebody keeps a piece of our log
+		if r.IntN(4) == 0 { // a value is a piece of our log
 			log := d.content()[logName(1)]
 			value = log[max(0, len(log)-100):]
 		}

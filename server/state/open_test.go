@@ -42,7 +42,7 @@ func TestOpen(t *testing.T) {
 	must(t, s.Close())
 }
 
-// One Store has a directory, whoever asks first.
+// One Store has a directory: the first that opens it.
 func TestInUse(t *testing.T) {
 	t.Parallel()
 	o := Options{Dir: t.TempDir()}

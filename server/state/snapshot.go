@@ -38,7 +38,8 @@ type SnapshotOptions struct {
 	// Lasting is what of a value the file keeps and gives back; nil: nothing. It is called from any goroutine, must be
 	// quick, and is nil itself if all values are kept as they are.
 	Lasting func(key string, value []byte) []byte
-	// Failed is told what could not be read or written, from any goroutine; nil: nobody is. The Store goes on without.
+	// Failed receives errors of reading and writing, from any goroutine; nil: they are dropped. The Store works on
+	// without the snapshot.
 	Failed func(error)
 }
 
@@ -200,7 +201,7 @@ func (p *Snapshot) load(ctx context.Context) error {
 		return fmt.Errorf("snapshot %s is of another name", p.path())
 	}
 	for _, v := range content.Values {
-		// written before it was known not to last, or by somebody else
+		// written by an earlier version, or by another program
 		if v.Value = p.lasting(v.Key, v.Value); v.Value == nil {
 			continue
 		}

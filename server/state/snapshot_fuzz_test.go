@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// FuzzSnapshot starts from any file: damaged, of another session, or written by somebody else. It is taken if it is of this
-// session and not of a later version, and each key of it is one; then the Store has its values, the first of each key, and
-// nothing else. Otherwise the Store has some of them at most. What was taken is written as it was read.
+// FuzzSnapshot starts from any file: damaged, of another session, or written by another program. It is taken if it is
+// of this session and not of a later version, and each key of it is one; then the Store has its values, the first of
+// each key, and nothing else. Otherwise the Store has some of them at most. What was taken is written as it was read.
 func FuzzSnapshot(f *testing.F) {
 	for _, seed := range []string{
 		`{"v":1,"name":"p.s","values":[{"k":"seen.a","b":"eA=="},{"k":"cell.mode","b":"MQ=="},{"k":"seen.a","b":"eXk="}]}`,
@@ -59,7 +59,7 @@ func loadedFrom(t *testing.T, dir string, content []byte) (values map[string]str
 			t.Fatal(err)
 		}
 		all := NewMemory(MemoryOptions{})
-		defer func() { _ = all.Close() }() // nobody watches it
+		defer func() { _ = all.Close() }() // this one has no watchers
 		if err := all.Set(t.Context(), theirs, []byte("x")); err != nil {
 			t.Fatal(err)
 		}

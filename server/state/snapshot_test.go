@@ -185,8 +185,8 @@ func TestSnapshotOfTwo(t *testing.T) {
 	c.end()
 }
 
-// Who asks whether a snapshot is in use holds its lock for a moment: a session that began just then wrote nothing any more, and
-// told nobody.
+// A test whether a snapshot is in use holds its lock for a moment. A session that began just then stopped writing its
+// snapshot, without an error.
 func TestSnapshotBesideALook(t *testing.T) {
 	t.Parallel()
 	for _, removes := range []bool{false, true} {

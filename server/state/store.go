@@ -79,7 +79,7 @@ type Stats struct {
 
 // Scoped returns a Store that sees only the keys and streams below prefix. Its keys are relative to prefix, in
 // arguments and in what Keys and Watch report; the empty prefix of Keys and Watch means all of them. Closing it does
-// nothing: the Store belongs to whoever opened it.
+// nothing: the Store belongs to the caller that opened it.
 func Scoped(s Store, prefix string) Store { return scoped{s, prefix} }
 
 type scoped struct {

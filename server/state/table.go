@@ -20,7 +20,7 @@ const (
 // figure limits memory and disk.
 const overhead = recordHead + bodyHead
 
-// sweepStep is how many deadlines one operation looks at, so that a million keys which end together delay nobody.
+// sweepStep is how many deadlines one operation looks at, so that a million keys which end together delay no operation.
 const sweepStep = 256
 
 // A change is one write: first prepared, which settles whether it happens, then applied, which cannot fail. Between the
@@ -40,7 +40,7 @@ type change struct {
 
 	ok   bool
 	err  error
-	done chan struct{} // nil: nobody waits
+	done chan struct{} // nil: no caller waits
 }
 
 // An entry is one value. It is replaced, never changed.
@@ -80,7 +80,7 @@ func (d *deadlines) Pop() any {
 	return last
 }
 
-// A table is what a Store holds. Whoever has it locks it.
+// A table is what a Store holds. Its users must lock it.
 type table struct {
 	plan     plan
 	maxBytes int64

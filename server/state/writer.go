@@ -21,9 +21,9 @@ const (
 // A writer is the log of an embedded Store. One goroutine runs it; health is for the others.
 //
 // Whatever goes wrong, what the table holds is what was written, and nothing else: a write that fails is cut off the
-// log again. If that fails too, or a sync does, then nobody knows what the files hold (the system may have dropped what
-// it could not write, and report success the next time). Then the writer is down: it refuses everything until it has
-// written all that the table holds into new files.
+// log again. If that fails too, or a sync does, then the contents of the files are unknown (the system may have dropped
+// what it could not write, and report success the next time). Then the writer is down: it refuses everything until it
+// has written all that the table holds into new files.
 type writer struct {
 	m      *memory
 	disk   disk
