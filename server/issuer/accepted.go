@@ -17,7 +17,7 @@ type acceptance struct {
 	until time.Time
 }
 
-// get returns what a token stood for, if that still counts. The lists in it are shared: nobody changes them.
+// get returns what a token stood for, if that still counts. The lists in it are shared: callers must not change them.
 func (a *accepted) get(sum [sha256.Size]byte, now time.Time) (auth.Found, bool) {
 	k, ok := a.known[sum]
 	return k.found, ok && now.Before(k.until)

@@ -48,7 +48,7 @@ func (t *small) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// secure refuses a URL that anybody on the way could answer for.
+// secure refuses a URL whose answers a host on the way could forge.
 func secure(u *url.URL) error {
 	if u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname()) {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Whatever a token is: what is read has each name once and in one spelling, so that nobody who reads it after us, as
-// go-oidc does, sees another claim.
+// For any token, what was accepted has each name once and in one spelling, so that a later reader, as go-oidc, sees the
+// same claims.
 func FuzzParseToken(f *testing.F) {
 	for _, two := range [][2]string{{`{"alg":"RS256","typ":"at+jwt","kid":"a"}`, `{"iss":"https://i","aud":["a"],"exp":1e9,"sub":"x"}`},
 		{`{"alg":"none","Alg":"RS256"}`, `{"iss":"a","iss":"b"}`}, {`{"a":{"b":[{}]}}`, `null`}} {

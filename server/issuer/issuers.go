@@ -36,7 +36,7 @@ const (
 type Options struct {
 	Issuers   []config.Issuer   // as config has checked them
 	Transport http.RoundTripper // nil: the network, through the proxy that the environment names
-	Ended     func()            // an accepted token has expired, and Valid says whose; nil: nobody wants to know
+	Ended     func()            // called when an accepted token has expired, and Valid says whose; nil: not called
 	Now       func() time.Time  // nil: time.Now
 	Log       *slog.Logger      // nil: nothing is logged
 }

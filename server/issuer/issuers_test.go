@@ -190,7 +190,7 @@ func TestKeyComesMeanwhile(t *testing.T) {
 	})
 }
 
-// Whoever sends tokens with unknown keys does not make us ask the issuer for each.
+// Tokens with unknown keys do not make the server ask the issuer for each.
 func TestUnknownKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)

@@ -21,8 +21,8 @@ var (
 )
 
 // keys are an issuer's keys. oidc.RemoteKeySet fetches them again for each token that it has no key for, so that
-// anybody could make us hammer the issuer. This one fetches at most once in retryEvery, and remembers which keys are
-// not there. It is safe for concurrent use.
+// a stranger could make the server flood the issuer. This one fetches at most once in retryEvery, and remembers which
+// keys are not there. It is safe for concurrent use.
 type keys struct {
 	remote *oidc.RemoteKeySet
 	over   *http.Client

@@ -55,7 +55,7 @@ type askTable struct {
 type waiting struct {
 	from netip.Prefix
 	ends time.Time
-	held bool // somebody who has signed in looks at it
+	held bool // a signed-in person looks at it
 }
 
 func askKey(id string) string { return state.Key(state.SignIn, state.Hash(id)) }
@@ -82,9 +82,9 @@ func (s *askTable) sweepAsks() { // the Store drops them itself
 	}
 }
 
-// begin counts a sign-in. Where a network has too many, or all together, its oldest one makes room, else the oldest of
-// all: behind a tunnel everybody is one network, and who begins sign-ins without end must not lock others out. One that
-// somebody who has signed in looks at stays. gone is the key of the one that made room; "": none had to. ok is false if
+// begin counts a sign-in. If a network has too many, its oldest one makes room; if all together are too many, the
+// oldest of all does. Behind a tunnel all people are one network, and a flood of sign-ins must not lock others out. One
+// that a signed-in person looks at stays. gone is the key of the one that made room; "": none had to. ok is false if
 // none can.
 func (s *askTable) begin(key string, at netip.Addr) (gone string, ok bool) {
 	s.sweepAsks()
@@ -128,7 +128,7 @@ func (s *askTable) hasAsk(key string) bool {
 	return ok
 }
 
-// HoldAsk keeps a sign-in from making room for newer ones: somebody who has signed in looks at it.
+// HoldAsk keeps a sign-in from making room for newer ones: a signed-in person looks at it.
 func (s *Server) HoldAsk(id string) {
 	s.askTable.mu.Lock()
 	defer s.askTable.mu.Unlock()
@@ -277,10 +277,10 @@ func scopesOf(text string) (auth.Scopes, bool) {
 }
 
 // turnBack says what is wrong with a request about which no person has decided. Only a program on the person's own
-// machine is told by a redirect. Anybody can register a client, or publish a document about one, whose answers go to
-// a page of his: a link to us would then lead there at once, under our name. RFC 9700, section 4.11.2, wants that
-// closed: no redirect before somebody has signed in. RFC 6749, section 4.1.2.1, has the redirect for the client's
-// sake; a client elsewhere learns nothing then, and the person reads here what the client has to be told.
+// machine is told by a redirect. A stranger can register a client, or publish a document about one, whose answers go to
+// the stranger's page: a link to us would then lead there at once, under our name. RFC 9700, section 4.11.2, wants that
+// closed: no redirect before a person has signed in. RFC 6749, section 4.1.2.1, has the redirect for the client's sake;
+// a client elsewhere learns nothing then, and the person reads here what the client has to be told.
 func (s *askTable) turnBack(w http.ResponseWriter, a askRecord, bad returning) {
 	if a.Client.Loopback {
 		w.Header().Set("Location", a.answer(url.Values{"error": {bad.code}, "error_description": {bad.text}}))
@@ -341,7 +341,7 @@ func (s *askTable) browser(w http.ResponseWriter, r *http.Request, base string) 
 }
 
 // SameBrowser says whether the browser that sent r is the one that began the sign-in id. A page must not let another
-// one decide: somebody may have been sent the page's address.
+// one decide: an attacker may have sent the page's address to a person.
 func (s *Server) SameBrowser(r *http.Request, id string) bool {
 	a, _, err := s.ask(r.Context(), id)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"codehand/server/state"
 )
 
-// Limits of registered clients. One that nobody ever signed in with goes first.
+// Limits of registered clients. One without any sign-in goes first.
 const (
 	maxUnused  = 1000
 	maxUsed    = 1000
@@ -31,7 +31,7 @@ type client struct {
 	Name      string    `json:"name,omitempty"`
 	Redirects []string  `json:"redirects"`
 	Created   time.Time `json:"created,omitzero"`
-	Used      time.Time `json:"used,omitzero"` // when somebody last signed in with it; zero: nobody did
+	Used      time.Time `json:"used,omitzero"` // when a person last signed in with it; zero: never
 	Kind      Kind      `json:"kind"`
 	Host      string    `json:"-"`
 }
@@ -218,7 +218,7 @@ func (s *registry) dropClient(ctx context.Context, id string) error {
 	return nil
 }
 
-// useClient notes that somebody signed in with a registered client. If there are too many, the one that was not used
+// useClient notes that a person signed in with a registered client. If there are too many, the one that was not used
 // for longest goes; its grants stay.
 func (s *registry) useClient(ctx context.Context, id string) error {
 	s.mu.Lock()

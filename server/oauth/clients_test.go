@@ -229,7 +229,7 @@ func TestLifeOf(t *testing.T) {
 	}
 }
 
-// A page that was sent to somebody else's browser cannot be decided there.
+// A page that was sent to another browser cannot be decided there.
 func TestSameBrowser(t *testing.T) {
 	x := newRig(t)
 	client := x.register()

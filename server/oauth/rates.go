@@ -12,7 +12,7 @@ type pace struct {
 	each time.Duration // until one more
 }
 
-// What costs something before anybody signed in.
+// Rates of what costs something before a person has signed in.
 var (
 	paceRegister = pace{100, 36 * time.Second}       // a write each
 	paceFetch    = pace{30, 2 * time.Second}         // a request of ours each

@@ -17,8 +17,8 @@ import (
 	"codehand/server/state"
 )
 
-// Before a person has decided, a browser is sent to a program on its own machine at most: whoever publishes a document
-// about a client could send people to any page of his by a link to us.
+// Before a person has decided, a browser is sent to a program on its own machine at most: the publisher of a document
+// about a client could send people to any page by a link to us.
 func TestNobodyIsSentAway(t *testing.T) {
 	f := &web{url: docURL, body: aDocument(back, "https://app.example.com/cb"), kind: "application/json", code: 200}
 	x := newRig(t, func(o *Options) { o.Fetch = f })
@@ -57,7 +57,7 @@ func TestAsksMakeRoom(t *testing.T) {
 	client := x.register()
 	x.from = netip.MustParseAddr("2001:db8::1")
 	first := x.authorize(asks(client))
-	x.s.HoldAsk(first) // somebody looks at it
+	x.s.HoldAsk(first) // a person looks at it
 	x.pass(time.Second)
 	second := x.authorize(asks(client))
 	for i := range 3 * maxAsksOfOne {
@@ -102,7 +102,7 @@ func TestAsksMakeRoom(t *testing.T) {
 	x.authorize(asks(client))
 }
 
-// Guesses of others behind the same address, and their registrations, keep nobody from tokens that are good.
+// Guesses of others behind the same address, and their registrations, do not block valid tokens.
 func TestFailuresOfOthers(t *testing.T) {
 	x := newRig(t)
 	tok := x.signIn(usual())
@@ -185,7 +185,7 @@ func (a again) Find(text string, now time.Time) (auth.Found, bool, error) {
 }
 func (a again) Valid(who auth.Principal) (valid, mine bool) { return a.x.s.Valid(who) }
 
-// A directory is approved as it is; a link that somebody puts in its place later leads nowhere.
+// A directory is approved as it is; a link that takes its place later leads nowhere.
 func TestRootsAreReal(t *testing.T) {
 	x := newRig(t)
 	dir, err := filepath.EvalSymlinks(t.TempDir())

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A thief and a victim have the same refresh token. Whoever comes second after the time for repeats ends the grant.
+// A thief and a victim have the same refresh token. The second use after the time for repeats ends the grant.
 func TestStolenRefresh(t *testing.T) {
 	x := newRig(t)
 	tok := x.signIn(usual())

@@ -25,15 +25,16 @@ type Options struct {
 	// PublicURL is http.public_url, which decides the issuer. "": clients are on this machine, and the issuer is the
 	// loopback address that they call.
 	PublicURL string
-	SSE       bool                                     // whether /sse is served, too
-	Issuers   func() []string                          // of others, whose tokens are good here, too; nil: none
-	Alone     bool                                     // nobody signs in here: only the metadata of resources is served
-	ClientIP  func(*http.Request) netip.Addr           // for limits; nil: that of the connection
-	Event     func(name string, fields map[string]any) // for the audit: login, refresh, logout; nil: none
-	Revoked   func()                                   // a grant has ended; streams that it opened must end; nil: none
-	Fetch     http.RoundTripper                        // gets metadata documents; nil: from public addresses only
-	Now       func() time.Time                         // nil: time.Now
-	Log       *slog.Logger                             // nil: nothing is logged
+	SSE       bool            // whether /sse is served, too
+	Issuers   func() []string // of others, whose tokens are good here, too; nil: none
+	// there is no sign-in here: only the metadata of resources is served
+	Alone    bool
+	ClientIP func(*http.Request) netip.Addr           // for limits; nil: that of the connection
+	Event    func(name string, fields map[string]any) // for the audit: login, refresh, logout; nil: none
+	Revoked  func()                                   // a grant has ended; streams that it opened must end; nil: none
+	Fetch    http.RoundTripper                        // gets metadata documents; nil: from public addresses only
+	Now      func() time.Time                         // nil: time.Now
+	Log      *slog.Logger                             // nil: nothing is logged
 }
 
 // Limits of a Server.

@@ -80,7 +80,7 @@ func isBase64URL(text string) bool {
 }
 
 // A refreshToken is a refresh token in its parts. The part of the family is the same in all tokens of a grant: it tells
-// a token that was rotated away from one that somebody made up, without a list of all that there ever were.
+// a rotated token from an invented one, without a list of all that there ever were.
 type refreshToken struct{ grant, family, rest string }
 
 func parseRefresh(text string) (t refreshToken, ok bool) {

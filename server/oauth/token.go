@@ -213,8 +213,8 @@ func (g *record) newAccess(now time.Time, scopes auth.Scopes) *answer {
 
 // refresh turns a refresh token into new tokens. The token is good once. Used again within repeatTime, as long as
 // nothing made from it was used to refresh, it makes others in the place of the refresh token that may not have
-// arrived, which is in wrong hands from then on. Any other token of the family that comes again ends the grant: two
-// have it, and nobody knows which is the thief.
+// arrived, which is in wrong hands from then on. A repeat of any other token of the family ends the grant: two parties
+// have it, and the server cannot tell the thief.
 func (s *issuing) refresh(r *http.Request, f form) (*answer, error) {
 	text := f.get("refresh_token")
 	if text == "" {
@@ -229,7 +229,7 @@ func (s *issuing) refresh(r *http.Request, f form) (*answer, error) {
 	err := s.change(r.Context(), t.grant, func(g *record) error {
 		out = nil
 		if !g.Refresh.Family.is(digestOf(t.family)) {
-			return badGrant() // somebody made it up
+			return badGrant() // an invented token
 		}
 		now, sum := s.o.Now().UTC(), digestOf(text)
 		repeat := g.Refresh.Previous.is(sum) && now.Sub(g.Refresh.Rotated).Abs() < repeatTime &&

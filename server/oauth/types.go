@@ -11,7 +11,7 @@ import (
 type Ask struct {
 	ID       string // unguessable; in the page's URL
 	Client   ClientInfo
-	Scopes   auth.Scopes // what the client asks for; nobody can approve more
+	Scopes   auth.Scopes // what the client asks for, and the most that a person can approve
 	Resource string      // URL of the endpoint that the client wants to use
 	Created  time.Time
 	Expires  time.Time

@@ -170,8 +170,8 @@ func (b *Book) find(match func(Person) bool) (Person, error) {
 	return p, nil
 }
 
-// SetPassword gives a person, who is made if need be, a new password by its hash. Whoever is signed in as that person
-// in a browser is not any more. Passkeys stay, unless drop is set.
+// SetPassword gives a person, who is made if need be, a new password by its hash. It ends every sign-in of that person
+// in a browser. Passkeys stay, unless drop is set.
 func (b *Book) SetPassword(id, hash string, drop bool) error {
 	if err := auth.CheckID(id); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 	"codehand/server/auth"
 )
 
-// An Invite lets whoever has its code choose how a principal signs in, once.
+// An Invite lets the holder of its code choose, once, how a principal signs in.
 type Invite struct {
 	ID        string    `json:"id"`   // names it in lists; no secret
 	Hash      string    `json:"hash"` // SHA-256 of the code, in hex

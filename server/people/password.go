@@ -58,7 +58,7 @@ func CheckPassword(text string) error {
 	return nil
 }
 
-// passwordLetters are 32 that nobody mistakes for each other, all on one level of a keyboard.
+// passwordLetters are 32 that are hard to mistake for each other, all on one level of a keyboard.
 const passwordLetters = "abcdefghijkmnpqrstuvwxyz23456789"
 
 // NewPassword makes one of 120 random bits, in 6 groups of 4.

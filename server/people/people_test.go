@@ -55,7 +55,7 @@ func TestHash(t *testing.T) {
 	}
 }
 
-// Whoever has no password costs as much as one who has, and no password is right.
+// A check for a person without a password costs as much as one for a person with one, and always fails.
 func TestHashOfNobody(t *testing.T) {
 	h := NewHasher(cheap)
 	for _, password := range []string{"", "anything", strings.Repeat("x", 5000)} {

@@ -34,7 +34,7 @@ type view struct {
 	base     string // leads to /signin/
 	token    string // CSRF
 	alone    bool
-	who      string // who is signed in; "": nobody
+	who      string // who is signed in; "": no person
 	passkeys bool   // the browser can have some here
 }
 

@@ -14,7 +14,7 @@ func (p *Pages) follow(v *visit) {
 	v.w.Header().Set("Referrer-Policy", "no-referrer")
 	code := v.r.PathValue("code")
 	if len(code) > 100 {
-		code = "-" // nobody has it
+		code = "-" // no person has it
 	}
 	v.setCookie(inviteCookie, code, time.Hour)
 	v.goTo("invite")

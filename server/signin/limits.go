@@ -13,9 +13,9 @@ import (
 	"codehand/server/people"
 )
 
-// Failed attempts to sign in slow down further ones from the same network and for the same name. Nobody can be shut out
-// for ever: the delay ends after a minute at most, a browser in which the person signed in before has delays of its
-// own, a passkey has none, and a new password (codehand owner new) forgets those of its name.
+// Failed attempts to sign in slow down further ones from the same network and for the same name. An attacker cannot
+// shut a person out for ever: the delay ends after a minute at most, a browser in which the person signed in before has
+// delays of its own, a passkey has none, and a new password (codehand owner new) forgets those of its name.
 const (
 	freeFailures = 5  // of a name or a browser, without a delay
 	freeNetwork  = 20 // of a network, behind which several people may be

@@ -13,7 +13,7 @@ import (
 type node func(*strings.Builder)
 
 // attrs are the attributes of an element, as names and values in turn. One without a value has "". Values are escaped;
-// none of them may be an address that somebody else made.
+// none of them may be an address from outside.
 type attrs []string
 
 // void elements have no end, and flowing ones stand within a line.

@@ -187,7 +187,7 @@ func (p *Pages) login(v *visit) {
 		name = people.Owner
 	}
 	if len(name) > 200 {
-		name = "" // nobody has it
+		name = "" // no person has it
 	}
 	ctx := v.r.Context()
 	person, err := p.o.People.Find(name)

@@ -197,7 +197,7 @@ func asUser(person people.Person) user {
 	u := user{handle: person.Handle, name: person.ID}
 	for _, k := range person.Passkeys {
 		var c webauthn.Credential
-		if json.Unmarshal(k.Record, &c) == nil { // one that is broken signs nobody in
+		if json.Unmarshal(k.Record, &c) == nil { // a broken one signs no person in
 			u.credentials = append(u.credentials, c)
 		}
 	}

@@ -184,7 +184,7 @@ func TestPasskey(t *testing.T) {
 	s.local().passkeyLogin(a).want(t, 401, "not accepted")
 }
 
-// What an authenticator or somebody between says is held against what was asked.
+// An answer of an authenticator, or of an attacker in between, is compared with the question.
 func TestForgedPasskeys(t *testing.T) {
 	t.Parallel()
 	s := begin(t, nil)
@@ -244,7 +244,7 @@ func TestPasskeyNeeds(t *testing.T) {
 	s := begin(t, nil)
 	b := s.local()
 	_, p := b.begin(toRegister, b.get("/signin/").token())
-	p.want(t, 403, "sign out and in") // nobody has signed in
+	p.want(t, 403, "sign out and in") // no person has signed in
 	_, p = b.begin(toAccept, b.get("/signin/").token())
 	p.want(t, 410, "invitation")
 	_, p = b.begin("other", b.get("/signin/").token())
@@ -309,7 +309,7 @@ func TestInvitationWithPasskey(t *testing.T) {
 	}
 }
 
-// Where the owner is alone, nobody else signs in, whatever the file knows.
+// Where the owner is alone, no other person signs in, whatever the file knows.
 func TestOthersThanTheOwner(t *testing.T) {
 	t.Parallel()
 	s := begin(t, nil)

@@ -39,7 +39,7 @@ type Options struct {
 	Hasher    *people.Hasher // nil: the usual one
 	Store     state.Store
 	PublicURL string // http.public_url; "": browsers come from this machine alone
-	Alone     bool   // only the owner signs in: nobody is asked for a name
+	Alone     bool   // only the owner signs in: the page asks for no name
 	// Rights is what the operator gives a principal; ok is false if it may not sign in.
 	Rights func(id string) (who auth.Principal, ok bool)
 	// Commands says in a sentence how far commands are confined, or that there are none.

@@ -97,7 +97,7 @@ func TestRefuse(t *testing.T) {
 	}
 }
 
-// Somebody who was sent the address of a sign-in that another browser began decides nothing.
+// A person who was sent the address of a sign-in that another browser began cannot decide it.
 func TestOtherBrowser(t *testing.T) {
 	t.Parallel()
 	s := begin(t, nil)
@@ -113,7 +113,7 @@ func TestOtherBrowser(t *testing.T) {
 	}
 }
 
-// Nobody decides who has not signed in, and nothing more than what the page shows is given.
+// Only a signed-in person decides, and grants no more than the page shows.
 func TestNobodyDecides(t *testing.T) {
 	t.Parallel()
 	s := begin(t, nil)
@@ -186,7 +186,7 @@ func TestForgedForms(t *testing.T) {
 	}
 }
 
-// Every answer says that nobody may frame, keep or sniff it.
+// Every answer forbids framing, caching and sniffing.
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	s := begin(t, nil)
@@ -247,7 +247,7 @@ func TestFormTargets(t *testing.T) {
 	}
 }
 
-// A cookie that somebody planted before is worth nothing after the sign-in.
+// A cookie that an attacker planted before is worth nothing after the sign-in.
 func TestFixation(t *testing.T) {
 	t.Parallel()
 	s := begin(t, nil)
@@ -362,7 +362,7 @@ func TestSessionSurvivesRestart(t *testing.T) {
 	b.post("/signin/ask/"+askID, form.token(), "decision", "refuse").location(t, "https://app.example/callback?error=access_denied")
 }
 
-// Guessing gets slower, costs no hashing meanwhile, and shuts nobody out for ever.
+// Guessing gets slower, costs no hashing meanwhile, and shuts no person out for ever.
 func TestBruteForce(t *testing.T) {
 	t.Parallel()
 	s := begin(t, nil)

@@ -40,13 +40,13 @@ type visit struct {
 	p      *Pages
 	w      http.ResponseWriter
 	cookie string         // names the browser; it is there in each visit
-	who    *session       // nil: nobody has signed in
+	who    *session       // nil: no person has signed in
 	rights auth.Principal // of who
 	status int            // of the page
 	posted posted         // by our script
 }
 
-// A session is what is kept of a browser in which somebody signed in.
+// A session is what is kept of a browser in which a person signed in.
 type session struct {
 	Principal string    `json:"principal"`
 	Epoch     int       `json:"epoch"` // of the person, when the session began
@@ -234,10 +234,10 @@ func (v *visit) recall() error {
 	return nil
 }
 
-// admits says whether a principal signs in here at all: where the owner is alone, nobody else does.
+// admits says whether a principal may sign in here: where the owner is alone, no other may.
 func (p *Pages) admits(id string) bool { return !p.o.Alone || id == people.Owner }
 
-// begin signs a person in. The browser gets a new name, so one that somebody else planted is worth nothing.
+// begin signs a person in. The browser gets a new name, so one that an attacker planted is worth nothing.
 func (v *visit) begin(ctx context.Context, person people.Person, way string) error {
 	_ = v.p.o.Store.Delete(ctx, sessionKey(v.cookie)) // it ends by itself otherwise
 	v.renew()
