@@ -40,7 +40,7 @@ type errorMeta struct {
 	Number    int       `json:"number,omitempty"`
 }
 
-// retryable says whether the same call may succeed later without anybody changing anything.
+// retryable says whether the same call may succeed later without any change by the caller or the operator.
 func retryable(c tool.Code) bool {
 	switch c {
 	case tool.Busy, tool.RateLimited, tool.StateUnavailable, tool.Timeout:

@@ -161,11 +161,11 @@ func (a *Asker) Reply(
 	return &pipeline.Reply{Digest: kept.Digest, Answer: answer, Before: kept.Before}, nil
 }
 
-// reading is less time than anybody takes to read a question.
+// reading is less time than any person takes to read a question.
 const reading = 300 * time.Millisecond
 
-// nobody says that an answer which came after a while is no person's. A question that is closed without a choice was
-// not answered. Some clients decline by themselves where nobody sits in front of them, and then at once.
+// nobody reports that an answer is no person's; after is how long it took. Closing a question without a choice is no
+// answer. Some clients without a person decline by themselves, and at once.
 func nobody(a tool.Answer, c session.Client, after time.Duration) bool {
 	return a.Outcome == tool.Cancelled || a.Outcome == tool.Declined && c.Forms.DeclinesAlone && after < reading
 }

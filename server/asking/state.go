@@ -32,8 +32,8 @@ const (
 // ErrForged says that a requestState is not one that was made for this principal, session and tool.
 var ErrForged = errors.New("a requestState that is not ours")
 
-// A keptAsk is a question that waits, as the Store holds it. What was shown is left out: it may be a command line or a
-// plan, and nobody needs it any more.
+// A keptAsk is a waiting question, as the Store holds it. It leaves out the text that was shown: that may be a command
+// line or a plan, and no reader needs it any more.
 type keptAsk struct {
 	V      int             `json:"v"` // 1
 	At     time.Time       `json:"at"`

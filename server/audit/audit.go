@@ -206,7 +206,7 @@ func createFile(path string) (output, error) {
 // A streamFile is an output that is no file: nothing can be taken back from it, and it is as safe as it gets.
 type streamFile struct{ io.Writer }
 
-func (streamFile) Close() error         { return nil } // it belongs to whoever opened it
+func (streamFile) Close() error         { return nil } // it belongs to the caller that opened it
 func (streamFile) Sync() error          { return nil }
 func (streamFile) Truncate(int64) error { return errors.ErrUnsupported }
 
@@ -471,7 +471,7 @@ func hashLine(line []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// tend brings lines to the disk in time, and begins a new file at midnight although nobody calls.
+// tend brings lines to the disk in time, and begins a new file at midnight even without calls.
 func (a *Log) tend() {
 	if a.path == "" {
 		return
@@ -507,7 +507,7 @@ func (a *Log) untilMidnight() time.Duration {
 	return max(time.Until(a.midnight), time.Second)
 }
 
-// flush syncs without keeping anybody from writing.
+// flush syncs, and other goroutines can write meanwhile.
 func (a *Log) flush() {
 	a.mu.Lock()
 	f := a.file

@@ -227,7 +227,7 @@ func TestMend(t *testing.T) {
 	before := bytes.Count(b, []byte("\n"))
 	must(t, os.WriteFile(path, b[:len(b)-20], 0o600))
 	log := slog.New(slog.DiscardHandler)
-	for _, replica := range []string{"", "r9x9", "../r4k2"} { // nobody, somebody else, no name
+	for _, replica := range []string{"", "r9x9", "../r4k2"} { // none, another replica, no name
 		must(t, Mend(dir, replica, log))
 		if info, err := os.Stat(path); err != nil || info.Size() != int64(len(b)-20) {
 			t.Fatalf("Mend of %q touched it: %v", replica, err)

@@ -56,7 +56,7 @@ func (o Options) whole() Options {
 	return o
 }
 
-// newHandle returns a handle that nobody can guess and that never repeats.
+// newHandle returns a handle that cannot be guessed and never repeats.
 func newHandle() string { return strings.ToLower(rand.Text()) }
 
 // A bridge is one client on a pair of pipes, and the endpoint that it talks to.

@@ -72,7 +72,7 @@ func TestSessionLost(t *testing.T) {
 		f.forget()
 		b.send(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
 		synctest.Wait()
-		// the answer to a request of a session that is gone is for nobody
+		// no request waits for the answer of a session that is gone
 		f.forget()
 		b.send(`{"jsonrpc":"2.0","id":"s-1","result":{}}`)
 		b.done()
@@ -596,7 +596,7 @@ func TestWriteError(t *testing.T) {
 	})
 }
 
-// A brokenWriter is a pipe that nobody reads any more.
+// A brokenWriter is a pipe without a reader.
 type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }

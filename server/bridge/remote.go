@@ -258,8 +258,8 @@ func (p *remote) reportUnheard() {
 	}
 }
 
-// explain is the answer to a request that failed with err. lost says that nobody knows whether the endpoint did what it
-// asks for, if the endpoint got it.
+// explain is the answer to a request that failed with err. lost says that the endpoint may have got the request and may
+// have carried it out.
 func (p *remote) explain(id json.RawMessage, err error, lost bool) []byte {
 	var text string
 	status, ok := errors.AsType[*statusError](err)

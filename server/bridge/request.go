@@ -53,7 +53,7 @@ func (r *request) listen() bool {
 	return r.modern() && r.env.Method == string(mcp.MethodSubscriptionsListen)
 }
 
-// repeatable says whether the request may be sent again when nobody knows what became of it.
+// repeatable says whether the request may be sent again when its outcome is unknown.
 func (r *request) repeatable() bool { return !r.Call || r.key != "" }
 
 // request takes a request in its turn and runs it.

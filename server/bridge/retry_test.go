@@ -424,7 +424,7 @@ func TestRedirect(t *testing.T) {
 	}
 }
 
-// TestTLS: a certificate that nobody vouches for is refused at once, and --ca-file vouches for it.
+// TestTLS: a certificate of an unknown authority is refused at once, and --ca-file makes the authority known.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter,

@@ -73,7 +73,7 @@ func (b *bridge) renew(ctx context.Context, number int) error {
 	}
 	s := b.sessions.current()
 	if s.number != number {
-		return nil // somebody else did
+		return nil // another goroutine did
 	}
 	b.o.Log.Info("the endpoint does not know the session any more: initializing again", "host", b.remote.url.Host)
 	env, _ := jsonrpc.Scan(s.hello) // it was sent before

@@ -118,8 +118,8 @@ func Serve(ctx context.Context, dir string, g Grants, log *slog.Logger) error {
 	return nil
 }
 
-// listen makes the socket. The directory is our own, and its lock as well, so what is there is what a killed server
-// left, unless somebody answers.
+// listen makes the socket. The directory is our own, and its lock as well, so a socket without a listener is the rest
+// of a killed server.
 func listen(ctx context.Context, place string) (net.Listener, error) {
 	if info, err := os.Lstat(place); err == nil {
 		if info.Mode()&fs.ModeSocket == 0 {

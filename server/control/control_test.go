@@ -153,7 +153,7 @@ func TestSocket(t *testing.T) {
 	}
 }
 
-// What a killed server leaves is in nobody's way.
+// The socket of a killed server does not stop the next one.
 func TestDeadSocket(t *testing.T) {
 	t.Parallel()
 	dir := leaktest.Public(t)

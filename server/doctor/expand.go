@@ -34,7 +34,7 @@ var (
 )
 
 // expansions are those of clients whose documents or source say what they do. A row without a pattern replaces nothing;
-// of clients without a row nobody can know.
+// what clients without a row do is unknown.
 var expansions = map[string]expansion{
 	"claude-desktop":  {},
 	"codex":           {},

@@ -58,7 +58,7 @@ func child(mode string) int {
 	}
 	switch mode {
 	case "stays":
-		select {} // ended by whoever started it
+		select {} // the parent kills it
 	case "crashes":
 		return 7
 	}

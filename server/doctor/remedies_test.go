@@ -421,7 +421,7 @@ func TestTheSystem(t *testing.T) {
 	}
 }
 
-// TestRunLimit: a check that does not end is a finding, and holds nobody up.
+// TestRunLimit: a check that does not end is a finding, and the other checks still run.
 func TestRunLimit(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})

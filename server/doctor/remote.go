@@ -310,5 +310,5 @@ func (l *link) leave(ctx context.Context, session http.Header) {
 	}
 	req.Header = session.Clone()
 	l.authorize(req)
-	_, _ = l.do(req) // a session that nobody uses ends by itself
+	_, _ = l.do(req) // an unused session ends by itself
 }

@@ -132,7 +132,7 @@ type site struct {
 	server   *httptest.Server
 }
 
-const farAway = "192.0.2.7" // RFC 5737: nobody is there
+const farAway = "192.0.2.7" // RFC 5737: no host has it
 
 func newSite(t *testing.T) *site {
 	t.Helper()

@@ -9,7 +9,7 @@ import (
 	"codehand/filestate/leaktest"
 )
 
-// trap makes a program that leaves a file behind when somebody starts it.
+// trap makes a program that leaves a file behind when it is started.
 func (r *rig) trap(name string) string {
 	r.Helper()
 	r.executable(name, "#!/bin/sh\ntouch "+r.at("started")+"\n")

@@ -178,7 +178,7 @@ func (l *link) first(ctx context.Context, change func(*http.Request)) (reply, er
 	return l.do(req)
 }
 
-// strangers sends what a web page of somebody else would make a browser send.
+// strangers sends the requests that a foreign web page would make a browser send.
 func (l *link) strangers(ctx context.Context, s *series) {
 	for _, c := range []struct {
 		what, fix string

@@ -228,7 +228,7 @@ type activity struct {
 // An active is one open request or stream.
 type active struct {
 	who     auth.Principal
-	by      atomic.Pointer[auth.Principal] // of an SSE stream: who posted to it last; nil: nobody
+	by      atomic.Pointer[auth.Principal] // of an SSE stream: the principal that posted to it last; nil: none did
 	kind    string                         // get, sse, listen: a stream, which ends first; "": a request
 	session string                         // id of the legacy session of a stream; "": none
 	cancel  func(cause error)

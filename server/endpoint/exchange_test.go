@@ -48,8 +48,8 @@ func TestDeleteBeatsRequest(t *testing.T) {
 	}
 }
 
-// TestSilentCall: the answer to a call that says nothing for long becomes a stream with comments, in both eras, so that
-// nobody on the way believes the connection dead. Who takes no stream gets none.
+// TestSilentCall: the answer to a call that is silent for long becomes a stream with comments, in both eras, so that no
+// proxy believes the connection dead. A client that accepts no stream gets none.
 func TestSilentCall(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -143,8 +143,8 @@ func TestStreamHearsAll(t *testing.T) {
 	}
 }
 
-// TestLeftUntold: a call that looks right after its client has left sees that, before anybody was told. An edit counted
-// as seen then, so that the client, which sends it again, got it twice.
+// TestLeftUntold: a call that looks right after its client has left sees that at once. It did not, and an edit counted
+// as delivered: the client sent it again, and it was made twice.
 func TestLeftUntold(t *testing.T) {
 	t.Parallel()
 	ctx, leave := context.WithCancel(t.Context())
@@ -166,8 +166,8 @@ type deadWriter struct{ http.ResponseWriter }
 
 func (deadWriter) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
 
-// TestLeftAtWrite: that a note could not be written is known to the call at once, also while nobody has run what follows
-// from it.
+// TestLeftAtWrite: a call sees at once that a note could not be written, even before the handlers of that failure have
+// run.
 func TestLeftAtWrite(t *testing.T) {
 	t.Parallel()
 	var sent error

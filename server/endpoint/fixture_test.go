@@ -34,7 +34,8 @@ type setup struct {
 	settings map[string]string
 	call     func(context.Context, request.Request) request.Answer // answers a tools/call; nil: at once
 	changes  bool                                                  // a tools/call may change something
-	follow   func(request.Peer)                                    // told who wants to hear what answers no request; nil: nobody is
+	// receives the Peer of messages that answer no request; nil: they are dropped
+	follow func(request.Peer)
 }
 
 // newSite makes an endpoint whose server answers an initialize, a tools/call as o says, and all else by {}.

@@ -32,7 +32,7 @@ type caller struct {
 	who    auth.Principal
 	limits *auth.Limits
 	ip     string
-	page   bool   // a web page sent it without a token, and nobody listed it
+	page   bool   // a web page sent it without a token, and its origin is not allowed
 	done   func() // gives back what the request holds of its quotas
 }
 

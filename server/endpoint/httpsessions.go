@@ -38,7 +38,7 @@ type httpSessions struct {
 	e   *Endpoint
 	now func() time.Time
 
-	revoked chan struct{} // somebody may have lost the token that a session was used with
+	revoked chan struct{} // closed when the token that a session was used with may be revoked
 
 	mu   sync.Mutex
 	live map[string]*httpSession // by id

@@ -50,7 +50,7 @@ func TestIdleSessions(t *testing.T) {
 }
 
 // TestSpareSessions: clients that open a session for each call were at the limit after 200 calls, for half an hour. The
-// oldest idle one of theirs makes room, and nobody else's does.
+// oldest idle one of the same principal makes room, and no other principal's does.
 func TestSpareSessions(t *testing.T) {
 	t.Parallel()
 	x := newSite(t, setup{settings: map[string]string{"session.max_per_principal": "3"}})

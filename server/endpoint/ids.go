@@ -27,8 +27,8 @@ const idVersion = "ch1"
 // idText is how random bytes and macs are written: lower case, since some proxies change the case of what they log.
 var idText = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// A Signer makes ids of transport sessions that nobody else can make, and that belong to one principal. It keeps no
-// list of them, so an id survives a restart.
+// A Signer makes ids of transport sessions that cannot be forged and belong to one principal each. It keeps no list of
+// them, so an id survives a restart.
 type Signer struct {
 	key []byte
 	ttl time.Duration

@@ -122,7 +122,7 @@ func TestTamperedIDs(t *testing.T) {
 	}
 }
 
-// TestSharedKey: whoever has the Store has the key, also after a restart; who has another Store has another.
+// TestSharedKey: all servers on one Store have one key, also after a restart. A server on another Store has another.
 func TestSharedKey(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -194,7 +194,7 @@ func TestNoKey(t *testing.T) {
 	if _, err := NewSigner(t.Context(), lossyStore{store, nil}, time.Hour); err == nil {
 		t.Error("a key that is not kept is used")
 	}
-	// A key of another length is none, and is not overwritten: somebody may use it.
+	// A key of another length is invalid, and is not overwritten: another program may use it.
 	other := memoryStore(t)
 	name := state.Key(state.Keyring, "session")
 	must(t, other.Set(t.Context(), name, []byte("short")))

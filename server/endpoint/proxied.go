@@ -62,8 +62,8 @@ func hostOf(r *http.Request) string {
 	return r.Host
 }
 
-// outside refuses what may come from outside where nobody signs in: then whoever may call acts as the person who
-// started the server, and behind a proxy that could be anybody. nil: r may go on.
+// outside refuses requests that may come from outside to a server without sign-in. There every caller acts as the
+// person who started the server, and behind a proxy the caller could be a stranger. nil: r may go on.
 func (f front) outside(r *http.Request, unix bool) *auth.Error {
 	if f.mode != auth.ModeNone || !proxied(r) && (unix || public.OnThisMachine(hostOf(r))) {
 		return nil

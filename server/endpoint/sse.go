@@ -33,7 +33,7 @@ type sseStream struct {
 	conn  *stdio.Conn
 	via   string          // what its client authenticated with
 	calls context.Context // of its calls, which may run on for http.orphan_grace after the stream ends
-	leave func()          // tells its calls that nobody reads their answers
+	leave func()          // tells its calls that the client no longer reads answers
 	entry *active         // of the stream
 
 	turn sync.Mutex // posts are taken one after the other, in the order in which they came
@@ -83,7 +83,7 @@ func (x *sseStream) drain() <-chan struct{} {
 	return x.conn.Drain()
 }
 
-// left is called when nobody reads the stream any more. It accepts no more requests, tells the running calls, and
+// left is called when the client no longer reads the stream. It accepts no more requests, tells the running calls, and
 // cancels those that only read.
 func (x *sseStream) left() {
 	x.leave()

@@ -76,8 +76,8 @@ func TestSSEKeepAlive(t *testing.T) {
 	}
 }
 
-// TestSSELeavesNothing: a stream that has ended, whoever ended it, has let go of all that it held. It kept a goroutine and
-// with it the response, for ever. A bubble ends only when all goroutines in it have.
+// TestSSELeavesNothing: a stream that has ended, from either side, has released all that it held. It kept a goroutine
+// and with it the response, for ever. A bubble ends only when all goroutines in it have.
 func TestSSELeavesNothing(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*insideStream){
@@ -170,7 +170,7 @@ func (w *stuckWriter) breakOff() {
 	}
 }
 
-// TestSSEWriterIsOut: when the handler of a stream returns nobody is inside its response any more, also if the client
+// TestSSEWriterIsOut: when the handler of a stream returns, no goroutine uses its response any more, also if the client
 // does not read. net/http uses it again then.
 func TestSSEWriterIsOut(t *testing.T) {
 	t.Parallel()

@@ -50,7 +50,7 @@ func withMember(msg []byte, at int, text string) []byte {
 }
 
 // WithCall returns msg with `_meta["codehand/call"]` in its params. ok is false for a message whose params or _meta are
-// no objects: whoever answers it must say so.
+// no objects: the server must refuse it.
 func WithCall(msg []byte, call string) (_ []byte, ok bool) {
 	top := bytes.IndexByte(msg, '{')
 	pair := strconv.Quote(metaCall) + ":" + strconv.Quote(call)

@@ -158,7 +158,8 @@ func (lw *LineWriter) WriteLine(b []byte, patience time.Duration, wanted func() 
 	return nil
 }
 
-// Rest waits at most d until nobody writes, and lets nobody write after that. It says whether it could.
+// Rest waits at most d for the write in progress, and blocks every later one. It reports whether the write ended in
+// time.
 func (lw *LineWriter) Rest(d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -100,7 +100,7 @@ func FuzzLineReader(f *testing.F) {
 }
 
 // TestLineWriterGivesUp: a progress note does not wait for a client that does not read, and after a write error
-// nobody waits.
+// no writer waits.
 func TestLineWriterGivesUp(t *testing.T) {
 	t.Parallel()
 	r, w := io.Pipe()

@@ -25,8 +25,8 @@ type Way struct {
 }
 
 // Call sends a request and waits for its result until ctx ends. params nil: it has none. The result is nil if the
-// client answers with an error, if it goes, and if ctx ends first; a request that nobody waits for any more is
-// withdrawn. The error is that of Way.Send or of Marshal.
+// client answers with an error, if it goes, and if ctx ends first; a request without a waiting caller is withdrawn. The
+// error is that of Way.Send or of Marshal.
 func (o *Outgoing) Call(ctx context.Context, way Way, method string, params any) (json.RawMessage, error) {
 	line, id, err := requestLine(method, params)
 	if err != nil {

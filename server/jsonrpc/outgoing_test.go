@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestOutgoingAnsweredAtTheEnd: a person's answer was taken, and the time of the question was over or its stream had ended
-// before anybody looked. The client had been told that the answer is taken, but it counted for nothing, now and then.
+// TestOutgoingAnsweredAtTheEnd: a person's answer arrived, and then the question's time was over or its stream had
+// ended before the call read the answer. The client had got the confirmation, but the answer was lost now and then.
 func TestOutgoingAnsweredAtTheEnd(t *testing.T) {
 	t.Parallel()
 	for range 100 { // which of several things a select takes is chance

@@ -29,7 +29,7 @@ func (s *scan) key() (jsonText, bool) {
 	return text, true
 }
 
-// keySeed makes the hashes of keys unpredictable, so that nobody can choose keys that collide.
+// keySeed makes the hashes of keys unpredictable, so that no client can choose keys that collide.
 var keySeed = maphash.MakeSeed()
 
 // addKey compares a key with those of its object and remembers it. Small objects are searched from

@@ -17,7 +17,7 @@ func (s *slots) limit(l net.Listener) net.Listener {
 }
 
 // A limitedListener takes a slot for each connection, and accepts no more while none is free: the system keeps the
-// next ones waiting. The slot is taken after accepting, or a listener that nobody calls would keep one from the others.
+// next ones waiting. The listener takes the slot after accepting: else an idle listener would keep one from the others.
 type limitedListener struct {
 	net.Listener
 	slots  *slots

@@ -143,8 +143,8 @@ func onThisMachine(a net.Addr) bool {
 }
 
 // authMode says how callers are told apart, with auto decided: token if the tokens file has one, even a revoked one,
-// since the last revocation must not open the door; oidc if there is an issuer; none if nobody else reaches a listener.
-// The error is a config.Unusable.
+// since the last revocation must not open the door; oidc if there is an issuer; none if only the person who started
+// serve can reach a listener. The error is a config.Unusable.
 func authMode(c config.Config, inherited ...net.Listener) (string, error) {
 	if c.Auth.Mode != "auto" {
 		return c.Auth.Mode, nil
@@ -174,7 +174,7 @@ func authMode(c config.Config, inherited ...net.Listener) (string, error) {
 }
 
 // Settle decides what depends on addresses and tokens: Auth.Mode is never auto afterwards, and the defaults are
-// those for one person where nobody else can connect. The error is a config.Unusable.
+// those for one person where only that person can connect. The error is a config.Unusable.
 func Settle(c config.Config, inherited ...net.Listener) (config.Config, error) {
 	mode, err := authMode(c, inherited...)
 	if err != nil {
@@ -187,8 +187,8 @@ func Settle(c config.Config, inherited ...net.Listener) (config.Config, error) {
 	return c, nil
 }
 
-// WhyShared says why others than the person who started serve can connect, as the end of a sentence; "": nobody else
-// can. Auth.Mode must be decided.
+// WhyShared says why others than the person who started serve can connect, as the end of a sentence; "": only that
+// person can. Auth.Mode must be decided.
 func WhyShared(c config.Config) string {
 	for _, text := range c.HTTP.Listen {
 		a, err := parseAddress(text)

@@ -210,7 +210,7 @@ func TestListenAllOrNothing(t *testing.T) {
 	}
 }
 
-// TestListenChecks: what Check refuses is not bound by somebody who did not ask it.
+// TestListenChecks: Open refuses what Check refuses, even if the caller did not call Check.
 func TestListenChecks(t *testing.T) {
 	t.Parallel()
 	inherited, err := net.Listen("tcp", "127.0.0.1:0")

@@ -22,7 +22,7 @@ func OpenMetrics(ctx context.Context, c config.Config) (l Listener, ok bool, err
 	if err != nil {
 		return Listener{}, false, err
 	}
-	// Whoever scrapes needs few connections, and must not be kept out by those who call tools.
+	// A scraper needs few connections, and callers of tools must not keep it out.
 	return describe(bound, newSlots(maxScrapers), nil, nil), true, nil
 }
 

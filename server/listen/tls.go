@@ -11,8 +11,7 @@ import (
 	"codehand/server/config"
 )
 
-// pairEvery is how often certificate and key are looked at: soon enough for whoever renews them, and nothing beside
-// the cost of a handshake.
+// pairEvery is how often certificate and key are looked at: soon enough after a renewal, and cheap beside a handshake.
 const pairEvery = 2 * time.Second
 
 // loadTLS reads what the configuration says about TLS; nil: none is served. The error is a config.Unusable. Client

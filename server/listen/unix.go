@@ -24,8 +24,8 @@ func private(_, _ string, socket syscall.RawConn) error {
 	return errors.Join(err, failed)
 }
 
-// listenUnix makes a socket. It is nobody else's from its first moment on; mode is given to it afterwards. What is at
-// the path already is replaced only if it is a socket that nobody listens on: the rest of a process that was killed.
+// listenUnix makes a socket. From its first moment on only this user can connect; afterwards it gets mode. It replaces
+// what is at the path only if that is a socket without a listener: the rest of a killed process.
 func listenUnix(ctx context.Context, path string, mode fs.FileMode) (net.Listener, error) {
 	if err := removeDead(ctx, path); err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func listenUnix(ctx context.Context, path string, mode fs.FileMode) (net.Listene
 	return l, nil
 }
 
-// removeDead makes room at path. The error is EADDRINUSE if somebody listens there.
+// removeDead makes room at path. The error is EADDRINUSE if a process listens there.
 func removeDead(ctx context.Context, path string) error {
 	info, err := os.Lstat(path)
 	switch {

@@ -9,7 +9,8 @@ import (
 	"codehand/filestate/leaktest"
 )
 
-// A unix socket is nobody else's from its first moment on: it has its mode before a name, whatever the umask is.
+// Only this user can connect to a unix socket from its first moment on: it has its mode before a name, whatever the
+// umask is.
 func TestUnixSocketBeginsPrivate(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(leaktest.Public(t), "s")

@@ -22,7 +22,7 @@ const (
 // A Writer passes lines on to a stream, in their order, each by one Write, and waits for none of them. At most
 // maxQueued bytes wait for the stream. A line that finds no room is dropped, and so are those after it until half of
 // the room is free, so that one line can say at the place of each gap how many are missing. Errors of the stream are
-// nobody's: there is no other place to tell them. Safe for concurrent use.
+// dropped: there is no other place to report them. Safe for concurrent use.
 type Writer struct {
 	stream io.Writer
 	direct bool // the stream is written to by Write itself
@@ -30,9 +30,9 @@ type Writer struct {
 	mu              sync.Mutex
 	queue           [][]byte
 	queued          int           // bytes of queue and of the line that is being written
-	dropped         int           // lines since there was no room; more than 0 only while somebody writes
+	dropped         int           // lines since there was no room; more than 0 only during a write
 	queuedN, takenN int           // lines ever queued, and how many of them the stream has taken
-	idle            chan struct{} // closed when the queue is empty; nil while nobody writes
+	idle            chan struct{} // closed when the queue is empty; nil while no write runs
 }
 
 // NewWriter returns a Writer to stream. A regular file is written to at once: it waits for no reader, and then has the

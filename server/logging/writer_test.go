@@ -29,7 +29,7 @@ func (s *stream) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestWriter: a stream that takes bytes gets every line, in order and by one Write each, whoever writes beside.
+// TestWriter: a stream that takes bytes gets every line, in order and by one Write each, however many goroutines write.
 func TestWriter(t *testing.T) {
 	t.Parallel()
 	const writers, lines = 4, 500
@@ -68,7 +68,7 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-// A stream that stands still holds nobody: client programs that never read standard error held every call.
+// A blocked stream blocks no call. It did: client programs that never read standard error held every call.
 func TestWriterStandsStill(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -28,7 +28,7 @@ type Health struct {
 	phase string     // starting, draining; "": work is taken
 	all   []*check
 
-	round chan struct{} // holds one token while somebody runs the checks; the others wait for what he finds
+	round chan struct{} // holds one token while a caller runs the checks; the others wait for its result
 	found []finding
 	at    time.Time // of found
 }

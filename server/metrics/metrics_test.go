@@ -420,7 +420,7 @@ func TestMeasuredStore(t *testing.T) {
 	}
 }
 
-// TestAlerts: an alert on a metric or a label that does not exist never fires, and nobody notices.
+// TestAlerts: an alert on a metric or a label that does not exist never fires, without any sign.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("../../packaging/prometheus/alerts.yaml")

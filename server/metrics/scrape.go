@@ -11,7 +11,7 @@ import (
 	"codehand/tools/shell"
 )
 
-// Handler answers GET and HEAD of /metrics, in Prometheus' text. It asks nobody who they are: see MayScrape.
+// Handler answers GET and HEAD of /metrics, in Prometheus' text. It does not authenticate: see MayScrape.
 func (m *Counts) Handler() http.Handler {
 	if m == nil {
 		return http.NotFoundHandler()
@@ -30,9 +30,9 @@ func (m *Counts) Handler() http.Handler {
 	})
 }
 
-// MayScrape says who may read the metrics on a main listener; on one of their own, whoever reaches it may. In mode none
-// that is a peer on this machine, otherwise who shows the token of metrics.token_file, or an admin. An empty token
-// opens to nobody. The caller looks at the Authorization header before the Porter, which removes it.
+// MayScrape says who may read the metrics on a main listener; a listener of their own is open to all that reach it. In
+// mode none peers on this machine may, otherwise a bearer of the token of metrics.token_file, or an admin. An empty
+// token permits none. The caller reads the Authorization header before the Porter, which removes it.
 func MayScrape(modeNone, loopback bool, bearer, token string, admin bool) bool {
 	if admin || modeNone && loopback {
 		return true
@@ -42,8 +42,8 @@ func MayScrape(modeNone, loopback bool, bearer, token string, admin bool) bool {
 	return token != "" && subtle.ConstantTimeCompare(a[:], b[:]) == 1
 }
 
-// Gauges are asked when somebody scrapes. A nil function is a gauge that is not there. The keys of the maps become
-// labels, so they are constants of this program.
+// Gauges are read at each scrape. A nil function is a gauge that is not there. The keys of the maps become labels, so
+// they are constants of this program.
 type Gauges struct {
 	Sessions, Streams func() map[string]int // by transport, by kind
 	Jobs              func() map[string]int // by state
@@ -55,7 +55,7 @@ type Gauges struct {
 	TokensReadable    func() bool // the tokens in force are those of the file
 }
 
-// A scrape asks the gauges, each time that somebody reads the metrics. It is safe for concurrent use if they are.
+// A scrape reads the gauges for each request for the metrics. It is safe for concurrent use if they are.
 type scrape struct {
 	g     Gauges
 	build []string // version, revision and goversion of codehand_build_info

@@ -41,7 +41,7 @@ func alternatives(hint string, n int) []string {
 		}
 		var all []string
 		for _, w := range words {
-			// A word with characters that nobody sees would be sent as what it does not look like.
+			// A word with invisible characters would be sent as what it does not look like.
 			if w = strings.Trim(w, "[]<>(){}'\"`"); w != "" && w == results.Clean(w) {
 				all = append(all, w)
 			}

@@ -31,8 +31,8 @@ func TestAlternatives(t *testing.T) {
 	}
 }
 
-// TestHiddenInCompletions: a word of a skill's hint with characters that nobody sees was proposed as it was, so that a
-// person sent what the client did not show.
+// TestHiddenInCompletions: a word of a skill's hint with invisible characters was proposed as it was, so that a person
+// sent what the client did not show.
 func TestHiddenInCompletions(t *testing.T) {
 	t.Parallel()
 	hint := "[plain|le\u200bft|\u202eright|\x1b[31mred|größe|\U000e0041tag] <x>"

@@ -148,8 +148,8 @@ func (l *Library) commit(given string) string {
 	return text
 }
 
-// skillText is the text of a skill as the tool skill renders it, but for its commands: nobody decides about those here,
-// so none is run.
+// skillText is the text of a skill as the tool skill renders it, but for its commands: there is no permission decision
+// here, so none is run.
 func skillText(ctx context.Context, st *session.State, k skills.Skill, given string) (string, error) {
 	gone := &ArgumentError{fmt.Sprintf("the skill %s cannot be read", k.Name)}
 	body, err := st.Skills.Body(ctx, st.Visible(), k)

@@ -146,7 +146,7 @@ func (c Check) try(ctx context.Context, client *http.Client) error {
 	return nil
 }
 
-// unreachable is the failure of a request that nobody answered.
+// unreachable is the failure of a request without an answer.
 func unreachable(at string, err error) *Failure {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		err = e.Err

@@ -87,7 +87,7 @@ func TestCheckFailures(t *testing.T) {
 			_ = json.Unmarshal(body, &w)
 			var own wireProof
 			_ = json.Unmarshal(stale, &own)
-			w.Key = own.Key // ours, and a signature by somebody else
+			w.Key = own.Key // ours, and a signature by another key
 			body, _ = json.Marshal(w)
 			return page(200, "application/json", string(body))(r)
 		}, "without a proof", "point it at this process"},

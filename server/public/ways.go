@@ -2,7 +2,7 @@ package public
 
 import "strings"
 
-// Usual is where serve listens if nobody says otherwise.
+// Usual is where serve listens by default.
 const Usual = "127.0.0.1:7433"
 
 // A Way is how a person puts the server on the open network: what to run, in order.

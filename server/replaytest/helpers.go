@@ -78,7 +78,7 @@ func AsJSON(t *testing.T, pairs ...any) string {
 type LockedBuffer struct {
 	Mu    sync.Mutex
 	b     bytes.Buffer
-	wrote chan struct{} // closed by the next Write; nil: nobody waits
+	wrote chan struct{} // closed by the next Write; nil: no goroutine waits
 }
 
 func (l *LockedBuffer) Write(p []byte) (int, error) {

@@ -51,7 +51,7 @@ const (
 // Always answers every question alike.
 func Always(answer string) func(string) string { return func(string) string { return answer } }
 
-// Never fails when somebody is asked.
+// Never fails when the person is asked.
 func Never(t *testing.T) func(string) string {
 	return func(q string) string {
 		t.Errorf("somebody was asked: %s", q)
@@ -212,7 +212,7 @@ func (c *ElicitClient) Form() string {
 	return ""
 }
 
-// AsksNobody fails if anything on the wire asked somebody.
+// AsksNobody fails if the server asked a question on the wire.
 func (c *ElicitClient) AsksNobody() {
 	c.T.Helper()
 	c.Mu.Lock()

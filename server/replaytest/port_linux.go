@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// Reserved is an address that a server of the test may take again and again. As long as the test runs nobody else gets
-// its port by chance: Linux gives neither a listener nor a connection a port that a socket is bound to, and lets who
-// asks for it by number share it with a socket that does not listen (SO_REUSEADDR).
+// Reserved is an address that a server of the test may take again and again. As long as the test runs no other program
+// gets its port by chance: Linux gives neither a listener nor a connection a port that a socket is bound to, and lets
+// who asks for it by number share it with a socket that does not listen (SO_REUSEADDR).
 func Reserved(t *testing.T) string {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)

@@ -23,7 +23,7 @@ type Wire struct {
 	Caps   map[string]any // capabilities; nil: none
 	next   int
 	heard  []string     // methods of the notifications that requests passed over
-	Tap    func([]byte) // is shown every line that is received; nil: nobody is
+	Tap    func([]byte) // receives a copy of every received line; nil: none
 }
 
 // NewWire starts to read at once, and reads on while the test looks at what came: a client that does not read loses

@@ -70,7 +70,7 @@ type Peer interface {
 	// client answered with an error, left, or did not answer in time. jsonrpc.ErrNoCalls: this request has no way to
 	// ask.
 	Call(ctx context.Context, method string, params any) (json.RawMessage, error)
-	// Gone is closed when the client has left, so that nobody reads the answer.
+	// Gone is closed when the client has left and no longer reads the answer.
 	Gone() <-chan struct{}
 }
 
@@ -105,7 +105,7 @@ type Answer struct {
 	Client *sessions.ClientRecord
 	// Interrupted says that a call was cancelled before it was done.
 	Interrupted bool
-	// Sent is called by WasSent; nil: nobody waits for that.
+	// Sent is called by WasSent; nil: WasSent does nothing.
 	Sent func()
 }
 

@@ -35,8 +35,8 @@ var changesResource = mcp.NewResource(changesURI,
 	"changes", mcp.WithResourceDescription("What tools changed in this workspace, newest first."),
 	mcp.WithMIMEType(textJSON))
 
-// history is what the tool that lists changes answers to the caller's session: a resource shows what a call would that
-// nobody need be asked about, and nothing where the tool is switched off. ErrNone: there is nothing of the kind.
+// history is what the tool that lists changes answers to the caller's session. It fails with ErrNone if the call would
+// need a person's permission, if the tool is switched off, or if there is nothing of the kind.
 func (l *Library) history(ctx context.Context, v View, input map[string]any) (string, error) {
 	t, ok := l.Find(historian)
 	if !ok || !v.Reads() || v.State.Files == nil || v.Tenant.Off(t) || t.Unavailable(v.State) != "" {

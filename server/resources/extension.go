@@ -63,7 +63,7 @@ type skillPart struct {
 }
 
 // dynamicParts stands for the files of a skill that cannot all be published with their digests: there are too many, or
-// one is longer than an answer, so that nobody could compare it.
+// one is longer than an answer, so that a client could not compare it.
 const dynamicParts = "dynamic"
 
 type listSkillsResult struct {

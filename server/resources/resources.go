@@ -48,7 +48,7 @@ const (
 const (
 	// listedResources is how many kept results, and how many jobs, a list names: the newest.
 	listedResources = 50
-	// pageLines is how many lines an answer has if nobody says.
+	// pageLines is how many lines an answer has by default.
 	pageLines = 2_000
 	// maxPage is how many bytes of text an answer has at most.
 	maxPage = 256 << 10
@@ -58,7 +58,7 @@ const (
 
 // The reasons why a resource is not answered.
 var (
-	ErrNone   = errors.New("resource not found") // unknown, gone, or of somebody else: nobody can tell which
+	ErrNone   = errors.New("resource not found") // unknown, gone, or another principal's: a caller cannot tell which
 	ErrWindow = errors.New("offset and limit must be whole numbers, at least 1")
 	// in parts
 	ErrTooLarge = errors.New("the file is larger than can be shown: text may have 256 MiB, anything else 256 KiB")
@@ -179,7 +179,8 @@ func (v View) listPlans(ctx context.Context) ([]mcp.Resource, error) {
 	if len(todos) > 0 {
 		list = append(list, todosResource)
 	}
-	// A shared list that cannot be read is listed: who reads it learns of that, and nobody loses the other resources.
+	// A shared list that cannot be read is listed: reading it returns the error, and the other resources stay
+	// available.
 	if book, err := v.State.Tasks.Book(ctx); err != nil || len(book.Tasks) > 0 {
 		list = append(list, tasksResource)
 	}

@@ -138,7 +138,7 @@ func (l *Library) readSkill(ctx context.Context, v View, uri string) (mcp.Resour
 	kind, long := mediaType(file), len(head) > maxPage
 	text := isText(head, long)
 	if text && kind == unknownType {
-		kind = textPlain // such as LICENSE: clients take the other for what nobody can read
+		kind = textPlain // such as LICENSE: clients treat the other type as unreadable
 	}
 	switch {
 	case !text && long:

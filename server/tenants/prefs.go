@@ -33,7 +33,7 @@ func prefs(c config.Config) session.Prefs {
 	}
 }
 
-// noPDFReason says who switched off that PDF files are read; "": nobody.
+// noPDFReason says who switched off that PDF files are read; "": they are read.
 func noPDFReason(c config.Config) string {
 	switch {
 	case c.Read.PDF:
@@ -63,7 +63,7 @@ func (m *Maker) typeDirs(who auth.Principal) []skills.Dir {
 }
 
 // skillDirs are the directories of skills that are not in the workspace, the one that wins a clash first. Those of the
-// home directory are of the person who started this process, and of nobody else who signs in.
+// home directory belong to the person who started this process, and to no other principal.
 func (m *Maker) skillDirs(who auth.Principal) []skills.Dir {
 	var dirs []skills.Dir
 	for _, dir := range m.Config.Skills.Dirs {

@@ -145,7 +145,7 @@ func (r *Registry) make(who auth.Principal) (*Tenant, error) {
 		t.Rules, t.Clean = t.Rules.AlsoFrom(whole), t.Clean.AlsoFrom(whole)
 		t.Bare.Rules, t.Bare.Clean = t.Rules, t.Clean
 	}
-	if err == nil { // what holds for everybody may be about the files of somebody else
+	if err == nil { // a rule for all principals may name files of another one
 		r.maker.warnIdle(t, append([]permission.Rule{}, slices.Concat(deny, allow)...))
 	}
 	return t, err

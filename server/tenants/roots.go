@@ -168,9 +168,9 @@ func (r *ClientRoots) narrowing(t *Tenant) (part *workspace.Narrowing, fresh []s
 	}
 }
 
-// follow replaces those of the client's roots that lie nowhere in the space by what their links lead to. It is for the
-// client that started this process: to look wherever somebody else says is not for us. What takes longer than ctx stays
-// as it is.
+// follow replaces each of the client's roots that lies outside the space by the target of its links. It is for the
+// client that started this process: other clients must not make the server look at any path. Roots that take longer
+// than ctx stay as they are.
 func (r *ClientRoots) follow(ctx context.Context, space *workspace.Space, said []string) []string {
 	_, apart := space.Narrowing(said)
 	if len(apart) == 0 || !r.looking.TryLock() { // what is on a dead mount is not waited for twice
@@ -184,7 +184,7 @@ func (r *ClientRoots) follow(ctx context.Context, space *workspace.Space, said [
 				all[i] = workspace.Real(dir)
 			}
 		}
-		r.looking.Unlock() // first: whoever gets the answer may ask the next question at once
+		r.looking.Unlock() // first: the reader of the answer may ask the next question at once
 		led <- all
 	}()
 	select {

@@ -168,8 +168,8 @@ func (m *Maker) limits(t *Tenant, c permission.Coverage) (warning, fix, note str
 	return warning, "in a rule /x starts at each root, and x at the current directory", ""
 }
 
-// hasInput says whether a tool that a rule is about has an input of a name. Nobody knows that of tools of mounted
-// servers.
+// hasInput says whether a tool that a rule is about has an input of a name. For tools of mounted servers that is
+// unknown.
 func (m *Maker) hasInput(c permission.Coverage, name string) bool {
 	return strings.HasPrefix(c.Rule.Text, "mcp__") || slices.ContainsFunc(m.Tools, func(x tool.Tool) bool {
 		var schema struct {
@@ -204,8 +204,7 @@ func look(path string) (real string, exists bool) {
 	}
 }
 
-// warnIdle logs the warnings of limits: whoever wrote one believes in it. All are looked at if rules is
-// nil.
+// warnIdle logs the warnings of limits: the author of an idle limit relies on it. All are looked at if rules is nil.
 func (m *Maker) warnIdle(t *Tenant, rules []permission.Rule) {
 	for _, c := range t.Rules.Coverage() {
 		if rules != nil && !slices.Contains(rules, c.Rule) {

@@ -77,7 +77,7 @@ func copyFile(src, dst *os.Root, name string, mode fs.FileMode) (err error) {
 }
 
 // found makes a root that is missing, 0700. One with a seed is filled beside its place and then moved there, so that
-// nobody ever works in half of it.
+// no session ever works in half of it.
 func (r *Registry) found(root, seed string) error {
 	r.founding.Lock()
 	defer r.founding.Unlock()

@@ -17,9 +17,9 @@ type taskLists struct {
 	open map[string]*tasks.Directory
 }
 
-// TaskList returns the list of a session: its own, or where the operator shares lists that of its principal. The person
-// who started this process has the directory itself, whose list other processes of that person use, too; everybody else
-// who signs in has a directory below it, which nobody shares with another.
+// TaskList returns the list of a session: its own, or its principal's if the operator shares lists. The person who
+// started this process has the directory itself, together with that person's other processes. Every other principal has
+// a directory of its own below it.
 func (m *Maker) TaskList(t *Tenant, memory session.Memory) tasks.List {
 	dir := m.Config.Tasks.Directory
 	if dir == "" {

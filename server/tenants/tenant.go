@@ -268,7 +268,7 @@ func Scope(x tool.Tool) (auth.Scopes, string) {
 	return auth.Read | auth.Write | auth.Shell | auth.Web, "mcp:all"
 }
 
-// allScopes are the scopes of whoever needs no token.
+// allScopes are the scopes of callers that need no token.
 const allScopes = auth.Read | auth.Write | auth.Shell | auth.Web | auth.AdminConsole
 
 // Local is the tenant of the person who started this process: stdio, calls in process, and serve without

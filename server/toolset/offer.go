@@ -71,7 +71,7 @@ type Listing struct {
 	JSON func() (json.RawMessage, error)
 }
 
-// list makes the entry of a tool. Nobody changes d afterwards.
+// list makes the entry of a tool. d must not change afterwards.
 func list(d mcp.Tool) Listing {
 	return Listing{Name: d.Name, JSON: sync.OnceValues(func() (json.RawMessage, error) {
 		b, err := jsonrpc.Marshal(d)

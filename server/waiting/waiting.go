@@ -45,8 +45,8 @@ var (
 	ErrSpent = errors.New("a client answers no more questions within one call")
 	// ErrTooLarge says that a question has more than 1 MiB.
 	ErrTooLarge = errors.New("the question is too large for one answer")
-	// ErrOver says that a requestState names no call of this caller that waits: it was answered, nobody came back in
-	// time, or another process had it.
+	// ErrOver says that a requestState names no call of this caller that waits: it was answered, the client did not
+	// come back in time, or another process had it.
 	ErrOver = errors.New("no call waits for this answer")
 	// errAbandoned is why work ends whose client did not come back.
 	errAbandoned = errors.New("the client did not come back with an answer")
@@ -280,7 +280,7 @@ func (c *Calls) end(x *Call) {
 func (x *Call) attend(ctx context.Context) request.Answer {
 	stop := context.AfterFunc(ctx, func() { x.cancel(context.Cause(ctx)) })
 	defer stop()
-	left := x.peer.Gone() // nobody else sets peer meanwhile
+	left := x.peer.Gone() // no other goroutine sets peer meanwhile
 	var gathered <-chan time.Time
 	for {
 		select {
@@ -387,7 +387,7 @@ func (x *Call) Rounds() int {
 	return mostRounds - x.rounds
 }
 
-// Notify is request.Peer.Notify. Between two requests nobody can be told.
+// Notify is request.Peer.Notify. Between two requests there is no client to notify.
 func (x *Call) Notify(method string, params any) error {
 	x.mu.Lock()
 	peer := x.peer

@@ -195,7 +195,7 @@ func TestAbandoned(t *testing.T) {
 	})
 }
 
-// Work that ends while nobody waits for it keeps its answer for the client that comes back.
+// Work that ends while no request waits for it keeps its answer for the client that comes back.
 func TestAnswerWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t)
