@@ -168,7 +168,7 @@ func (t *toolCall) guide(ctx context.Context, about pipeline.About) ([]string, f
 // tellUpdated tells subscribers, before the answer, which resources of the session the call has changed.
 func (t *toolCall) tellUpdated(ctx context.Context) {
 	if t.req.Shelf.Session != "" && t.req.Shelf != t.state.Key {
-		t.s.hub.call(t.req.Shelf, t.state.Key)
+		t.s.hub.NoteCall(t.req.Shelf, t.state.Key)
 	}
 	notifier{t.s}.tellUpdates(context.WithoutCancel(ctx), t.state.Key, t.view(), "")
 }
@@ -274,7 +274,7 @@ func (t *turn) clientOf() (session.Client, *jsonrpc.Error) {
 		_ = json.Unmarshal(t.req.ClientInfo, &info) // it need not say who it is
 		c.Modern, c.Revision, c.Name, c.Version, c.CanAsk = true, t.req.Version, info.Name, info.Version,
 			canElicit(caps.Elicitation)
-		c.Rereads = t.s.hub.rereads(t.req.Session)
+		c.Rereads = t.s.hub.Rereads(t.req.Session)
 	} else {
 		c.Name, c.Version, c.Revision, c.CanAsk = r.Name, r.Version, r.Protocol, r.CanAsk
 	}
@@ -407,7 +407,7 @@ const relistTime = time.Second
 func (t *toolCall) tellListed(ctx context.Context) {
 	switch c := t.state.Client; {
 	case c.Rereads && !c.SeesAll:
-		t.s.hub.announce(t.req.Session, string(mcp.MethodNotificationToolsListChanged))
+		t.s.hub.Announce(t.req.Session, string(mcp.MethodNotificationToolsListChanged))
 		return
 	case c.Modern || c.SeesAll:
 		return // its list is the same as before
@@ -415,8 +415,8 @@ func (t *toolCall) tellListed(ctx context.Context) {
 	// A client that calls found tools by their names must know them when its model reads the answer.
 	var read <-chan struct{}
 	if t.state.Client.ByName {
-		read = t.s.hub.relist(t.req.Shelf)
-		defer t.s.hub.relisted(t.req.Shelf)
+		read = t.s.hub.Relist(t.req.Shelf)
+		defer t.s.hub.Relisted(t.req.Shelf)
 	}
 	if err := t.req.Peer.Notify(string(mcp.MethodNotificationToolsListChanged), nil); err != nil {
 		// it has the schemas in the answer

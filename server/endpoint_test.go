@@ -16,8 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mark3labs/mcp-go/mcp"
-
 	"codehand/filestate/leaktest"
 	"codehand/server/auth"
 	"codehand/server/config"
@@ -635,44 +633,6 @@ func TestReconnectedStream(t *testing.T) {
 		var err error
 		line, err = in.ReadString('\n')
 		must(t, err)
-	}
-}
-
-// A hearer is a peer that counts what it is sent, or cannot be sent anything.
-type hearer struct {
-	leaver
-	heard int
-	dead  bool
-}
-
-func (h *hearer) Notify(string, any) error {
-	if h.dead {
-		return jsonrpc.ErrAnswered
-	}
-	h.heard++
-	return nil
-}
-
-// TestOneStreamHears: a legacy client gets a message on one of its streams, however many it has open, and another client on
-// its own. The protocol forbids to send it on several.
-func TestOneStreamHears(t *testing.T) {
-	t.Parallel()
-	x := serveHTTP(t, siteSetup{})
-	one, two := session.Key{Principal: "alice", Session: "m:1"}, session.Key{Principal: "alice", Session: "m:2"}
-	first, second, broken, other := &hearer{}, &hearer{}, &hearer{dead: true}, &hearer{}
-	x.server.follow(one, first)
-	leave := x.server.follow(one, second)
-	x.server.follow(one, broken)
-	x.server.follow(two, other)
-	n := mcp.JSONRPCNotification{Notification: mcp.Notification{Method: mcp.MethodNotificationToolsListChanged}}
-	x.server.hub.broadcast(n)
-	if first.heard != 0 || second.heard != 1 || other.heard != 1 {
-		t.Errorf("an old stream hears %d, the newest that lives %d, another client's %d", first.heard, second.heard, other.heard)
-	}
-	leave()
-	x.server.hub.broadcast(n)
-	if first.heard != 1 || second.heard != 1 || other.heard != 2 {
-		t.Errorf("without it: %d, %d, %d", first.heard, second.heard, other.heard)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"codehand/server/hub"
 	"codehand/server/jsonrpc"
 	"codehand/server/resources"
 	"codehand/server/sessions"
@@ -23,14 +24,10 @@ import (
 )
 
 const (
-	// maxSubscriptions is how many resources one connection may subscribe to. Each is read after each call.
-	maxSubscriptions = 100
 	// maxSubscribedURI is how many bytes the address of one may have.
 	maxSubscribedURI = 4 << 10
 	// updateTime bounds how long subscribed resources are looked at: an answer waits for it.
 	updateTime = 2 * time.Second
-	// noticeLevel is that of the log message about the end of a job.
-	noticeLevel = mcp.LoggingLevelInfo
 )
 
 // notices are what a legacy client wants to be told, by its connection. They are in the Store, because such a client
@@ -79,7 +76,7 @@ func (t subscriber) keepLevel(level mcp.LoggingLevel) {
 
 // errSubscriptions refuses a subscription.
 var errSubscriptions = fmt.Errorf("a connection may subscribe to %d resources, of at most %d bytes each",
-	maxSubscriptions, maxSubscribedURI)
+	hub.MaxSubscriptions, maxSubscribedURI)
 
 // subscribe begins to tell the client's connection of updates of a resource of the session.
 func (t subscriber) subscribe(uri string) error {
@@ -90,7 +87,7 @@ func (t subscriber) subscribe(uri string) error {
 		if slices.ContainsFunc(n.Subs, t.isSubscription(uri)) {
 			return n, nil
 		}
-		if len(n.Subs) >= maxSubscriptions || len(uri) > maxSubscribedURI {
+		if len(n.Subs) >= hub.MaxSubscriptions || len(uri) > maxSubscribedURI {
 			return n, errSubscriptions
 		}
 		n.Subs = append(n.Subs, subscription{Session: t.req.Session.Session, URI: uri, Seen: sum})
@@ -120,7 +117,7 @@ func (t subscriber) isSubscription(uri string) func(subscription) bool {
 }
 
 // listenTo notes what a resource is now, to which a subscriptions/listen subscribes.
-func (t subscriber) listenTo(l *listener, uri string) error {
+func (t subscriber) listenTo(l *hub.Listener, uri string) error {
 	if len(uri) > maxSubscribedURI {
 		return errSubscriptions
 	}
@@ -133,12 +130,9 @@ func (t subscriber) listenTo(l *listener, uri string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), updateTime)
 	defer cancel()
 	sum, _ := notifier{t.s}.sum(ctx, resources.View{State: state, Tenant: t.req.Tenant}, uri)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.seen) >= maxSubscriptions {
+	if !l.Watch(uri, sum) {
 		return errSubscriptions
 	}
-	l.seen[uri] = sum
 	return nil
 }
 
@@ -173,9 +167,8 @@ func (s notifier) sum(ctx context.Context, v resources.View, uri string) (sum st
 // tellUpdates tells whoever subscribed to resources of a session which of them have changed since they were told last.
 // Only those are looked at whose address begins with prefix.
 func (s notifier) tellUpdates(ctx context.Context, key session.Key, v resources.View, prefix string) {
-	legacy := s.hub.all(func(l *listener) bool { return l.id == nil && l.key.Principal == key.Principal })
-	modern := s.hub.all(func(l *listener) bool { return l.id != nil && l.key == key })
-	if len(legacy)+len(modern) == 0 {
+	connections, subscribed := s.hub.Listening(key)
+	if len(connections) == 0 && !subscribed {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, updateTime)
@@ -194,16 +187,10 @@ func (s notifier) tellUpdates(ctx context.Context, key session.Key, v resources.
 		}
 		return now, now != seen
 	}
-	told := map[session.Key]bool{}
-	for _, l := range legacy {
-		if !told[l.key] {
-			told[l.key] = true
-			s.tellConnection(ctx, l.key, key, moved)
-		}
+	for _, connection := range connections {
+		s.tellConnection(ctx, connection, key, moved)
 	}
-	for _, l := range modern {
-		l.tellMoved(moved)
-	}
+	s.hub.TellMoved(key, moved)
 }
 
 // tellConnection tells a legacy connection of what moved. Of several that look at once, one tells it.
@@ -232,35 +219,8 @@ func (s notifier) tellConnection(ctx context.Context, connection, key session.Ke
 		return
 	}
 	for _, uri := range uris {
-		s.hub.tellOne(connection, updated(uri))
+		s.hub.TellConnection(connection, hub.Updated(uri))
 	}
-}
-
-// tellMoved tells a subscriptions/listen of what moved.
-func (l *listener) tellMoved(moved func(uri, seen string) (string, bool)) {
-	l.mu.Lock()
-	var uris []string
-	for uri, seen := range l.seen {
-		if now, yes := moved(uri, seen); yes {
-			l.seen[uri] = now
-			uris = append(uris, uri)
-		}
-	}
-	l.mu.Unlock()
-	slices.Sort(uris)
-	for _, uri := range uris {
-		l.tell(updated(uri))
-	}
-}
-
-func updated(uri string) mcp.JSONRPCNotification {
-	return notification(mcp.MethodNotificationResourceUpdated, map[string]any{"uri": uri})
-}
-
-func notification(method string, fields map[string]any) mcp.JSONRPCNotification {
-	return mcp.JSONRPCNotification{JSONRPC: mcp.JSONRPC_VERSION, Notification: mcp.Notification{
-		Method: method, Params: mcp.NotificationParams{AdditionalFields: fields},
-	}}
 }
 
 // jobOver tells clients that listen of the end of a job. A job that ends with the server, or with its session, is told
@@ -287,23 +247,10 @@ func (s notifier) jobOver(key session.Key, at *tenants.Tenant, i shell.Info) {
 	}()
 }
 
-// logNotice sends a log message to the clients of a session that listen: to a legacy connection that is the session's
-// own or has called it, and to each subscriptions/listen that asks for messages.
+// logNotice sends a log message to the clients of a session that listen and want messages of its level.
 func (s notifier) logNotice(ctx context.Context, key session.Key, text string) {
-	n := notification(string(mcp.MethodNotificationMessage),
-		map[string]any{"level": noticeLevel, "logger": s.implementation.Name, "data": text})
-	told := map[session.Key]bool{}
-	for _, l := range s.hub.legacy() {
-		if told[l.key] || l.key != key && !s.hub.called(l.key, key) {
-			continue
-		}
-		wanted, err := s.engines.notices(l.key).Load(ctx)
-		if err == nil && wanted.Level != "" && !noticeLevel.ShouldSendTo(wanted.Level) {
-			continue
-		}
-		told[l.key] = l.tell(n)
-	}
-	for _, l := range s.hub.all(func(l *listener) bool { return l.id != nil && l.key == key }) {
-		l.tell(n)
-	}
+	s.hub.Log(key, s.implementation.Name, text, func(connection session.Key) bool {
+		wanted, err := s.engines.notices(connection).Load(ctx)
+		return err != nil || wanted.Level == "" || hub.Level.ShouldSendTo(wanted.Level)
+	})
 }

@@ -46,7 +46,7 @@ func (t *toolCall) tellPrompts(ctx context.Context, result tool.Result) {
 		return
 	}
 	if t.req.Client.Modern {
-		t.s.hub.announce(t.req.Session, mcp.MethodNotificationPromptsListChanged)
+		t.s.hub.Announce(t.req.Session, mcp.MethodNotificationPromptsListChanged)
 		return
 	}
 	// a client that is not told sees them when it lists

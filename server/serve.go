@@ -56,7 +56,7 @@ func (s *Server) Serve(r request.Request) (request.Work, bool) {
 	if r.Method == string(mcp.MethodToolsList) {
 		return s.team.observed(r, func(ctx context.Context) request.Answer {
 			a := work(ctx)
-			a.Sent = func() { s.hub.relisted(r.Session) } // before that, what waits for the list could overtake it
+			a.Sent = func() { s.hub.Relisted(r.Session) } // before that, what waits for the list could overtake it
 			return a
 		}), changes
 	}

@@ -18,6 +18,7 @@ import (
 	"codehand/server/asking"
 	"codehand/server/clients"
 	"codehand/server/config"
+	"codehand/server/hub"
 	"codehand/server/jsonrpc"
 	"codehand/server/listen"
 	"codehand/server/pipeline"
@@ -74,7 +75,7 @@ type Server struct {
 	tools    toolset.Set
 	profiles toolset.Profiles
 	gate     *gateway
-	hub      hub
+	hub      hub.Hub
 	local    *tenants.Tenant
 	names    sessions.Pipe // of sessions of this process
 	sessions *sessions.Table

@@ -1,0 +1,101 @@
+package hub
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"codehand/server/jsonrpc"
+	"codehand/tools/session"
+)
+
+// A heardPeer keeps what it is told, a line each.
+type heardPeer struct{ told []string }
+
+func (p *heardPeer) Notify(method string, params any) error {
+	line, err := jsonrpc.NoticeLine(method, params)
+	p.told = append(p.told, string(line))
+	return err
+}
+
+func (p *heardPeer) Call(context.Context, string, any) (json.RawMessage, error) {
+	return nil, jsonrpc.ErrNoCalls
+}
+
+func (p *heardPeer) Gone() <-chan struct{} { return nil }
+
+// TestPromptsChangedEarly: there were other prompts when a listen was open and not acknowledged yet. It was noted that its
+// client was told, but nothing was sent.
+func TestPromptsChangedEarly(t *testing.T) {
+	t.Parallel()
+	var h Hub
+	p := &heardPeer{}
+	key := session.Key{Principal: "alice", Session: "h:handle-one"}
+	l := h.Subscribe(key, json.RawMessage("7"), p, "")
+	defer l.End()
+	for range 2 {
+		h.Announce(key, mcp.MethodNotificationPromptsListChanged)
+		h.Announce(key, mcp.MethodNotificationToolsListChanged)
+	}
+	h.Announce(session.Key{Principal: "alice", Session: "h:handle-two"}, mcp.MethodNotificationPromptsListChanged)
+	if len(p.told) > 0 {
+		t.Errorf("before the acknowledgement: %q", p.told)
+	}
+	ack := mcp.JSONRPCNotification{Notification: mcp.Notification{Method: "notifications/subscriptions/acknowledged"}}
+	ack.Params.AdditionalFields = map[string]any{"notifications": mcp.SubscriptionFilter{PromptsListChanged: true}}
+	l.Acknowledge(ack)
+	if len(p.told) != 2 || !strings.Contains(p.told[0], "acknowledged") || !strings.Contains(p.told[1], mcp.MethodNotificationPromptsListChanged) {
+		t.Fatalf("it was told %q", p.told)
+	}
+	for _, line := range p.told {
+		if !strings.Contains(line, `"io.modelcontextprotocol/subscriptionId":7`) {
+			t.Errorf("without its id: %s", line)
+		}
+	}
+}
+
+// A hearer is a peer that counts what it is sent, or cannot be sent anything.
+type hearer struct {
+	heard int
+	dead  bool
+}
+
+func (h *hearer) Notify(string, any) error {
+	if h.dead {
+		return jsonrpc.ErrAnswered
+	}
+	h.heard++
+	return nil
+}
+
+func (h *hearer) Call(context.Context, string, any) (json.RawMessage, error) {
+	return nil, jsonrpc.ErrNoCalls
+}
+
+func (h *hearer) Gone() <-chan struct{} { return nil }
+
+// TestOneStreamHears: a legacy client gets a message on one of its streams, however many it has open, and another client on
+// its own. The protocol forbids to send it on several.
+func TestOneStreamHears(t *testing.T) {
+	t.Parallel()
+	var h Hub
+	one, two := session.Key{Principal: "alice", Session: "m:1"}, session.Key{Principal: "alice", Session: "m:2"}
+	first, second, broken, other := &hearer{}, &hearer{}, &hearer{dead: true}, &hearer{}
+	h.Connect(one, first)
+	leave := h.Connect(one, second)
+	h.Connect(one, broken)
+	h.Connect(two, other)
+	n := mcp.JSONRPCNotification{Notification: mcp.Notification{Method: mcp.MethodNotificationToolsListChanged}}
+	h.Broadcast(n)
+	if first.heard != 0 || second.heard != 1 || other.heard != 1 {
+		t.Errorf("an old stream hears %d, the newest that lives %d, another client's %d", first.heard, second.heard, other.heard)
+	}
+	leave()
+	h.Broadcast(n)
+	if first.heard != 1 || second.heard != 1 || other.heard != 2 {
+		t.Errorf("without it: %d, %d, %d", first.heard, second.heard, other.heard)
+	}
+}
