@@ -128,7 +128,7 @@ func percentile(all []time.Duration) time.Duration {
 	return sorted[min(len(sorted)-1, len(sorted)*99/100)]
 }
 
-// calm measures what a call takes when nobody disturbs it, so that a busy machine is not taken for a slow server.
+// calm measures what an undisturbed call takes, so that a busy machine is not taken for a slow server.
 func (s *target) calm(t *testing.T, token string) time.Duration {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -204,7 +204,7 @@ func worksAsCLI(t *testing.T, name, settings, mode, kind, edit string) {
 func endsAsCLI(t *testing.T, name, settings string) {
 	asked := make(chan struct{}, 1000)
 	hold := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // or nobody sees that the client is gone
+		_, _ = io.Copy(io.Discard, r.Body) // without this read the server does not notice that the client is gone
 		if r.Method == http.MethodPost {
 			asked <- struct{}{}
 		}

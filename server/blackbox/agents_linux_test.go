@@ -223,7 +223,7 @@ case "$prompt" in *HANG*) sleep 600 & echo $! > "$3"; wait;; *FAIL*) echo "no cr
 `
 
 // TestAgentCommand: the command line of another agent gets the task, our server, a depth and no secrets; its output is the
-// report; a cancel ends its whole tree; flags with which it asks nobody keep the server from starting.
+// report; a cancel ends its whole tree; the server does not start with flags that switch its questions off.
 func TestAgentCommand(t *testing.T) {
 	t.Parallel()
 	p := newAgentProgram(t)

@@ -35,7 +35,7 @@ func withSDKs(t *testing.T, program string, settings ...string) {
 			continue
 		}
 		for _, k := range append([]wireKind{{"stdio", "legacy"}, {"stdio", "modern"}}, wireKinds...) {
-			if k.era == "modern" && !f.modern || k.transport == "sse" { // nobody is asked there
+			if k.era == "modern" && !f.modern || k.transport == "sse" { // the server asks no questions there
 				continue
 			}
 			t.Run(fmt.Sprintf("%s/%s/%s", f.name, k.transport, k.era), func(t *testing.T) {

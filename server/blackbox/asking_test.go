@@ -9,8 +9,8 @@ import (
 	"codehand/server/replaytest"
 )
 
-// TestQuestionShowsChange: whoever is asked about an edit sees in two lines which file it is about, why they are asked and
-// which rule would allow it, and below what will change.
+// TestQuestionShowsChange: a question about an edit shows in two lines the file, the reason and the rule that would
+// allow it, and below them the change.
 func TestQuestionShowsChange(t *testing.T) {
 	t.Parallel()
 	set := map[string]string{"permissions.mode": "default", "permissions.ask_fallback": "deny"}
@@ -59,8 +59,8 @@ func TestQuestionShowsChange(t *testing.T) {
 	})
 }
 
-// TestDangerousIsQuestion: with the settings that nobody has changed a dangerous command is a question on every transport
-// whose client can ask, and no rule is offered for it; what is not dangerous is left to the client's own dialog on stdio.
+// TestDangerousIsQuestion: with the default settings a dangerous command is a question on every transport whose client
+// can ask, and no rule is offered for it; what is not dangerous is left to the client's own dialog on stdio.
 func TestDangerousIsQuestion(t *testing.T) {
 	t.Parallel()
 	eachPlanner(t, replaytest.Declared, nil, func(t *testing.T, p *planner) {
@@ -135,8 +135,8 @@ func TestAlwaysAllow(t *testing.T) {
 	})
 }
 
-// TestNobodyAnswers: a client that closes every question has nobody in front of it. The model learns what the user could
-// change, and never that a user declined.
+// TestNobodyAnswers: a client that closes every question has no person in front of it. The model learns what the user
+// could change, and never that a user declined.
 func TestNobodyAnswers(t *testing.T) {
 	t.Parallel()
 	set := map[string]string{"permissions.mode": "default", "permissions.ask_fallback": "deny"}
@@ -169,7 +169,8 @@ func TestQuestionIsNoRead(t *testing.T) {
 }
 
 // TestCutDifferenceIsNoRead: the difference that an edit shows of what a command changed counts as read only if the answer
-// goes out whole. It was noted before the answer was cut, and the next write replaced lines that nobody had seen.
+// goes out whole. It was noted before the answer was cut, and the next write replaced lines that the model had not
+// seen.
 func TestCutDifferenceIsNoRead(t *testing.T) {
 	t.Parallel()
 	eachPlanner(t, replaytest.Declared, nil, func(t *testing.T, p *planner) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// An attack is what somebody tries without being allowed to. want is what siege.said says of the answer.
+// An attack is a request without the right to it. want is what siege.said says of the answer.
 type attack struct {
 	name, want string
 	do         func(x *siege) string
@@ -16,8 +16,8 @@ type attack struct {
 // attacksWanted is how many there are at least.
 const attacksWanted = 200
 
-// TestOAuthAttacks: what is tried at the doors of sign-in is refused, each with its status, and nobody gets a token by it.
-// At the end the owner can still sign in, and the tokens from before still hold.
+// TestOAuthAttacks: the endpoints of sign-in refuse each attack with its status, and no attack gets a token. At the end
+// the owner can still sign in, and the tokens from before still hold.
 func TestOAuthAttacks(t *testing.T) {
 	t.Parallel()
 	d := opened(t, nil)
@@ -166,7 +166,8 @@ func redirectAttacks(loop, site *app) (all []attack) {
 			}})
 		}
 	}
-	// The answer to a mistake of a client that only registered goes to nobody else's address: its host is not verified.
+	// The answer to a mistake of a client that only registered goes to no address of another site: its host is not
+	// verified.
 	return append(all, attack{"redirect: open redirector by a mistake", "400 page", func(x *siege) string {
 		return x.get(site.authorizeURL(changed(site.wish(), "response_type", "token")))
 	}})

@@ -198,7 +198,7 @@ func (x *siege) race(p *person, values func(i int) url.Values, at page) string {
 	return fmt.Sprintf("%d of 20", len(done))
 }
 
-// loginAttacks are tried before anybody has signed in.
+// loginAttacks run before a person has signed in.
 func loginAttacks(a *app) (all []attack) {
 	row := func(name, want string, do func(x *siege) string) {
 		all = append(all, attack{"login: " + name, want, do})
@@ -267,7 +267,7 @@ func loginAttacks(a *app) (all []attack) {
 		must(x.t, err)
 		jar.SetCookies(u, p.client.Jar.Cookies(u))
 		p.send(http.MethodPost, x.s.url+"/signin/logout", at.url, url.Values{"csrf": {f.values.Get("csrf")}})
-		p.client.Jar = jar // somebody had copied them
+		p.client.Jar = jar // an attacker had copied them
 		got := p.send(http.MethodGet, at.url, "", nil)
 		if strings.Contains(got.body, `name="decision"`) {
 			return "the copied cookie is good"
@@ -297,8 +297,8 @@ func cookiesOf(values map[string]string) (all []*http.Cookie) {
 	return all
 }
 
-// TestPasswordGuesses: who guesses passwords is slowed down, whoever it is, and learns nothing but that. A browser in
-// which the owner signed in before is not.
+// TestPasswordGuesses: the server slows down every guesser of passwords, and its answers tell nothing else. A browser
+// in which the owner signed in before is not.
 func TestPasswordGuesses(t *testing.T) {
 	t.Parallel()
 	d := opened(t, nil)

@@ -73,7 +73,7 @@ func (d *door) grantOf(t *testing.T, g grantReply) grantRow {
 	return nil
 }
 
-// wished says how a grant differs from one that nobody wished anything for.
+// wished says how a grant differs from one of a request without wishes.
 func (x *siege) wished(g grantReply, plain grantRow) string {
 	x.t.Helper()
 	if g.Status != http.StatusOK {

@@ -58,7 +58,7 @@ func TestShellPipeHolder(t *testing.T) {
 	if err := replaytest.Mkfifo(fifo); err != nil {
 		t.Skip("the child waits on a FIFO: ", err)
 	}
-	// Nobody writes to the FIFO, so a call that waited for its reader would be a hang.
+	// The FIFO has no writer, so a call that waited for its reader would hang.
 	text := p.Must(t, "run_shell", fmt.Sprintf(`{"command":"cat '%s' & echo hi"}`, fifo))
 	if !strings.HasPrefix(text, "hi\n") || !strings.Contains(text, "[1 background process") {
 		t.Errorf("got %q", text)

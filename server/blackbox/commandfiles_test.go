@@ -43,7 +43,7 @@ var showing = []string{
 	// globs
 	"cat fil? secre?.txt", "cat s*/*", "cat [s]ecret.txt", "cat [[:lower:]]ecret.txt", "cat [[=s=]]ecret.txt", "cat ?ecret.txt", "grep -r '' s*", "grep -rh '' sec*", "cp -r s* c; cat c/*", "shopt -s dotglob; cat .h*/* *",
 	"shopt -s globstar; cat **/a.txt", "shopt -s extglob\ncat @(secret|x).txt", "shopt -s extglob\ncat !(b)", "shopt -s nocaseglob; cat SECR*", "bash -O nocaseglob -c 'cat SECR*'", "set -f; cat secret.txt", "GLOBIGNORE=x; cat *",
-	// readers that nobody knows
+	// readers that the table does not have
 	"fmt secret.txt", "expand secret.txt", "unexpand secret.txt", "shasum secret.txt; fold secret.txt", "pr secret.txt", "ptx secret.txt", "f=secret.txt; fmt $f", "fmt $(cat list)", "awk 'BEGIN { while ((getline l < \"secret.txt\") > 0) print l }'",
 	"python3 -c 'print(open(\"secret.txt\").read())'", "perl -ne print secret.txt", "sed -n p ${X:-secret.txt}", "bash secret.txt", "x=cat; $x secret.txt", "diff secret.txt b", "split secret.txt p; cat p*", "base64 secret.txt; od -c secret.txt",
 	// git's index and history
@@ -103,8 +103,8 @@ var unasked = []string{
 	"find . -name '.env*' -delete", "find . -name '.env*' -exec cp b {} \\;", "find . -maxdepth 1 -name '.env*' | xargs rm", "cp b ../*/.envrc", "cp b */../.env?c", "cp b /proc/self/cwd/.envrc", "echo x > /proc/self/cwd/.git/hooks/pre-commit", "ln -s .vscode q; echo x > q/settings.json", "shopt -s dotglob; sed -i s/k/x/ *", "shopt -s nocaseglob; cp b .ENVR*", "history -w .envrc",
 }
 
-// A person is asked before a protected name is changed, in every mode; behind a glob, a directory that a glob leads to
-// or the script of sed nobody was asked.
+// A person is asked before a protected name is changed, in every mode; there was no question behind a glob, a directory
+// that a glob leads to or the script of sed.
 func TestProtectedBehindGlobs(t *testing.T) {
 	t.Parallel()
 	path := replaytest.Program(t)

@@ -85,7 +85,7 @@ func TestListHoldsNothingForeign(t *testing.T) {
 var situation = regexp.MustCompile(` ?Your directories: .*? mode \w+\.(?: Commands are (?:not )?confined to them\.| No commands run here\.)?` +
 	`| Before you begin, read the project's own instructions:(?: \S+,)* \S+\.`)
 
-// digestOf makes the digest as somebody does who has the wire only.
+// digestOf makes the digest from what is on the wire only.
 func digestOf(t *testing.T, list json.RawMessage, words string) string {
 	t.Helper()
 	var entries []json.RawMessage

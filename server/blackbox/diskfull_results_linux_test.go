@@ -74,7 +74,7 @@ func keepsNothing(t *testing.T, home, cause string, script []string) {
 		t.Errorf("_meta names what is not there: %.300s", r.Result)
 	}
 	// What a command prints is lost as far as its own writes fail, and what is shown of it is all that there is. It is not
-	// ended for that, whenever somebody looked.
+	// ended for that, no matter when a call looks.
 	text, err = p.Call("run_shell", json.RawMessage(`{"command":"head -c 40000 big.txt; cat big.txt 2>/dev/null; exit 0"}`))
 	must(t, err)
 	if strings.HasPrefix(text, "! ") || !strings.Contains(text, "line 0 of a long file\n") || script == nil && !strings.HasPrefix(text, "Output too large (") || script == nil && !strings.Contains(text, " lines). Full output was not kept: "+cause+".\n") {

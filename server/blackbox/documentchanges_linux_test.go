@@ -35,7 +35,8 @@ func TestOAuthDocumentChanges(t *testing.T) {
 		"gone":                 http.NotFound,
 		"another client": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
-			_ = json.NewEncoder(w).Encode(documentOf("https://example.com/another", redirect)) // whoever left reads nothing
+			// a client that left reads nothing
+			_ = json.NewEncoder(w).Encode(documentOf("https://example.com/another", redirect))
 		},
 		"to a host inside": func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://127.0.0.1/x", http.StatusFound)
@@ -57,7 +58,7 @@ func TestOAuthDocumentChanges(t *testing.T) {
 			t.Errorf("%s: the code went to %q", name, back)
 			continue
 		}
-		// Whoever moved the document asks for the tokens with the new address: then nobody gets them.
+		// If the owner of a moved document asks for the tokens with its new address, there are no tokens.
 		if got := x.form("/oauth/token", changed(a.redeem(back.Query().Get("code")), "redirect_uri", moved)); got != "400 invalid_grant" {
 			t.Errorf("%s: with another redirect: %s", name, got)
 		}

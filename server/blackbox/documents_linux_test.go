@@ -89,7 +89,8 @@ func documentOf(id string, redirects ...string) map[string]any {
 func documents(redirects ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(documentOf("https://"+r.Host+r.URL.Path, redirects...)) // whoever left reads nothing
+		// a client that left reads nothing
+		_ = json.NewEncoder(w).Encode(documentOf("https://"+r.Host+r.URL.Path, redirects...))
 	})
 }
 
@@ -110,8 +111,8 @@ func TestOAuthDocuments(t *testing.T) {
 	}
 }
 
-// TestOAuthDocumentAttacks: a document that is not what it must be, or where it must not be, signs nobody in, and nothing
-// inside is asked for it.
+// TestOAuthDocumentAttacks: a document with a wrong content or at a wrong place leads to no sign-in, and the server
+// sends no request to its own network for it.
 func TestOAuthDocumentAttacks(t *testing.T) {
 	t.Parallel()
 	if !inNetwork(t) {
@@ -135,7 +136,7 @@ func TestOAuthDocumentAttacks(t *testing.T) {
 			doc := documentOf("https://"+r.Host+r.URL.Path, redirect)
 			doc[key] = value
 			w.Header().Set("Content-Type", "application/json")
-			_ = json.NewEncoder(w).Encode(doc) // whoever left reads nothing
+			_ = json.NewEncoder(w).Encode(doc) // a client that left reads nothing
 		}
 	}
 	bad := map[string]http.HandlerFunc{

@@ -20,8 +20,8 @@ import (
 	"codehand/server/replaytest"
 )
 
-// The tests of this file drive `codehand serve` with clients that nobody here wrote. What they must get is said by
-// testdata/clients/checks, and by .ci/conformance/clients/checks.mjs for TypeScript; each check is a line of theirs.
+// The tests of this file drive `codehand serve` with clients of other projects. testdata/clients/checks says what they
+// must get, and for TypeScript .ci/conformance/clients/checks.mjs; each check is one line there.
 
 // hang is when something that does not end is a failure.
 const hang = 60 * time.Second

@@ -52,8 +52,8 @@ func goRoot(t *testing.T) string {
 	return strings.TrimSpace(string(out))
 }
 
-// TestInspector drives the built program with the MCP Inspector, a client that nobody here wrote, on Go's own source
-// tree, in both protocol eras, and compares the answers with sed, grep and find.
+// TestInspector drives the built program with the MCP Inspector, a client of another project, on Go's own source tree,
+// in both protocol eras, and compares the answers with sed, grep and find.
 func TestInspector(t *testing.T) {
 	t.Parallel()
 	node, launcher := inspector(t)

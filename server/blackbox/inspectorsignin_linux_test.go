@@ -10,7 +10,7 @@ import (
 )
 
 // TestInspectorSignsIn: the Inspector's web page in Chromium signs in on our pages, lists the tools and calls one, goes on
-// after a kill of the server without asking anybody, and leads to our pages again once the grant is revoked.
+// after a kill of the server without another sign-in, and leads to our pages again once the grant is revoked.
 func TestInspectorSignsIn(t *testing.T) {
 	t.Parallel()
 	long(t)

@@ -33,8 +33,8 @@ func converses(t *testing.T, k replaytest.ClientKind, transport string) replayte
 }
 
 // TestClientKinds: clients of every kind find a tool that is deferred by words, and use it at the first try: by its name,
-// an alias and call_tool. Who obeys a notice finds it in its list; the list of the modern era never changes; who defers by
-// itself is shown everything. What nobody searched for runs as well.
+// an alias and call_tool. A client that obeys notices finds it in its list; the list of the modern era never changes; a
+// client that defers by itself gets every tool. A tool that was not searched for runs as well.
 func TestClientKinds(t *testing.T) {
 	t.Parallel()
 	for _, k := range replaytest.ClientKinds {
@@ -89,7 +89,7 @@ func findsAndUses(t *testing.T, k replaytest.ClientKind, w replaytest.KindWire) 
 		}
 		replaytest.Uses(t, w, name, args)
 	}
-	replaytest.Uses(t, w, "enter_plan_mode", map[string]any{}) // nobody has searched for it
+	replaytest.Uses(t, w, "enter_plan_mode", map[string]any{}) // the client has not searched for it
 	if !told {
 		if last, _, _ := replaytest.ToldTools(t, w); !bytes.Equal(last, first) {
 			t.Errorf("the list changed with the calls:\n%s\n%s", first, last)

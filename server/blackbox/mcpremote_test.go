@@ -102,8 +102,8 @@ func (k *desk) tokens(f func(path string, text []byte) error) (found bool) {
 	return found
 }
 
-// TestMcpRemote: mcp-remote opens a browser and signs in, refreshes, goes on after a kill of the server without asking
-// anybody, and asks again once the grant is revoked.
+// TestMcpRemote: mcp-remote opens a browser and signs in, refreshes, goes on after a kill of the server without another
+// sign-in, and asks again once the grant is revoked.
 func TestMcpRemote(t *testing.T) {
 	t.Parallel()
 	long(t)

@@ -102,7 +102,7 @@ func notesOf(t *testing.T, k wireKind) string {
 				break
 			}
 			if m.Method != "notifications/progress" {
-				continue // the end of a job, for whoever listens
+				continue // the end of a job, for clients that listen
 			}
 			p := m.Params
 			if p.Progress <= last || p.Progress != math.Trunc(p.Progress) || p.Total != math.Trunc(p.Total) || p.ProgressToken != "p" {

@@ -138,8 +138,8 @@ const (
 	isUpdate = `"method":"notifications/resources/updated"`
 )
 
-// TestNotices: a client that subscribed to resources of its session is told when they change, by a call or by the end of a
-// job, and of that by a log message, too; of nothing else, and nobody else is.
+// TestNotices: a client that subscribed to resources of its session gets a notice when a call or the end of a job
+// changes them, and a log message for the end of a job. It gets no other notices, and no other client gets these.
 func TestNotices(t *testing.T) {
 	t.Parallel()
 	for _, k := range []wireKind{{"stdio", "legacy"}, {"stdio", "modern"}, {"http", "legacy"}, {"http", "modern"}} {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The tests of this file sign in with the OAuth of clients that nobody here wrote. What each must do is said by
-// testdata/clients/signin, and by .ci/conformance/clients/oauth.mjs for TypeScript.
+// The tests of this file sign in with the OAuth of clients of other projects. testdata/clients/signin says what each
+// must do, and .ci/conformance/clients/oauth.mjs does for TypeScript.
 
 // signers are the SDKs that sign in.
 var signers = []foreign{

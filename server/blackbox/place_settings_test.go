@@ -10,8 +10,8 @@ import (
 	"codehand/server/replaytest"
 )
 
-// Whoever switches PDF files off is named: here a file of the project, which the built program reads. It switches nothing
-// on.
+// The refusal names what switches PDF files off: here a file of the project, which the built program reads. Such a file
+// switches nothing on.
 func TestProjectSwitchesPDFOff(t *testing.T) {
 	t.Parallel()
 	path := replaytest.Program(t)

@@ -38,7 +38,7 @@ import (
 	"codehand/tools"
 )
 
-// The tests of this file have a real proxy between client and server: nginx as it is configured when nobody thinks of
+// The tests of this file have a real proxy between client and server: nginx as it is configured without a thought of
 // streams, nginx and Caddy as packaging/ configures them.
 
 // proxied is the name under which clients call the server of packaging/.
@@ -973,7 +973,7 @@ func proxyDies(t *testing.T, k wireKind, sig syscall.Signal) {
 
 	count := func(ev, tool string, want ...auditRow) {
 		t.Helper()
-		// The line of a call that nobody waits for any more may come after the answer to the next one.
+		// The line of an abandoned call may come after the answer to the next one.
 		replaytest.Until(t, fmt.Sprintf("%s of %s is recorded %d times", ev, tool, len(want)), func() bool { return len(d.recorded(ev, tool)) >= len(want) })
 		rows := d.recorded(ev, tool)
 		for i := range rows {
@@ -1035,7 +1035,7 @@ func TestProxyDiesUnderLoad(t *testing.T) {
 				edits += x.done
 				ahead += x.settle()
 				done := 0
-				// The line of a call that nobody waits for any more may come after the answer to the next one.
+				// The line of an abandoned call may come after the answer to the next one.
 				replaytest.Until(t, fmt.Sprintf("what began has ended in the audit, in round %d, seed %d", round, seed), func() bool {
 					begun := map[string]bool{}
 					done = 0

@@ -169,7 +169,7 @@ func TestQuestionForged(t *testing.T) {
 	})
 }
 
-// TestQuestionExpired: whoever answers too late has not answered, and the model goes on.
+// TestQuestionExpired: an answer that comes too late does not count, and the model goes on.
 func TestQuestionExpired(t *testing.T) {
 	t.Parallel()
 	eachPlanner(t, replaytest.Declared, map[string]string{"permissions.ask_timeout_ms": "1000"}, func(t *testing.T, p *planner) {
@@ -184,7 +184,7 @@ func TestQuestionExpired(t *testing.T) {
 	})
 }
 
-// TestQuestionUndeclared: nobody is asked by a client that cannot.
+// TestQuestionUndeclared: the server asks no question of a client that cannot show one.
 func TestQuestionUndeclared(t *testing.T) {
 	t.Parallel()
 	eachPlanner(t, replaytest.Undeclared, nil, func(t *testing.T, p *planner) {

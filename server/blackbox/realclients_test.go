@@ -24,9 +24,9 @@ const benchOfClients = "../../testdata/bench/clients"
 
 // TestRealClients: each client finds a tool that is not listed and calls it at the first try, as the last line of
 // tool_search says or by its own search, and hands the model whole what was cut to its size, a page as well as a preview.
-// The brief of a sub-agent that nobody executes comes whole, too.
-// A client is one script: testdata/bench/clients/README.md. It does so over stdio, with what `codehand install` writes
-// into its file; with what `codehand serve` prints for it there; and with a token, as `codehand install --remote` does.
+// The brief of a sub-agent comes whole, too, where the server executes none. A client is one script:
+// testdata/bench/clients/README.md. It does so over stdio, with what `codehand install` writes into its file; with what
+// `codehand serve` prints for it there; and with a token, as `codehand install --remote` does.
 func TestRealClients(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("CODEHAND_LONG") == "" {

@@ -15,7 +15,7 @@ import (
 
 // TestRealClientsSignIn: each client that can sign in without its maker's service opens a browser, and hands its model what
 // TestRealClients wants of it: after the sign-in, with an access token that has expired, and after a kill of the server,
-// without asking anybody again. Once the grant is revoked it has nothing. A client is one script of
+// without another sign-in. Once the grant is revoked it has nothing. A client is one script of
 // testdata/bench/clients/signin, with $URL, and $STEP, which is login or use.
 func TestRealClientsSignIn(t *testing.T) {
 	t.Parallel()

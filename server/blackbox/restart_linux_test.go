@@ -73,8 +73,8 @@ func crowded(t *testing.T, set ...string) *deployment {
 
 const getStreams, listenStreams = 100, 5
 
-// TestDrain: at SIGTERM calls that run are answered, listens get their result, all other streams end properly, whoever
-// comes is sent away with the time after which to come again, and the process ends well.
+// TestDrain: at SIGTERM the server answers running calls, gives listens their result, ends all other streams properly,
+// and refuses new requests with the time after which to come again. The process exits cleanly.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	for _, busy := range []bool{false, true} {
@@ -473,7 +473,7 @@ func (x *counter) run(ctx context.Context) {
 	for x.done = 0; ; x.done++ {
 		text, failed, err := x.count(ctx)
 		if err != nil {
-			close(x.ack) // whoever waits for this one waits no more
+			close(x.ack) // callers that wait for this one go on
 			return
 		}
 		if failed {

@@ -14,8 +14,8 @@ import (
 )
 
 // TestReadStateSurvivesKill: a client that starts the program again under the same handle, after a crash, edits what it had
-// read without reading it once more. Another conversation has nothing of that, and what somebody changed meanwhile is
-// refused as ever.
+// read without reading it once more. Another conversation has nothing of that, and an edit of what another program
+// changed meanwhile is refused as ever.
 func TestReadStateSurvivesKill(t *testing.T) {
 	t.Parallel()
 	p := newPlot(t)
@@ -71,8 +71,8 @@ func TestReadStateSurvivesKill(t *testing.T) {
 	p.kill(s)
 }
 
-// Whoever had planned when the program was started again was told that the mode was default now, while another one was in
-// force: that in which the operator lets sessions start.
+// After a restart in plan mode the model was told that the mode was default now, while another one was in force: that
+// in which the operator lets sessions start.
 func TestPlanModeAfterRestart(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

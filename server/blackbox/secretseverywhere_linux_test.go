@@ -111,7 +111,7 @@ func invited(p *person, link string) {
 	p.t.Fatalf("the link leads to %d %s\n%s", at.status, at.url, at.body)
 }
 
-// entered signs somebody in with a password, on the way to what a client asks for.
+// entered signs a person in with a password, on the way to what a client asks for.
 func entered(p *person, name, start string) (at page) {
 	p.t.Helper()
 	at = p.send(http.MethodGet, start, "", nil)

@@ -14,7 +14,7 @@ import (
 	"codehand/server/replaytest"
 )
 
-// stranger owns the files of SEC-12, which a change must not give to somebody else.
+// stranger owns the files of SEC-12, which a change must not give to another user.
 const stranger = 12345
 
 // failingCalls are the calls of a change that get an error instead of being made.

@@ -110,7 +110,7 @@ func (o *outsider) facts() string {
 			return nil
 		}))
 	}
-	// Whoever makes or removes a file beside them changes the directory.
+	// A program that makes or removes a file beside them changes the directory.
 	entries, err := os.ReadDir(o.top)
 	must(o, err)
 	fmt.Fprintln(&b, entries)
@@ -161,7 +161,7 @@ func (o *outsider) call(tool string, args map[string]any) (code, text string) {
 	return o.say("tools/call", map[string]any{"name": tool, "arguments": args})
 }
 
-// strictly are settings under which nobody is asked, and whoever would have to be asked is refused.
+// strictly are settings under which the server asks no questions, and refuses each call that would need one.
 var strictly = []string{"--permissions-mode=acceptEdits", "--permissions-ask-fallback=deny", "--tools-deferral=off"}
 
 // freely are settings under which rules let everything pass, so that only the paths themselves are in the way.

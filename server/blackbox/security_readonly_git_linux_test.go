@@ -9,9 +9,9 @@ import (
 	"codehand/filestate/leaktest"
 )
 
-// Git and go went where files of the workspace told them: git into the repository of somebody else, by a .git file, a
-// link or a list of further objects; go by links in packages and by replacements in go.mod. And with a rule about paths,
-// git showed what it had kept of a file that the rule denies, and go what is in a package.
+// Git and go went where files of the workspace told them: git into the repository of another user, by a .git file, a
+// link or a list of further objects; go by links in packages and by replacements in go.mod. And with a rule about
+// paths, git showed what it had kept of a file that the rule denies, and go what is in a package.
 func TestGitAndGoReadWhatReadFileMay(t *testing.T) {
 	t.Parallel()
 	gitPath(t)

@@ -125,8 +125,8 @@ func TestReadonlyReadsWhatReadFileMay(t *testing.T) {
 	})
 }
 
-// run_shell asks before it reads, by way of a link or a glob, what is outside or what a rule denies, also a command that is
-// proved to change nothing; where nobody can be asked it is refused.
+// Before a command reads a path outside of the roots, or one that a rule denies, through a link or a glob, run_shell
+// asks, even if the command is proved to change nothing. Clients that cannot ask get a refusal.
 func TestShellAsksBeforeLinksLeadOut(t *testing.T) {
 	t.Parallel()
 	p := newPlot(t, "--permissions-deny=Read(secrets/**)", "--permissions-ask-fallback=deny")

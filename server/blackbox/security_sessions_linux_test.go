@@ -57,9 +57,9 @@ type editing struct {
 	call func(name, args string) (text string, failed bool, err error)
 }
 
-// Eight sessions add lines to two files, each sees the others' edits as those of somebody else. What was acknowledged is
-// there, once, and nothing else: through one process over HTTP, and through three over standard input and output that
-// share the workspace and the state directory (SEC-15).
+// Eight sessions add lines to two files, each sees the others' edits as those of another program. Every acknowledged
+// line is there, once, and nothing else: through one process over HTTP, and through three over standard input and
+// output that share the workspace and the state directory (SEC-15).
 func TestSEC15Ourselves(t *testing.T) {
 	t.Parallel()
 	edits := leaktest.Rounds(15, 1000)

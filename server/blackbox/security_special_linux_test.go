@@ -43,7 +43,7 @@ func special(t *testing.T, dir, suffix string) (names []string) {
 	return names
 }
 
-// FIFOs that nobody writes to, sockets and devices are refused at once by every tool, 50 reads at a time as well, and a
+// FIFOs without a writer, sockets and devices are refused at once by every tool, 50 reads at a time as well, and a
 // normal read goes on; walkers pass over them (SEC-05).
 func TestSEC05SpecialFiles(t *testing.T) {
 	t.Parallel()

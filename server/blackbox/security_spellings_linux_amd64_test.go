@@ -9,7 +9,7 @@ import (
 )
 
 // TestSEC09DeviceSpellings: UNC and device spellings are refused by their text, by every tool that takes a path: none gets
-// into a system call, and no socket is opened, so that nobody is asked for the name of the host.
+// into a system call, and no socket is opened, so that no server is asked for the name of the host.
 func TestSEC09DeviceSpellings(t *testing.T) {
 	t.Parallel()
 	o, p, s := outsiderOverStdio(t, freely)

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// A pathCase is a path by which somebody would leave the roots. In it $TOP is the directory that holds the root $WS and
-// what is outside, $STATE is the program's state directory, $PID the program, and $OTHER a kept result of another
-// session. A `.txt` at its end stands for `.ipynb`, too.
+// A pathCase is a path that would lead out of the roots. In it $TOP is the directory that holds the root $WS and what
+// is outside, $STATE is the program's state directory, $PID the program, and $OTHER a kept result of another session. A
+// `.txt` at its end stands for `.ipynb`, too.
 type pathCase struct{ path, kind string }
 
 // The kinds of paths, which are the codes of the refusal that security.md 2.1, 2.2 and 2.7 give where there is one code

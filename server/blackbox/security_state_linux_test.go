@@ -110,8 +110,8 @@ func under(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-// A state directory that somebody else could look into or replace is refused by stdio and serve, before anything is
-// written, and the refusal names it (SEC-46).
+// stdio and serve refuse a state directory that another user could read or replace, before they write anything, and the
+// refusal names it (SEC-46).
 func TestSEC46StateDirectory(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(t *testing.T, r *stateRun, other string){
@@ -213,8 +213,8 @@ func TestSEC46LinksInside(t *testing.T) {
 	}
 }
 
-// After a run nothing of ours is among the temporary files, and what the state directory keeps has names that nobody
-// can foresee, or is for the owner alone (SEC-46).
+// After a run nothing of ours is among the temporary files, and what the state directory keeps has unpredictable names,
+// or is for the owner alone (SEC-46).
 func TestSEC46NothingInTemp(t *testing.T) {
 	t.Parallel()
 	r := newStateRun(t)

@@ -44,7 +44,7 @@ func gonePid(t *testing.T) int {
 }
 
 // What has the name of a temporary file and an unknown content is not removed before the journal has it; what is no file,
-// a link, or somebody else's is left alone; and no tool that walks shows any of it (SEC-17).
+// a link, or another user's stays; and no tool that walks shows any of it (SEC-17).
 func TestSEC17Planted(t *testing.T) {
 	t.Parallel()
 	p := newPlot(t)

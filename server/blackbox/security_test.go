@@ -206,7 +206,7 @@ func TestSEC44Audit(t *testing.T) {
 	t.Logf("%d calls in %d lines, %d planted secrets, %d damages found", calls, len(lines), len(replaytest.Secrets), found)
 }
 
-// protectedSpellings lead to protected names, as somebody writes them who does not want to be seen.
+// protectedSpellings lead to protected names, as an attacker writes them to stay unseen.
 var protectedSpellings = []string{
 	".git/config", ".GIT/config", ".git./config", "GIT~1/config", ".g\u200cit/config", ".git/hooks/pre-commit", "sub/.git/hooks/post-checkout", "./a/../.git/config",
 	".gitmodules", ".mcp.json", ".MCP.JSON", ".claude/settings.json", ".vscode/tasks.json", ".Vscode/tasks.json", ".vscode::$DATA/tasks.json", ".codehand/config.toml",
@@ -214,7 +214,7 @@ var protectedSpellings = []string{
 	"link-to-config", "link-to-git/config", "hard-link-to-config",
 }
 
-// Nobody changes a protected name without a person, in no mode and by no spelling, link or command (SEC-08). What the
+// No call changes a protected name without a person, in no mode and by no spelling, link or command (SEC-08). What the
 // kernel must hold for commands comes with the sandbox.
 func TestSEC08ProtectedNames(t *testing.T) {
 	t.Parallel()

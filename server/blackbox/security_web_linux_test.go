@@ -82,7 +82,7 @@ func TestSEC30WebBinary(t *testing.T) {
 		}
 		for _, place := range privatePlaces {
 			if name == "all opened" && !neverOpened.MatchString(place) {
-				continue // the operator may: nobody listens there in a test
+				continue // the operator may: no test listens there
 			}
 			refused("http://" + place + ":" + port + "/")
 			refused("https://" + place + "/latest/meta-data/")
@@ -100,7 +100,7 @@ func TestSEC30WebBinary(t *testing.T) {
 // neverOpened are the places that web.allow_private and web.nat64 leave closed.
 var neverOpened = regexp.MustCompile(`^(0\.|127\.|169\.254|168\.63\.129|100\.100\.100\.200|192\.0\.0\.192|224|239|255|localhost|\[(::|fe80|ff02|2001::|2002|64:ff9b:1|64:ff9b::(7f00|a9fe)|fd00:(ec2|42|c1)|fd20:ce))`)
 
-// webBombs are pages that hold or fill whoever asks for them, with the code that ends each.
+// webBombs are pages that block or flood a client, with the code that ends each.
 var webBombs = map[string]struct {
 	answer http.HandlerFunc
 	code   string
@@ -146,7 +146,7 @@ var webBombs = map[string]struct {
 		}
 		_, _ = w.Write(bytes.Repeat([]byte("</p><p>x"), 1<<17))
 	}, ""},
-	"brotli": {func(w http.ResponseWriter, _ *http.Request) { // nobody asked for it
+	"brotli": {func(w http.ResponseWriter, _ *http.Request) { // not in the Accept-Encoding of the request
 		w.Header().Set("Content-Encoding", "br")
 		for part := bytes.Repeat([]byte("\xcf\xff\xff\x7f\xf8\x25\xc2\xe2\xb1\x40\x20\xf7\xfe\x9f\xff\xff\xff\xf0\x4b"), 1<<12); ; {
 			if _, err := w.Write(part); err != nil {
@@ -379,7 +379,8 @@ func TestSEC31TenAtOnce(t *testing.T) {
 }
 
 // Wherever a fetch waits for the other side, a cancel ends it: the other side sees its connection closed, the program
-// keeps no descriptor of it, and the session goes on. What waits for nobody, as the pause that a host wants, ends, too.
+// keeps no descriptor of it, and the session goes on. A wait without another side, as the pause that a host wants,
+// ends, too.
 func TestCancelledFetchBinary(t *testing.T) {
 	t.Parallel()
 	at, gone := make(chan string, 10), make(chan string, 10)

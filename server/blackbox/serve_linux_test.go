@@ -30,7 +30,7 @@ func settle(t *testing.T) *household {
 	h.env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), "HOME=" + h.home,
 		"XDG_STATE_HOME=" + filepath.Join(h.home, "state")}
 	must(t, os.WriteFile(filepath.Join(h.work, "a.txt"), []byte("one\n"), 0o600))
-	// A program that nobody knows: the modes ask about it.
+	// An unknown program: the modes ask about it.
 	must(t, os.WriteFile(filepath.Join(h.work, "any"), []byte("#!/bin/sh\ntouch touched && echo done\n"), 0o700))
 	return h
 }
@@ -158,7 +158,8 @@ func TestServePages(t *testing.T) {
 	}
 }
 
-// TestServePageAsks: a page that nobody listed answers no question of its own, profits by no rule, and changes nothing.
+// TestServePageAsks: a page whose origin is not allowed cannot answer its own questions, profits by no rule, and
+// changes nothing.
 func TestServePageAsks(t *testing.T) {
 	t.Parallel()
 	h := settle(t)
@@ -192,7 +193,7 @@ func TestServePageAsks(t *testing.T) {
 	}
 }
 
-// TestServeShared: where somebody else can connect, or the policy wants a sandbox, no command runs, the tools for it are
+// TestServeShared: where other users can connect, or the policy wants a sandbox, no command runs, the tools for it are
 // not listed, and the start and the refusal say why.
 func TestServeShared(t *testing.T) {
 	t.Parallel()
@@ -323,7 +324,8 @@ func TestTokensAreTold(t *testing.T) {
 	}
 }
 
-// TestAdministrator: whoever runs serve sees what a principal's sessions did to files, and takes it back while they go on.
+// TestAdministrator: the operator of serve sees what a principal's sessions did to files, and takes it back while they
+// go on.
 func TestAdministrator(t *testing.T) {
 	t.Parallel()
 	h := settle(t)

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// A siege is one attack on a door, from an address of loopback that nobody else has: what one network may do at once is
-// limited, and an attack must not be refused for what the one before it did.
+// A siege is one attack on an endpoint, from a loopback address of its own: what one network may do at once is limited,
+// and an attack must not be refused for what the one before it did.
 type siege struct {
 	*door
 	t    *testing.T
@@ -43,7 +43,7 @@ func (x *siege) owner() *person {
 	return p
 }
 
-// issued finds what nobody may get by an attack.
+// issued finds what no attack may get.
 var issued = regexp.MustCompile(`ch[arc]_[0-9A-Za-z_-]{43,}`)
 
 // said sends a request and says in few words what came of it: the status, and the error that it names. `back` stands

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// TestSignInSecrets: what would let somebody in stands nowhere but where it belongs, also at the debug level, after
-// mistakes, and after a refresh: not in the log, the audit, the metrics, a page, a URL, nor in any file of the server.
+// TestSignInSecrets: credentials stand nowhere but where they belong, also at the debug level, after mistakes, and
+// after a refresh: not in the log, the audit, the metrics, a page, a URL, nor in any file of the server.
 func TestSignInSecrets(t *testing.T) {
 	t.Parallel()
 	d := opened(t, []string{"CODEHAND_LOG_LEVEL=debug"})

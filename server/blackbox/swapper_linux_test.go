@@ -15,8 +15,9 @@ import (
 )
 
 // runSwapper is another program that exchanges the two names of every line in its current directory, again and again, each
-// time at once: in bursts, with rests of up to 0.2 ms between them, so that whoever looks twice sees every possible pair of
-// states. It ends with its standard input, with all names as they were, and says how often it exchanged.
+// time at once: in bursts, with rests of up to 0.2 ms between them, so that a program that looks twice sees every
+// possible pair of states. It ends with its standard input, with all names as they were, and says how often it
+// exchanged.
 func runSwapper(list string) int {
 	dir, err := os.OpenRoot(".")
 	if err != nil {

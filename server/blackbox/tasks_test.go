@@ -58,7 +58,7 @@ func newSwitchboard(p *replaytest.Spawned) *switchboard {
 
 var errGone = errors.New("the process has ended")
 
-// ask makes a request. errGone: nobody knows whether it was done.
+// ask makes a request. errGone: its outcome is unknown.
 func (s *switchboard) ask(method string, params map[string]any) (json.RawMessage, error) {
 	answer := make(chan replaytest.Reply, 1)
 	s.mu.Lock()
@@ -299,7 +299,7 @@ type ledgerOfTasks struct {
 	mu       sync.Mutex
 	subjects map[string]string // by id
 	gone     map[string]bool   // deleted
-	doubt    map[string]bool   // a deletion was sent that nobody answered
+	doubt    map[string]bool   // a deletion was sent and not answered
 }
 
 // write makes tasks, each blocked by the one before, and deletes all but the newest, until the process ends or turns are

@@ -18,7 +18,7 @@ import (
 // A tracer sees the system calls of the program before they happen, and lets one of them fail or be the last. It counts
 // over all threads: strace, which does the same, counts for each one, and a Go program's calls move between them.
 //
-// It takes root: the program lets nobody else look into it.
+// It takes root: the program lets no other user trace it.
 type tracer struct {
 	t     *testing.T
 	pid   int

@@ -14,7 +14,7 @@ import (
 )
 
 // TestTurns: what a model reads in a row is whole and can be edited, also beside a command that does not end, and neither
-// the clients of one principal nor a running command of another session hold anybody up.
+// the clients of one principal nor a running command of another session delay the others.
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	for _, modern := range []bool{false, true} {
