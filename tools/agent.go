@@ -39,7 +39,7 @@ type agentTask struct {
 
 // agent is Ungated, because the calls of a sub-agent take turns of their own. Where a sub-agent works through such
 // calls it is Private: each is decided about by itself, in the mode of its parent. A command line of another agent is
-// neither, since nobody sees what it does.
+// neither, since the server does not see what it does.
 var agent = tool.Define(tool.Def[agentInput]{
 	Spec: tool.Spec{
 		Name: "agent", Aliases: []string{"Agent"}, Title: "Run sub-agent", Description: agentText,

@@ -235,7 +235,8 @@ func TestSpecs(t *testing.T) {
 // unused are codes that belong to what does not exist yet. Each leaves this list with its first use.
 var unused = map[string]string{}
 
-// A code that nothing gives is a promise in the documents which nobody keeps; one that is not declared is in no document.
+// A declared code that no tool returns is an empty promise in the documents; a code that is not declared is in no
+// document.
 func TestCodes(t *testing.T) {
 	t.Parallel()
 	declared := map[string]bool{}
@@ -302,7 +303,7 @@ func findCodes(t *testing.T, path string, used map[string]bool) error {
 	return nil
 }
 
-// Nobody who gets the table can change it for others.
+// A caller that changes the table does not change it for others.
 func TestAllIsACopy(t *testing.T) {
 	t.Parallel()
 	all := All()

@@ -19,7 +19,8 @@ const (
 		`{"question":"What else?","header":"Rest","multiSelect":true,"options":[{"label":"g"},{"label":"h"}]}]}`
 )
 
-// TestAskUserQuestionLimits: what nobody could read or tell apart is refused before anyone is asked.
+// TestAskUserQuestionLimits: questions that a person could not read, or whose options look alike, are refused before
+// the person is asked.
 func TestAskUserQuestionLimits(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -181,7 +182,7 @@ func TestAskUserQuestionAnswer(t *testing.T) {
 	}
 }
 
-// TestAskUserQuestionAvailable: who cannot be asked is told why nobody is.
+// TestAskUserQuestionAvailable: a client that cannot ask is told why.
 func TestAskUserQuestionAvailable(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

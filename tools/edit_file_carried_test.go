@@ -48,7 +48,7 @@ func TestEditAfterCommand(t *testing.T) {
 	}
 }
 
-// What somebody else changed, before or after a command of the session, is not taken for the command's work.
+// What another program changed, before or after a command of the session, does not count as the command's work.
 func TestEditAfterOthers(t *testing.T) {
 	t.Parallel()
 	const edit = `{"file_path":"f","old_string":"one","new_string":"1"}`

@@ -171,8 +171,8 @@ func TestEditFileChangeNotShown(t *testing.T) {
 		"FILE_CHANGED: $WORK/f does not have version 0123456789ab now. The change cannot be shown: the old content was not kept. Read it again before attempting to write it.")
 }
 
-// A call with a version was told to come again as it was, which fails for ever, and that somebody else had changed the file
-// when only the session itself had, more often than the versions that it keeps.
+// A call with a version was told to repeat itself, which fails for ever, and that another program had changed the file.
+// Only the session itself had, more often than it keeps versions.
 func TestEditFileVersionAgain(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

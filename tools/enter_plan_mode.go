@@ -18,7 +18,7 @@ var enterPlanModeText string
 
 type enterPlanModeInput struct{}
 
-// enterPlanMode needs nobody's consent: it only takes power away.
+// enterPlanMode needs no permission: it only takes power away.
 var enterPlanMode = tool.Define(tool.Def[enterPlanModeInput]{
 	Spec: tool.Spec{
 		Name: "enter_plan_mode", Aliases: []string{"EnterPlanMode"}, Title: "Enter plan mode",

@@ -243,7 +243,7 @@ func TestExitPlanModeFallback(t *testing.T) {
 	}
 }
 
-// A plan file is made anew if it is gone, kept if it is there, and never one that somebody else has.
+// A plan file is made anew if it is gone, kept if it is there, and never another session's.
 func TestEnterPlanMode(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -302,7 +302,7 @@ func TestPlanTooLarge(t *testing.T) {
 	r.fails(tool.TooLarge, "exit_plan_mode", `{"plan":"x"}`)
 }
 
-// Without the Store nobody knows the mode, and nothing is said to be done.
+// Without the Store the mode is unknown, and the answer does not say that anything was done.
 func TestPlanModeWithoutStore(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -122,7 +122,7 @@ func fileHistoryList(ctx context.Context, env tool.Env, in fileHistoryInput,
 	return entries[:min(len(entries), in.Limit)], more, err
 }
 
-// fileHistoryOne shows the diff of one change, or a content that was kept because nobody else has it.
+// fileHistoryOne shows the diff of one change, or a content that was kept because there is no other copy.
 func fileHistoryOne(ctx context.Context, env tool.Env, in fileHistoryInput, view *history.View) (tool.Result, error) {
 	e, err := history.Named(ctx, env.State, in.ChangeID, true)
 	if err != nil {

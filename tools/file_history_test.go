@@ -66,8 +66,9 @@ func TestJournalUnreadable(t *testing.T) {
 	if err := os.Rename(days[0], away); err != nil {
 		t.Fatal(err)
 	}
-	r.fails(tool.ChangeUnknown, "undo_change", `{"change_id":"`+id+`"}`) // it is gone, as far as anybody can see
-	if err := os.Symlink(filepath.Base(days[0]), days[0]); err != nil {  // which nobody can open, root neither
+	r.fails(tool.ChangeUnknown, "undo_change", `{"change_id":"`+id+`"}`) // it is gone, as far as a caller can see
+	// a link to itself, which even root cannot open
+	if err := os.Symlink(filepath.Base(days[0]), days[0]); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range [][2]string{
@@ -105,7 +106,7 @@ func TestJournalReadInPart(t *testing.T) {
 	if err := os.Remove(stray); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink("20990101", stray); err != nil { // which nobody can open, root neither
+	if err := os.Symlink("20990101", stray); err != nil { // a link to itself, which even root cannot open
 		t.Fatal(err)
 	}
 	same(t, r.ok("file_history", `{"file_path":"a"}`),
@@ -177,7 +178,7 @@ func TestFileHistoryKept(t *testing.T) {
 			same(t, r.ok("file_history", `{"change_id":"`+id+`"}`), line+"\n"+strings.ReplaceAll(c.shown, "$ID", id))
 			r.ok("undo_change", `{"change_id":"`+id+`","dry_run":true}`)
 			r.holds("a", "two\n")
-			r.write("a", "of a third\n") // whatever is there: whoever names the id means it
+			r.write("a", "of a third\n") // whatever is there: a caller that names the id means it
 			if text := r.ok("undo_change", `{"change_id":"`+id+`"}`); !strings.HasPrefix(text, "Wrote this content:\n"+line+"\n$WORK/a: restored\n") {
 				t.Errorf("the answer is:\n%s", text)
 			}

@@ -14,7 +14,7 @@ import (
 // jobIn finds the id of a job.
 var jobIn = regexp.MustCompile(`job_[a-z2-7]{12}`)
 
-// Of many calls at once one tells of a job, whoever looks first; what has no room is told later.
+// Of many calls at once only the first reports the end of a job; ends without room in its answer come later.
 func TestNewsOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

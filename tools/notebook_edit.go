@@ -108,8 +108,8 @@ func runNotebookEdit(ctx context.Context, env tool.Env, in notebookEditInput) (t
 	}, nil
 }
 
-// notebookEditSaid says what was done to which cell. What a cell lost with its type is said, since nobody asked for
-// that.
+// notebookEditSaid says what was done to which cell. It names what a cell lost with its type, since the caller did not
+// ask for that.
 func notebookEditSaid(env tool.Env, in notebookEditInput, c filestate.Change, r notebook.Report) (text string,
 	notes []string) {
 	name := wording.ShownName(env, in.NotebookPath)

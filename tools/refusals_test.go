@@ -22,7 +22,7 @@ func TestUnlistedRefusal(t *testing.T) {
 	if os.Getuid() == 0 || runtime.GOOS == "windows" {
 		got := wording.PathRefusal(tool.Env{}, "d/f", fmt.Errorf("open: %w", &workspace.UnlistedError{Dir: "/w/d", Err: syscall.EACCES}))
 		same(t, got.Error(), "PERMISSION_DENIED: Permission denied: the permissions of the file system, not a rule, keep the server from d/f. The directory /w/d must be readable; permission to enter it is not enough. Ask the user.")
-		return // such a directory keeps nobody out here
+		return // such a directory keeps no user out here
 	}
 	if err := os.Chmod(dir, 0o111); err != nil {
 		t.Fatal(err)

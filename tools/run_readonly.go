@@ -60,7 +60,7 @@ func checkRunReadonly(in runReadonlyInput) error {
 	return nil
 }
 
-// The deadline of a command that only looks, if nobody says one, and at most.
+// The deadline of a command that only reads: the default, and the most.
 const (
 	runReadonlyPreset = 60 * time.Second
 	runReadonlyMost   = 120 * time.Second

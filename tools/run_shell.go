@@ -122,7 +122,7 @@ func runRunShell(ctx context.Context, env tool.Env, in runShellInput) (tool.Resu
 	return o.Ended(ctx, job, info, err)
 }
 
-// runShellLifetime is how long a job may run if nobody says so; runShellMost bounds what may be said.
+// runShellLifetime is how long a job may run by default; runShellMost is the most that a caller may ask for.
 const (
 	runShellLifetime = 30 * time.Minute
 	runShellMost     = 2 * time.Hour

@@ -70,7 +70,7 @@ func undoID(t *testing.T, text string) string {
 	return id[1]
 }
 
-// What somebody else edited while a command ran was taken back with what the command did, and was lost.
+// What another program edited while a command ran was undone together with the command, and was lost.
 func TestUndoLeavesChangesOfOthers(t *testing.T) {
 	t.Parallel()
 	r := inRepository(t)
@@ -105,7 +105,7 @@ func TestUndoKeepsWhatWasMoved(t *testing.T) {
 	r.ok("undo_change", `{"change_id":"`+undoID(t, text)+`"}`)
 	r.holds("out/f", "made in an hour\n")
 	r.holds("a", "one\n")
-	r.holds("n", "new\n") // nobody knows what was in dist, so it may be from there
+	r.holds("n", "new\n") // what was in dist is unknown, so it may be from there
 	r.fails(tool.UndoUnavailable, "undo_change", `{"file_path":"out/f"}`)
 }
 

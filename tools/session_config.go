@@ -92,8 +92,8 @@ func runSessionConfig(ctx context.Context, env tool.Env, in sessionConfigInput) 
 		wording.StateFault(ctx, err)
 }
 
-// sessionConfigOptions are all options with what holds. Where several conversations share a session, a read is never
-// answered with a stub, since nobody knows which of them was shown the file.
+// sessionConfigOptions are all options with the values in force. Where several conversations share a session, a read is
+// never answered with a stub, since the server cannot tell which of them has seen the file.
 func sessionConfigOptions(env tool.Env, chosen session.Choices, cwd string) []session.Option {
 	allowed := "no directory: the client's roots allow none"
 	if roots := env.Space.Roots(); len(roots) > 0 {
@@ -154,7 +154,7 @@ func sessionConfigMove(ctx context.Context, env tool.Env, value string) (string,
 	return cmp.Or(to, env.Usual.Cwd), wording.StateFault(ctx, err)
 }
 
-// sessionConfigRefusal says why there is no such option: it is the operator's, or nobody's.
+// sessionConfigRefusal says why there is no such option: it is the operator's, or unknown.
 func sessionConfigRefusal(key string, options []session.Option) error {
 	var keys []string
 	for _, o := range options {

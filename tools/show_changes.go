@@ -109,7 +109,7 @@ func (p *showPage) add(env tool.Env, now *history.Now) {
 
 // show adds a file with its diff, and says whether there was room. left is how many files may follow.
 func (p *showPage) show(now *history.Now, line string, left int) bool {
-	const name, least = 150, 400 // a diff of less than that helps nobody
+	const name, least = 150, 400 // a diff of less than that does not help
 	if p.summary || !now.Known {
 		fits := p.form.Fits(p.body.String() + line)
 		if fits {

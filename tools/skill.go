@@ -105,8 +105,8 @@ func forAgent(env tool.Env, k skills.Skill) error {
 		"can be started here. Read its text in %s and follow it yourself.", k.Name, kind, k.File)
 }
 
-// skillList is the answer to a call without a name. The model cannot run what only a person may, so that is left out.
-// Whoever wonders where a skill is finds why it is not there.
+// skillList is the answer to a call without a name. It leaves out skills that only a person may run. If the model
+// misses a skill, the list says why it is not there.
 func skillList(env tool.Env, set skills.Set) string {
 	all := len(set.Skills)
 	open := slices.DeleteFunc(slices.Clone(set.Skills), func(k skills.Skill) bool { return k.ModelOff })

@@ -175,7 +175,7 @@ func TestSkillRefusals(t *testing.T) {
 	}
 }
 
-// A skill for a sub-agent names the tool that starts one, where there is somebody to execute it.
+// A skill for a sub-agent names the tool that starts one, where the server can execute it.
 func TestSkillForAgent(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -203,8 +203,8 @@ func TestCancelledIsNoFault(t *testing.T) {
 	}
 }
 
-// A list of one task said that it had 500 when somebody had put the largest id there, and damaged files were not counted
-// aloud.
+// A list of one task said that it had 500 when a person had put the largest id there, and the answer did not count
+// damaged files.
 func TestSharedListThatIsFull(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

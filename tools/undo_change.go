@@ -89,7 +89,7 @@ func completeUndoChange(ctx context.Context, s *session.State, in *undoChangeInp
 		in.FilePath)
 }
 
-// detailUndoChange is what an undo would do now, for whoever is asked about it; "": it would be refused.
+// detailUndoChange is what an undo would do now, for the person who is asked about it; "": it would be refused.
 func detailUndoChange(ctx context.Context, s *session.State, in undoChangeInput) string {
 	steps, err := history.UndoSteps(tool.Env{State: s}, in.change)
 	for _, step := range steps {

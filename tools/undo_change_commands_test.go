@@ -248,7 +248,7 @@ func (m *commandModel) step() bool {
 	}
 	id := offered.FindStringSubmatch(text)
 	outside := id != nil && m.rng.IntN(6) == 0
-	if outside { // somebody else is faster
+	if outside { // another program is faster
 		m.write("f0.txt", m.text())
 		after = m.snapshot()
 	}

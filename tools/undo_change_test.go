@@ -301,8 +301,8 @@ func (r *rig) tree() []string {
 	return all
 }
 
-// Whoever decides sees every file of the change, also when only one of them was named; and a change that came meanwhile is
-// not undone in the place of the one that was decided about.
+// The person who decides sees every file of the change, even if the call named only one; and a change that came
+// meanwhile is not undone in place of the one that was shown.
 func TestUndoChangeTargets(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

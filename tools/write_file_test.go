@@ -171,7 +171,7 @@ func TestWriteFileFailed(t *testing.T) {
 	r.fails(tool.PermissionDenied, "read_file", `{"file_path":"secret"}`)
 }
 
-// The diff of an image that was written over was 8 KiB of bytes that nobody can read.
+// The diff of an image that was overwritten was 8 KiB of unreadable bytes.
 func TestWriteFileOverBinary(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
