@@ -1,7 +1,6 @@
 package permission
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -57,13 +56,16 @@ var takes = map[string]struct {
 	what   taking
 	family Family // FamilyUnknown: none
 	tool   string // the one that the name stands for; "": that of this name or alias
+	folds  bool   // of aName: names are the same in any case, and targets have them in lower case
 }{
 	"Read": {what: aPath, family: FamilyRead}, "Edit": {what: aPath, family: FamilyEdit},
 	"Bash": {what: aCommand, family: FamilyBash}, "PowerShell": {what: aCommand, family: FamilyBash},
-	"run_shell": {what: aCommand}, "run_readonly": {what: aCommand}, "monitor": {what: aCommand},
-	"Monitor": {what: aCommand, tool: "monitor"}, "WebFetch": {what: aDomain, tool: "web_fetch"},
-	"web_fetch": {what: aDomain}, "Agent": {what: aName, tool: "agent"}, "Task": {what: aName, tool: "agent"},
-	"agent": {what: aName, tool: "agent"}, "Skill": {what: aName, tool: "skill"}, "skill": {what: aName},
+	"run_shell": {what: aCommand}, "run_readonly": {what: aCommand},
+	"monitor": {what: aCommand}, "Monitor": {what: aCommand, tool: "monitor"},
+	"WebFetch": {what: aDomain, tool: "web_fetch"}, "web_fetch": {what: aDomain},
+	"Agent": {what: aName, tool: "agent", folds: true}, "Task": {what: aName, tool: "agent", folds: true},
+	"agent": {what: aName, folds: true},
+	"Skill": {what: aName, tool: "skill"}, "skill": {what: aName},
 }
 
 // insteads are the names of single file tools, with the family that a pattern belongs to: for the words of an error.
@@ -214,9 +216,11 @@ func checkParameter(tool, name string, what taking) error {
 	default:
 		return nil
 	}
-	family := cmp.Or(map[taking]string{aPath: tool + "(pattern)", aCommand: tool + "(command)",
-		aDomain: tool + "(domain:HOST)", aName: tool + "(name)"}[what],
-		"Read(pattern), Edit(pattern), Bash(command) or WebFetch(domain:HOST)")
+	family := map[taking]string{aPath: tool + "(pattern)", aCommand: tool + "(command)",
+		aDomain: tool + "(domain:HOST)", aName: tool + "(name)"}[what]
+	if family == "" {
+		family = "Read(pattern), Edit(pattern), Bash(command) or WebFetch(domain:HOST)"
+	}
 	return fmt.Errorf("the parameter %s is not compared as a text; write %s", name, family)
 }
 
@@ -225,9 +229,10 @@ func (r *rule) readText(spec string) error {
 	if spec != strings.TrimSpace(spec) || strings.ContainsFunc(spec, guarded.Invisible) {
 		return errors.New("a name has no invisible characters, and no blanks at its ends")
 	}
-	if r.text = newGlob(spec); takes[r.name].tool == "agent" {
-		r.text = newGlob(strings.ToLower(spec)) // types are the same in any case; targets have them in lower case
+	if takes[r.name].folds {
+		spec = strings.ToLower(spec)
 	}
+	r.text = newGlob(spec)
 	return nil
 }
 
