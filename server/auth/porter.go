@@ -267,59 +267,42 @@ func (p *Porter) authenticate(r *http.Request) (Principal, error) {
 	if p.o.Mode == ModeNone {
 		return p.local(r)
 	}
-	from := p.ClientIP(r)
-	wait := p.failures.refused(from, p.o.Now())
-	who, err := p.identify(r, shows, from, wait > 0)
-	if err != nil && wait > 0 {
+	now, from := p.o.Now(), p.ClientIP(r)
+	if wait := p.failures.refused(from, now); wait > 0 {
+		// Behind a tunnel all clients share one address. The failures of others must not lock out a client that a
+		// person signed in; its token cannot be guessed.
+		if who, ok := p.signedIn(r, shows, now); ok {
+			return who, nil
+		}
 		return Principal{}, &Error{Status: http.StatusTooManyRequests, Code: "too_many_failures", RetryAfter: wait,
 			Message: "Too many attempts to authenticate failed. Try again later with a valid token."}
-	}
-	return who, err
-}
-
-// identify says who showed what. Where an address has failed too often (slowed), only a token of a Source counts, and
-// no failure: behind a tunnel everybody has one address, and others must not lock out a client that a person signed in.
-func (p *Porter) identify(r *http.Request, shows []string, from netip.Addr, slowed bool) (Principal, error) {
-	now := p.o.Now()
-	failed := func() {
-		if !slowed {
-			p.failures.add(from, now)
-		}
 	}
 	if tokenInQuery(r.URL.RawQuery) {
 		return Principal{}, inQuery()
 	}
 	token, shown := bearer(shows)
-	if shown == noCredentials {
+	switch shown {
+	case noCredentials:
 		if len(shows) > 0 {
-			failed()
+			p.failures.add(from, now)
 		}
 		return Principal{}, &Error{Status: http.StatusUnauthorized, Code: "unauthenticated", Challenge: challenge,
 			Message: "Authentication is needed: send the header Authorization: Bearer TOKEN."}
-	}
-	if shown == badCredentials {
-		failed()
+	case badCredentials:
+		p.failures.add(from, now)
 		return Principal{}, NotAccepted("not one Bearer token")
 	}
-	for _, source := range p.o.sources(r) {
-		f, ok, err := source.Find(token, now)
-		if !ok {
-			continue
+	if f, mine, err := p.o.ofSource(r, token, now); err != nil {
+		if e, ok := errors.AsType[*Error](err); !ok || e.Status == http.StatusUnauthorized {
+			p.failures.add(from, now)
 		}
-		if err != nil {
-			if e, ok := errors.AsType[*Error](err); !ok || e.Status == http.StatusUnauthorized {
-				failed()
-			}
-			return Principal{}, err
-		}
+		return Principal{}, err
+	} else if mine {
 		return p.foreign(&f)
-	}
-	if slowed {
-		return Principal{}, NotAccepted("its address failed too often")
 	}
 	h, err := p.find(token, now)
 	if err != nil {
-		failed()
+		p.failures.add(from, now)
 		return Principal{}, err
 	}
 	if !h.enabled {
@@ -327,6 +310,30 @@ func (p *Porter) identify(r *http.Request, shows []string, from netip.Addr, slow
 	}
 	p.uses.note(h.token.ID, now)
 	return h.principal.clone(), nil
+}
+
+// signedIn returns the principal of a good token of a Source; !ok: r brings none. It counts no failure.
+func (p *Porter) signedIn(r *http.Request, shows []string, now time.Time) (who Principal, ok bool) {
+	token, shown := bearer(shows)
+	if shown != oneToken || tokenInQuery(r.URL.RawQuery) {
+		return Principal{}, false
+	}
+	f, mine, err := p.o.ofSource(r, token, now)
+	if !mine || err != nil {
+		return Principal{}, false
+	}
+	who, err = p.foreign(&f)
+	return who, err == nil
+}
+
+// ofSource asks the sources of r for the token. !mine: none of them made it, and err is nil.
+func (o *Options) ofSource(r *http.Request, token string, now time.Time) (f Found, mine bool, err error) {
+	for _, source := range o.sources(r) {
+		if f, mine, err = source.Find(token, now); mine {
+			return f, true, err
+		}
+	}
+	return Found{}, false, nil
 }
 
 func disabled(reason string) *Error {

@@ -56,13 +56,14 @@ func Disjoint(a, b []string) bool {
 
 // Real is a path with its links resolved, as far as it exists.
 func Real(path string) string {
-	real, err := filepath.EvalSymlinks(path)
-	if up := filepath.Dir(path); err != nil && up != path {
-		return filepath.Join(Real(up), filepath.Base(path))
-	} else if err != nil {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	up := filepath.Dir(path)
+	if up == path {
 		return path
 	}
-	return real
+	return filepath.Join(Real(up), filepath.Base(path))
 }
 
 // within says whether path is dir or inside it.

@@ -119,8 +119,9 @@ func (p *rights) narrowed(f *Found) (who Principal, enabled bool) {
 	return who, enabled
 }
 
-// remaining are a token's roots that are in those of its principal, in the order of the latter, since a session begins
-// in the first. None was a link when the token was made: what is one now was exchanged, and is left out.
+// remaining are those of a token's roots that are in the roots of its principal, in the order of the latter: a session
+// begins in the first one. No root was a link when the token was made. One that leads elsewhere now was exchanged
+// since, and is left out.
 func remaining(whole, roots []string) []string {
 	var all []string
 	for _, mine := range whole {
@@ -133,12 +134,18 @@ func remaining(whole, roots []string) []string {
 	return all
 }
 
-// Reaches says whether p may work in the directories, without links, that its roots led to when they were opened: none
-// was exchanged for a link out of the principal's roots after its token was looked at.
+// Reaches says whether p may work in the directories that its roots led to when they were opened. They have no links.
+// It is false if one was exchanged for a link out of the principal's roots, after its token was looked at.
 func (p Principal) Reaches(opened []string) bool {
-	return p.brought == nil || p.Whole == nil || !slices.ContainsFunc(opened, func(d string) bool {
-		return !slices.ContainsFunc(p.Whole, func(mine string) bool { return within(d, Real(mine)) })
-	})
+	if p.brought == nil || p.Whole == nil {
+		return true
+	}
+	for _, dir := range opened {
+		if !slices.ContainsFunc(p.Whole, func(mine string) bool { return within(dir, Real(mine)) }) {
+			return false
+		}
+	}
+	return true
 }
 
 // Token is what Found.Token said of the token that p came with; "": nothing.
