@@ -2,13 +2,10 @@ package install
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/tailscale/hujson"
 )
 
 // builtIn are the tools of Claude Code that ours stand for. Side by side each refuses edits after the other's reads,
@@ -189,11 +186,7 @@ func (p Places) planInclusive(at string, known []note) (FileChange, error) {
 	}
 	body := bytes.Clone(r.body)
 	for path, values := range n.Added {
-		body, err = removeItems(body, strings.Split(path, "."), func(v hujson.Value) bool {
-			l, ok := v.Value.(hujson.Literal)
-			return ok && slices.Contains(values, l.String())
-		})
-		if err != nil {
+		if body, err = removeTexts(body, strings.Split(path, "."), values); err != nil {
 			return f, &RefusedError{File: at, err: err}
 		}
 	}
@@ -208,98 +201,4 @@ func (p Places) planInclusive(at string, known []note) (FileChange, error) {
 	}
 	f.New = r.with(body)
 	return f, nil
-}
-
-// addText adds a text to the list at a path, and what is missing of the path.
-func addText(data []byte, path []string, value string) ([]byte, error) {
-	root, err := parseJSON(data)
-	if err != nil {
-		return nil, err
-	}
-	s := styleOf(data)
-	in := &root
-	for i, key := range path {
-		next, err := member(*in, key)
-		if err != nil {
-			return nil, err
-		}
-		if next == nil {
-			text := quotedJSON(key) + ":" + nested(path[i+1:], value)
-			m, err := parseJSON([]byte("{" + text + "}"))
-			if err != nil {
-				return nil, err
-			}
-			return s.add(data, in, s.indentOf(data, in), members(m)[0])
-		}
-		in = next
-	}
-	list, ok := in.Value.(*hujson.Array)
-	if !ok {
-		return nil, errForm
-	}
-	for _, e := range list.Elements {
-		if l, ok := e.Value.(hujson.Literal); ok && l.Kind() == '"' && l.String() == value {
-			return data, nil
-		}
-	}
-	item, err := parseJSON([]byte(quotedJSON(value)))
-	if err != nil {
-		return nil, err
-	}
-	return s.addItem(data, in, item)
-}
-
-// nested is a list of one text below the rest of a path.
-func nested(path []string, value string) string {
-	if len(path) == 0 {
-		return "[" + quotedJSON(value) + "]"
-	}
-	return "{" + quotedJSON(path[0]) + ":" + nested(path[1:], value) + "}"
-}
-
-func quotedJSON(s string) string {
-	b, err := json.Marshal(s)
-	if err != nil {
-		panic(err) // a text always has a form in JSON
-	}
-	return string(b)
-}
-
-// lessTexts is a tree without some texts of lists, and without the lists and tables that are empty then.
-func lessTexts(tree any, texts map[string][]string) any {
-	for path, values := range texts {
-		tree = lessAt(tree, strings.Split(path, "."), values)
-	}
-	return tree
-}
-
-func lessAt(tree any, path []string, values []string) any {
-	switch v := tree.(type) {
-	case []any:
-		if len(path) > 0 {
-			return tree
-		}
-		return slices.DeleteFunc(slices.Clone(v), func(item any) bool {
-			s, ok := item.(string)
-			return ok && slices.Contains(values, s)
-		})
-	case map[string]any:
-		if len(path) == 0 {
-			return tree
-		}
-		out := maps.Clone(v)
-		switch below := lessAt(v[path[0]], path[1:], values).(type) {
-		case nil:
-		case []any:
-			if out[path[0]] = below; len(below) == 0 {
-				delete(out, path[0])
-			}
-		case map[string]any:
-			if out[path[0]] = below; len(below) == 0 {
-				delete(out, path[0])
-			}
-		}
-		return out
-	}
-	return tree
 }

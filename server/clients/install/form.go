@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 )
 
@@ -19,7 +20,27 @@ type form interface {
 	merge(data, snippet []byte) ([]byte, error)
 	// remove takes out our entry, and with it the containers that drop names if they are empty then.
 	remove(data []byte, container string, drop []string) ([]byte, error)
+	// mask puts stars in place of the texts that are not ours, where the form can tell: those of other servers and
+	// settings may be secrets. The texts of keep, keys, numbers, comments and lines stay.
+	mask(data []byte, keep []string) []byte
 }
+
+// formOf is the form of a file, by its name.
+func formOf(shown string) form {
+	switch filepath.Ext(shown) {
+	case ".toml":
+		return tomlForm{}
+	case ".yaml":
+		return yamlForm{}
+	}
+	return jsonForm{}
+}
+
+// name is the key of our entry in every file, and the name of our program.
+const name = "codehand"
+
+// byteOrderMark is what some editors put before a text.
+var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // A SyntaxError is where a file cannot be read.
 type SyntaxError struct {
@@ -34,15 +55,6 @@ func (e *SyntaxError) Error() string {
 		return fmt.Sprintf("%s: %s", e.File, e.Text)
 	}
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Text)
-}
-
-// located gives a syntax error its file.
-func located(file string, err error) error {
-	if at, ok := errors.AsType[*SyntaxError](err); ok {
-		at.File = file
-		return at
-	}
-	return fmt.Errorf("%s: %w", file, err)
 }
 
 // errForm says that a file is written in a way in which nothing can be added to it or taken out.

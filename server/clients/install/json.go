@@ -69,9 +69,8 @@ func plainJSON(v hujson.Value) (any, error) {
 	return out, nil
 }
 
-// maskedJSON has stars for the texts that are not ours: those of other servers and settings. Keys, numbers and comments
-// stay, and so do lines. What cannot be read is nothing but stars.
-func maskedJSON(data []byte) []byte {
+// mask puts stars in place of the texts of other servers and settings. What cannot be read is nothing but stars.
+func (jsonForm) mask(data []byte, keep []string) []byte {
 	rest, marked := bytes.CutPrefix(data, byteOrderMark)
 	if len(bytes.TrimSpace(rest)) == 0 {
 		return data
@@ -84,11 +83,11 @@ func maskedJSON(data []byte) []byte {
 	for _, m := range members(root) {
 		for _, server := range members(m.Value) {
 			if keyOf(server) != name { // else it is our entry
-				masks = maskTexts(masks, server.Value)
+				masks = maskTexts(masks, server.Value, keep)
 			}
 		}
 		if _, ok := m.Value.Value.(*hujson.Object); !ok {
-			masks = maskTexts(masks, m.Value)
+			masks = maskTexts(masks, m.Value, keep)
 		}
 	}
 	out := spliced(rest, masks...)
@@ -101,22 +100,22 @@ func maskedJSON(data []byte) []byte {
 // stars stand for a text.
 const stars = `"***"`
 
-// maskTexts adds the masks of the texts in a value.
-func maskTexts(masks []splice, v hujson.Value) []splice {
+// maskTexts adds the masks of the texts in a value, apart from ours and those of keep.
+func maskTexts(masks []splice, v hujson.Value, keep []string) []splice {
 	switch in := v.Value.(type) {
 	case *hujson.Object:
 		for _, m := range in.Members {
-			masks = maskTexts(masks, m.Value)
+			masks = maskTexts(masks, m.Value, keep)
 		}
 	case *hujson.Array:
 		for _, e := range in.Elements {
 			if !isOurInput(e) {
-				masks = maskTexts(masks, e)
+				masks = maskTexts(masks, e, keep)
 			}
 		}
 	case hujson.Literal:
 		own := in.String() == name || strings.HasPrefix(in.String(), "mcp__"+name+"__") ||
-			slices.Contains(builtIn, in.String())
+			slices.Contains(keep, in.String())
 		if in.Kind() == '"' && !own {
 			masks = append(masks, splice{v.StartOffset, v.EndOffset, stars})
 		}
@@ -226,35 +225,6 @@ func (jsonForm) remove(data []byte, container string, drop []string) ([]byte, er
 	return data, nil
 }
 
-// dropEmpty takes out the table or the list at a path if it is empty.
-func dropEmpty(data []byte, path []string) ([]byte, error) {
-	root, err := parseJSON(data)
-	if err != nil {
-		return nil, err
-	}
-	in, last := &root, path[len(path)-1]
-	for _, key := range path[:len(path)-1] {
-		if in, err = member(*in, key); err != nil || in == nil {
-			return data, err
-		}
-	}
-	v, err := member(*in, last)
-	if err != nil || v == nil {
-		return data, err
-	}
-	switch empty := v.Value.(type) {
-	case *hujson.Object:
-		if len(empty.Members) == 0 {
-			return removeMember(data, in, last)
-		}
-	case *hujson.Array:
-		if len(empty.Elements) == 0 {
-			return removeMember(data, in, last)
-		}
-	}
-	return data, nil
-}
-
 func isOurInput(item hujson.Value) bool {
 	id, err := member(item, "id")
 	if err != nil || id == nil {
@@ -262,42 +232,6 @@ func isOurInput(item hujson.Value) bool {
 	}
 	l, _ := id.Value.(hujson.Literal)
 	return l.String() == name
-}
-
-// removeItems takes items out of the list at a path; nothing, if there is no such list.
-func removeItems(data []byte, path []string, goes func(hujson.Value) bool) ([]byte, error) {
-	for {
-		root, err := parseJSON(data)
-		if err != nil {
-			return nil, err
-		}
-		list, err := listAt(&root, path)
-		if err != nil || list == nil {
-			return data, err
-		}
-		at := slices.IndexFunc(list.Elements, goes)
-		if at < 0 {
-			return data, nil
-		}
-		e := list.Elements[at]
-		before := -1
-		if at > 0 {
-			before = list.Elements[at-1].EndOffset + len(list.Elements[at-1].AfterExtra)
-		}
-		data = cutOut(data, e.StartOffset, e, at == len(list.Elements)-1, before)
-	}
-}
-
-// listAt is the list at a path of keys; nil: there is none.
-func listAt(v *hujson.Value, path []string) (*hujson.Array, error) {
-	for _, key := range path {
-		var err error
-		if v, err = member(*v, key); err != nil || v == nil {
-			return nil, err
-		}
-	}
-	list, _ := v.Value.(*hujson.Array)
-	return list, nil
 }
 
 // removeMember takes a member out, with the comma behind it, or else the one before it, and with the comment on its

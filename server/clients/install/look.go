@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -41,9 +40,6 @@ type Entry struct {
 
 	known bool // it starts what Places.Command or a note names
 }
-
-// name is the key of our entry in every file, and the name of our program.
-const name = "codehand"
 
 // program is what a program of ours is called, also as it is released: codehand-linux-amd64.
 var program = sync.OnceValue(func() *regexp.Regexp {
@@ -304,17 +300,6 @@ func sortedKeys(table map[string]any) []string {
 	}
 	slices.Sort(keys)
 	return keys
-}
-
-// formOf is the form of a file, by its name.
-func formOf(shown string) form {
-	switch filepath.Ext(shown) {
-	case ".toml":
-		return tomlForm{}
-	case ".yaml":
-		return yamlForm{}
-	}
-	return jsonForm{}
 }
 
 // TakesRoots says whether a client starts servers somewhere else than in the project, so that directories are named in

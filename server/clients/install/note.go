@@ -52,13 +52,19 @@ func (n note) undo(now []byte) ([]byte, bool) {
 		if n.Made {
 			return nil, true
 		}
-		return spliced(now, splice{n.At, n.At + len(n.In), string(n.Out)}), true
+		return n.replaced(now, n.At), true
 	}
 	if n.Made || len(n.In) == 0 || bytes.Count(now, n.In) != 1 {
 		return nil, false
 	}
 	at := bytes.Index(now, n.In)
-	return spliced(now, splice{at, at + len(n.In), string(n.Out)}), true
+	return n.replaced(now, at), true
+}
+
+// replaced is the content with Out in place of In at an offset; never nil, which means no file.
+func (n note) replaced(now []byte, at int) []byte {
+	out := make([]byte, 0, len(now)-len(n.In)+len(n.Out))
+	return append(append(append(out, now[:at]...), n.Out...), now[at+len(n.In):]...)
 }
 
 func sum(content []byte) string {

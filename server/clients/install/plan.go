@@ -135,9 +135,7 @@ func (c *Change) add(f FileChange) {
 func shown(f FileChange) string {
 	var sides [2][]byte
 	for i, data := range [][]byte{f.Old, f.New} {
-		if _, ok := formOf(f.File).(jsonForm); ok {
-			data = maskedJSON(data)
-		}
+		data = formOf(f.File).mask(data, builtIn)
 		if n := len(data); n > 0 && data[n-1] != '\n' {
 			data = append(bytes.Clone(data), '\n') // a line that gets an end is not changed
 		}
@@ -229,7 +227,14 @@ type reading struct {
 // with is the content of the file with another body. It is never nil, which is no file.
 func (r reading) with(body []byte) []byte { return append(append([]byte{}, r.mark...), body...) }
 
-var byteOrderMark = []byte("\xef\xbb\xbf")
+// located gives a syntax error its file.
+func located(file string, err error) error {
+	if at, ok := errors.AsType[*SyntaxError](err); ok {
+		at.File = file
+		return at
+	}
+	return fmt.Errorf("%s: %w", file, err)
+}
 
 // read reads and decodes a file.
 func (p Places) read(at string) (reading, error) {
