@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"codehand/server/clients/install"
+	"codehand/server/clients/install/forms"
 	"codehand/server/config"
 )
 
@@ -275,7 +276,7 @@ func (i *installer) refused(client string, err error) error {
 	fmt.Fprintf(errs, "codehand: %s: %v\n", client, err)
 	refused, ok := errors.AsType[*install.RefusedError](err)
 	foreign, isForeign := errors.AsType[*install.ForeignError](err)
-	switch syntax, isSyntax := errors.AsType[*install.SyntaxError](err); {
+	switch syntax, isSyntax := errors.AsType[*forms.SyntaxError](err); {
 	case ok && refused.Snippet != "":
 		fmt.Fprintf(errs, "hint: nothing was written; add this to %s:\n%s", printable(refused.File), refused.Snippet)
 	case isForeign:

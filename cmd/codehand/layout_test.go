@@ -32,7 +32,7 @@ const root = "../.."
 
 // rooms are all packages, from the top down, each with the rooms that it may import.
 var rooms = map[string][]string{
-	"cmd/codehand":    {"server", "server/audit", "server/auth", "server/bridge", "server/clients", "server/clients/install", "server/config", "server/control", "server/doctor", "server/instructions", "server/issuer", "server/listen", "server/logging", "server/people", "server/public", "server/sessions", "server/state", "server/toolset", "tools", "tools/bash", "tools/permission", "tools/results", "tools/sandbox", "tools/tool"},
+	"cmd/codehand":    {"server", "server/audit", "server/auth", "server/bridge", "server/clients", "server/clients/install", "server/clients/install/forms", "server/config", "server/control", "server/doctor", "server/instructions", "server/issuer", "server/listen", "server/logging", "server/people", "server/public", "server/sessions", "server/state", "server/toolset", "tools", "tools/bash", "tools/permission", "tools/results", "tools/sandbox", "tools/tool"},
 	"cmd/conformance": {"server", "server/config", "server/listen"},
 
 	"server": {"server/answers", "server/asking", "server/audit", "server/auth", "server/clients", "server/config", "server/control", "server/endpoint", "server/hub", "server/instructions", "server/issuer", "server/jsonrpc", "server/listen", "server/metrics", "server/oauth", "server/people", "server/pipeline", "server/progress", "server/prompts", "server/public", "server/request", "server/resources", "server/sessions", "server/signin", "server/state", "server/stdio", "server/tenants", "server/toolset", "server/waiting", "filestate", "filestate/lock", "tools/agent", "tools/agent/loop", "tools/agent/models", "tools/bash", "tools/confine", "tools/git/worktree", "tools/guidance", "tools/hooks", "tools/keys", "tools/media", "tools/permission", "tools/results", "tools/running", "tools/sandbox", "tools/search", "tools/session", "tools/settings", "tools/shell", "tools/tool", "tools/web", "tools/web/guard", "tools/web/search", "tools/workspace"},
@@ -85,7 +85,8 @@ var rooms = map[string][]string{
 	"server/public":     {},
 	"server/logging":    {},
 	// What it writes is a change of a file like any other, and shown as one.
-	"server/clients/install": {"filestate", "filestate/journal", "filestate/lock", "server/clients", "tools/textedit"},
+	"server/clients/install":       {"filestate", "filestate/journal", "filestate/lock", "server/clients", "server/clients/install/forms", "tools/textedit"},
+	"server/clients/install/forms": {},
 
 	"server/blackbox":   {"tools/bash"},
 	"server/replaytest": {"filestate/leaktest"},
@@ -174,7 +175,7 @@ var modules = []struct {
 	{path: "github.com/charmbracelet/x/ansi", rooms: []string{"tools/results"}},
 	{path: "github.com/coreos/go-oidc/v3", rooms: []string{"server/issuer"}},
 	{path: "github.com/go-webauthn/webauthn", rooms: []string{"server/signin"}},
-	{path: "github.com/goccy/go-yaml", rooms: []string{"server/clients", "server/clients/install", "tools/skills"}},
+	{path: "github.com/goccy/go-yaml", rooms: []string{"server/clients", "server/clients/install/forms", "tools/skills"}},
 	{path: "github.com/gofrs/flock", rooms: []string{"filestate/leaktest", "filestate/lock", "server/auth", "server/replaytest", "server/state"}},
 	{path: "github.com/google/jsonschema-go", rooms: []string{"tools/tool", "tools/tooltest"}, testsOnly: true},
 	{path: "github.com/hanwen/go-fuse/v2", rooms: []string{"filestate"}, testsOnly: true},
@@ -182,14 +183,14 @@ var modules = []struct {
 		"server", "server/answers", "server/asking", "server/blackbox", "server/bridge", "server/endpoint", "server/hub", "server/prompts",
 		"server/resources", "server/toolset", "cmd/conformance",
 	}}, // all but server use its types alone: TestOneGateway
-	{path: "github.com/pelletier/go-toml/v2", rooms: []string{"server/clients", "server/clients/install", "server/config"}},
+	{path: "github.com/pelletier/go-toml/v2", rooms: []string{"server/clients", "server/clients/install/forms", "server/config"}},
 	{path: "github.com/prometheus/client_model", rooms: []string{"server/metrics"}, testsOnly: true}, // with common, reads our page
 	{path: "github.com/prometheus/common", rooms: []string{"server/metrics"}, testsOnly: true},
 	{path: "github.com/rogpeppe/go-internal", rooms: []string{"cmd/codehand", "server", "server/clients/install", "server/replaytest", "tools/web/pages"}, testsOnly: true},
 	{path: "github.com/sergi/go-diff", rooms: []string{"tools/textedit/compare"}},
 	{path: "github.com/spf13/cobra", rooms: []string{"cmd/codehand"}},
 	{path: "github.com/spf13/pflag", rooms: []string{"cmd/codehand"}}, // the errors of cobra's flags
-	{path: "github.com/tailscale/hujson", rooms: []string{"server/clients/install"}},
+	{path: "github.com/tailscale/hujson", rooms: []string{"server/clients/install/forms"}},
 	{path: "go.uber.org/goleak", rooms: []string{"filestate/leaktest"}, testsOnly: true},
 	{path: "golang.org/x/crypto", rooms: []string{"server/people"}},
 	{path: "golang.org/x/image", rooms: []string{"tools/media"}},

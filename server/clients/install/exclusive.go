@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"codehand/server/clients/install/forms"
 )
 
 // builtIn are the tools of Claude Code that ours stand for. Side by side each refuses edits after the other's reads,
@@ -38,10 +40,10 @@ func (p Places) planExclusive(client string, want Want, notes map[string][]note)
 	}
 	gains := map[string][]string{"permissions.deny": builtIn}
 	for _, tool := range want.Allow {
-		gains["permissions.allow"] = append(gains["permissions.allow"], "mcp__"+name+"__"+tool)
+		gains["permissions.allow"] = append(gains["permissions.allow"], "mcp__"+forms.Name+"__"+tool)
 	}
 	if want.Project {
-		gains["enabledMcpjsonServers"] = []string{name}
+		gains["enabledMcpjsonServers"] = []string{forms.Name}
 	}
 	f.Old, f.New = r.data, r.data
 	body, added := r.body, map[string][]string{}
@@ -50,7 +52,7 @@ func (p Places) planExclusive(client string, want Want, notes map[string][]note)
 	}
 	for _, path := range slices.Sorted(maps.Keys(gains)) {
 		for _, value := range gains[path] {
-			after, err := addText(body, strings.Split(path, "."), value)
+			after, err := forms.AddText(body, strings.Split(path, "."), value)
 			if err != nil {
 				return f, &RefusedError{File: at, err: err}
 			}
@@ -65,9 +67,9 @@ func (p Places) planExclusive(client string, want Want, notes map[string][]note)
 	if !r.may {
 		return f, &RefusedError{File: at, err: errReadOnly}
 	}
-	tree, err := jsonForm{}.decode(body)
-	if err != nil || !same(lessTexts(tree, added), lessTexts(r.tree, added)) {
-		return f, &RefusedError{File: at, err: errForm}
+	tree, err := forms.JSON.Decode(body)
+	if err != nil || !forms.Same(forms.WithoutTexts(tree, added), forms.WithoutTexts(r.tree, added)) {
+		return f, &RefusedError{File: at, err: forms.ErrNotUnderstood}
 	}
 	f.New = r.with(body)
 	before, drop := r.data, absentIn(r.tree, added)
@@ -115,7 +117,7 @@ func exclusiveNote(tree any) note {
 	}
 	var ours []string
 	for _, rule := range texts(rules["allow"]) {
-		if strings.HasPrefix(rule, "mcp__"+name+"__") {
+		if strings.HasPrefix(rule, "mcp__"+forms.Name+"__") {
 			ours = append(ours, rule)
 		}
 	}
@@ -124,8 +126,8 @@ func exclusiveNote(tree any) note {
 	}
 	n := note{Added: map[string][]string{"permissions.deny": builtIn, "permissions.allow": ours},
 		Drop: []string{"permissions.deny", "permissions.allow", "permissions"}}
-	if slices.Contains(texts(top["enabledMcpjsonServers"]), name) {
-		n.Added["enabledMcpjsonServers"] = []string{name}
+	if slices.Contains(texts(top["enabledMcpjsonServers"]), forms.Name) {
+		n.Added["enabledMcpjsonServers"] = []string{forms.Name}
 		n.Drop = append(n.Drop, "enabledMcpjsonServers")
 	}
 	return n
@@ -178,26 +180,26 @@ func (p Places) planInclusive(at string, known []note) (FileChange, error) {
 		return f, &RefusedError{File: at, err: errReadOnly}
 	}
 	if was, ok := n.undo(r.data); ok && len(known) > 0 {
-		tree, err := jsonForm{}.decode(bytes.TrimPrefix(was, byteOrderMark))
-		if err == nil && same(lessTexts(tree, n.Added), lessTexts(r.tree, n.Added)) {
+		tree, err := forms.JSON.Decode(bytes.TrimPrefix(was, forms.ByteOrderMark))
+		if err == nil && forms.Same(forms.WithoutTexts(tree, n.Added), forms.WithoutTexts(r.tree, n.Added)) {
 			f.New = p.left(at, was)
 			return f, nil
 		}
 	}
 	body := bytes.Clone(r.body)
 	for path, values := range n.Added {
-		if body, err = removeTexts(body, strings.Split(path, "."), values); err != nil {
+		if body, err = forms.RemoveTexts(body, strings.Split(path, "."), values); err != nil {
 			return f, &RefusedError{File: at, err: err}
 		}
 	}
 	for _, path := range n.Drop {
-		if body, err = dropEmpty(body, strings.Split(path, ".")); err != nil {
+		if body, err = forms.DropEmpty(body, strings.Split(path, ".")); err != nil {
 			return f, &RefusedError{File: at, err: err}
 		}
 	}
-	tree, err := jsonForm{}.decode(body)
-	if err != nil || !same(lessTexts(tree, n.Added), lessTexts(r.tree, n.Added)) {
-		return f, &RefusedError{File: at, err: errForm}
+	tree, err := forms.JSON.Decode(body)
+	if err != nil || !forms.Same(forms.WithoutTexts(tree, n.Added), forms.WithoutTexts(r.tree, n.Added)) {
+		return f, &RefusedError{File: at, err: forms.ErrNotUnderstood}
 	}
 	f.New = r.with(body)
 	return f, nil

@@ -13,6 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"codehand/server/clients"
+	"codehand/server/clients/install/forms"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -86,11 +87,11 @@ func shapeOf(t *testing.T, client string) shape {
 			broken: "name: mine\nmcpServers:\n  - name: [files\n",
 		}
 	}
-	tree, err := jsonForm{}.decode([]byte(s.Text))
+	tree, err := forms.JSON.Decode([]byte(s.Text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := containerOf(tree)
+	key := forms.Container(tree)
 	return shape{
 		others: "{\n  \"first\": 1,\n  \"" + key + "\": {\n    \"files\": {\n      \"command\": \"npx\"\n    }\n  },\n" +
 			"  \"last\": [1, 2.50, \"<&>\"]\n}\n",
@@ -315,13 +316,13 @@ func TestWritesSnippets(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", s.Client, err)
 			}
-			form := formOf(change.Files[0].File)
-			got, err := form.decode(change.Files[0].New)
+			form := forms.For(change.Files[0].File)
+			got, err := form.Decode(change.Files[0].New)
 			if err != nil {
 				t.Fatalf("%s: %v", s.Client, err)
 			}
-			want, err := form.decode([]byte(s.Text))
-			if err != nil || !same(got, want) {
+			want, err := form.Decode([]byte(s.Text))
+			if err != nil || !forms.Same(got, want) {
 				t.Errorf("%s, %q: it writes\n%s\nand people are told\n%s", s.Client, e.URL, change.Files[0].New, s.Text)
 			}
 			if bytes.Contains(change.Files[0].New, []byte("CODEHAND_TOKEN=")) {
@@ -340,7 +341,7 @@ func TestReadme(t *testing.T) {
 	if !ok {
 		t.Fatal("the README has no block of JSON that begins with mcpServers")
 	}
-	want, err := jsonForm{}.decode([]byte("{\n  \"mcpServers\"" + block))
+	want, err := forms.JSON.Decode([]byte("{\n  \"mcpServers\"" + block))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -350,7 +351,7 @@ func TestReadme(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := (jsonForm{}).decode(c.Files[0].New); err != nil || !same(got, want) {
+	if got, err := forms.JSON.Decode(c.Files[0].New); err != nil || !forms.Same(got, want) {
 		t.Errorf("an install writes\n%s\nand the README has\n%s", c.Files[0].New, block)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"codehand/server/clients"
+	"codehand/server/clients/install/forms"
 )
 
 // Link is an address that makes a client add codehand by itself, once a person has opened it and agreed; "": there is
@@ -16,14 +17,14 @@ func Link(client string) string {
 	if err != nil || s.Roots != clients.RootVariable {
 		return ""
 	}
-	tree, err := jsonForm{}.decode([]byte(s.Text))
+	tree, err := forms.JSON.Decode([]byte(s.Text))
 	if err != nil {
 		return ""
 	}
-	servers, _ := tree.(map[string]any)[containerOf(tree)].(map[string]any)
-	entry, _ := servers[name].(map[string]any)
+	servers, _ := tree.(map[string]any)[forms.Container(tree)].(map[string]any)
+	entry, _ := servers[forms.Name].(map[string]any)
 	if client != "cursor" {
-		entry["name"] = name
+		entry["name"] = forms.Name
 	}
 	text, err := json.Marshal(entry)
 	if err != nil {
@@ -36,7 +37,7 @@ func Link(client string) string {
 	case "vscode-insiders":
 		return "vscode-insiders:mcp/install?" + escaped
 	case "cursor":
-		return "cursor://anysphere.cursor-deeplink/mcp/install?name=" + name + "&config=" +
+		return "cursor://anysphere.cursor-deeplink/mcp/install?name=" + forms.Name + "&config=" +
 			url.QueryEscape(base64.StdEncoding.EncodeToString(text))
 	}
 	return ""

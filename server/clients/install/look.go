@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"codehand/server/clients"
+	"codehand/server/clients/install/forms"
 )
 
 // Found is one client, with the file that tells it of servers, and our entry in it.
@@ -50,7 +51,7 @@ var program = sync.OnceValue(func() *regexp.Regexp {
 // there. A remote entry is ours by its name alone.
 func (e Entry) Ours() bool {
 	base := path.Base(strings.ReplaceAll(e.Command, `\`, "/"))
-	return e.known || e.Remote && e.Name == name || program().MatchString(base)
+	return e.known || e.Remote && e.Name == forms.Name || program().MatchString(base)
 }
 
 // recognize notes that an entry is ours whatever its program is called.
@@ -164,11 +165,11 @@ func (p Places) entry(shown string, s clients.Snippet, notes map[string][]note) 
 	if err != nil {
 		return nil, err
 	}
-	want, err := formOf(shown).decode([]byte(s.Text))
+	want, err := forms.For(shown).Decode([]byte(s.Text))
 	if err != nil {
 		return nil, err
 	}
-	e := entryIn(r.tree, containerOf(want))
+	e := entryIn(r.tree, forms.Container(want))
 	p.recognize(e, notes[shown])
 	return e, nil
 }
@@ -222,7 +223,7 @@ func entryIn(tree any, container string) *Entry {
 			return
 		}
 		e := readEntry(key, table)
-		if key == name && named == nil {
+		if key == forms.Name && named == nil {
 			named = &e
 		} else if e.Ours() && started == nil {
 			started = &e

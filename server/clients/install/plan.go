@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"codehand/server/clients"
+	"codehand/server/clients/install/forms"
 	"codehand/tools/textedit"
 )
 
@@ -84,7 +85,7 @@ type ForeignError struct{ File, Command string }
 
 // Error names the file and the program.
 func (e *ForeignError) Error() string {
-	return fmt.Sprintf("%s: the entry %q there starts another program: %s", e.File, name, e.Command)
+	return fmt.Sprintf("%s: the entry %q there starts another program: %s", e.File, forms.Name, e.Command)
 }
 
 // Plan reads the client's file and says what an install would change. Nothing is written. A Change without files says
@@ -135,7 +136,7 @@ func (c *Change) add(f FileChange) {
 func shown(f FileChange) string {
 	var sides [2][]byte
 	for i, data := range [][]byte{f.Old, f.New} {
-		data = formOf(f.File).mask(data, builtIn)
+		data = forms.For(f.File).Mask(data, builtIn)
 		if n := len(data); n > 0 && data[n-1] != '\n' {
 			data = append(bytes.Clone(data), '\n') // a line that gets an end is not changed
 		}
@@ -229,7 +230,7 @@ func (r reading) with(body []byte) []byte { return append(append([]byte{}, r.mar
 
 // located gives a syntax error its file.
 func located(file string, err error) error {
-	if at, ok := errors.AsType[*SyntaxError](err); ok {
+	if at, ok := errors.AsType[*forms.SyntaxError](err); ok {
 		at.File = file
 		return at
 	}
@@ -244,10 +245,10 @@ func (p Places) read(at string) (reading, error) {
 		return r, &RefusedError{File: at, err: err}
 	}
 	r.data, r.body, r.may = data, data, info == nil || info.Mode().Perm()&0o200 != 0
-	if rest, ok := bytes.CutPrefix(data, byteOrderMark); ok {
-		r.mark, r.body = byteOrderMark, rest
+	if rest, ok := bytes.CutPrefix(data, forms.ByteOrderMark); ok {
+		r.mark, r.body = forms.ByteOrderMark, rest
 	}
-	if r.tree, err = formOf(at).decode(r.body); err != nil {
+	if r.tree, err = forms.For(at).Decode(r.body); err != nil {
 		return r, located(at, err)
 	}
 	if _, ok := r.tree.(map[string]any); !ok {
@@ -263,16 +264,16 @@ func (p Places) planFile(at, client string, want Want, known []note) (FileChange
 	if err != nil {
 		return f, err
 	}
-	form := formOf(at)
+	form := forms.For(at)
 	s, err := snippetOf(client, placed(want), nil)
 	if err != nil {
 		return f, err
 	}
-	wanted, err := form.decode([]byte(s.Text))
+	wanted, err := form.Decode([]byte(s.Text))
 	if err != nil {
 		return f, err
 	}
-	old := namedEntry(r.tree, containerOf(wanted))
+	old := namedEntry(r.tree, forms.Container(wanted))
 	p.recognize(old, known)
 	if old != nil && !old.Ours() && !want.Foreign {
 		return f, &ForeignError{at, old.Command}
@@ -288,22 +289,22 @@ func (p Places) planFile(at, client string, want Want, known []note) (FileChange
 		if s, err = snippetOf(client, as, local); err != nil {
 			return f, err
 		}
-		if wanted, err = form.decode([]byte(s.Text)); err == nil && same(merged(r.tree, wanted), r.tree) {
+		if wanted, err = form.Decode([]byte(s.Text)); err == nil && forms.Same(forms.Merged(r.tree, wanted), r.tree) {
 			return f, nil
 		}
 	}
 	if s, err = snippetOf(client, want, local); err != nil {
 		return f, err
 	}
-	if wanted, err = form.decode([]byte(s.Text)); err != nil {
+	if wanted, err = form.Decode([]byte(s.Text)); err != nil {
 		return f, err
 	}
-	if e := namedEntry(wanted, containerOf(wanted)); e != nil {
+	if e := namedEntry(wanted, forms.Container(wanted)); e != nil {
 		f.rootless = s.Roots == clients.RootOptional && !e.Remote && len(e.Args) == 1
 	}
-	goal := merged(r.tree, wanted)
+	goal := forms.Merged(r.tree, wanted)
 	f.Old, f.New = r.data, r.data
-	if same(goal, r.tree) && r.data != nil {
+	if forms.Same(goal, r.tree) && r.data != nil {
 		return f, nil
 	}
 	switch {
@@ -312,18 +313,18 @@ func (p Places) planFile(at, client string, want Want, known []note) (FileChange
 	case client == "continue" && !want.Project && r.data == nil && p.hidesJSON(at):
 		return f, &RefusedError{at, s.Text, errHidesJSON}
 	}
-	body, err := form.merge(bytes.Clone(r.body), []byte(s.Text))
+	body, err := form.Merge(bytes.Clone(r.body), []byte(s.Text))
 	if err == nil {
 		var tree any
-		if tree, err = form.decode(body); err != nil || !same(tree, goal) {
-			err = errForm
+		if tree, err = form.Decode(body); err != nil || !forms.Same(tree, goal) {
+			err = forms.ErrNotUnderstood
 		}
 	}
 	if err != nil {
 		return f, &RefusedError{at, s.Text, err}
 	}
 	f.New = r.with(body)
-	base := p.base(at, r, containerOf(wanted), known, old)
+	base := p.base(at, r, forms.Container(wanted), known, old)
 	f.note = noteOf(client, base, f.New)
 	if want.URL == "" {
 		f.note.Command = want.Command
@@ -352,8 +353,8 @@ func (p Places) hidesJSON(at string) bool {
 }
 
 // missing are the keys of a snippet that a file did not have.
-func missing(f form, base []byte, snippet any) []string {
-	tree, err := f.decode(bytes.TrimPrefix(base, byteOrderMark))
+func missing(f forms.Form, base []byte, snippet any) []string {
+	tree, err := f.Decode(bytes.TrimPrefix(base, forms.ByteOrderMark))
 	had, _ := tree.(map[string]any)
 	top, _ := snippet.(map[string]any)
 	var keys []string
@@ -367,7 +368,7 @@ func missing(f form, base []byte, snippet any) []string {
 
 // namedEntry is the entry of our name, whatever it starts.
 func namedEntry(tree any, container string) *Entry {
-	if e := entryIn(tree, container); e != nil && e.Name == name {
+	if e := entryIn(tree, container); e != nil && e.Name == forms.Name {
 		return e
 	}
 	return nil
@@ -379,7 +380,7 @@ func (p Places) base(at string, r reading, container string, known []note, old *
 		return was
 	}
 	if old != nil && old.Ours() {
-		if body, ok := removed(formOf(at), r, container, nil); ok {
+		if body, ok := removed(forms.For(at), r, container, nil); ok {
 			return r.with(body)
 		}
 	}
@@ -397,9 +398,9 @@ func restored(at string, r reading, container string, known []note) ([]byte, boo
 		case sum(r.data) == n.Sum: // nobody has changed it
 			return was, true
 		}
-		tree, err := formOf(at).decode(bytes.TrimPrefix(was, byteOrderMark))
+		tree, err := forms.For(at).Decode(bytes.TrimPrefix(was, forms.ByteOrderMark))
 		all := append(slices.Clone(n.Drop), container)
-		if err == nil && same(without(tree, container, all), without(r.tree, container, all)) {
+		if err == nil && forms.Same(forms.Without(tree, container, all), forms.Without(r.tree, container, all)) {
 			return was, true
 		}
 	}
@@ -407,14 +408,14 @@ func restored(at string, r reading, container string, known []note) ([]byte, boo
 }
 
 // removed is the text of a file without our entry, and without the containers of drop that are empty then.
-func removed(f form, r reading, container string, drop []string) ([]byte, bool) {
-	body, err := f.remove(bytes.Clone(r.body), container, drop)
+func removed(f forms.Form, r reading, container string, drop []string) ([]byte, bool) {
+	body, err := f.Remove(bytes.Clone(r.body), container, drop)
 	if err != nil {
 		return nil, false
 	}
-	tree, err := f.decode(body)
+	tree, err := f.Decode(body)
 	all := append(slices.Clone(drop), container)
-	return body, err == nil && same(without(tree, container, all), without(r.tree, container, all))
+	return body, err == nil && forms.Same(forms.Without(tree, container, all), forms.Without(r.tree, container, all))
 }
 
 // start reads what a plan begins with: the snippet of a client, its files, and our notes about files.
@@ -464,12 +465,12 @@ func (p Places) planRemoval(at string, s clients.Snippet, want Want, known []not
 	if err != nil || r.data == nil {
 		return f, err
 	}
-	form := formOf(at)
-	wanted, err := form.decode([]byte(s.Text))
+	form := forms.For(at)
+	wanted, err := form.Decode([]byte(s.Text))
 	if err != nil {
 		return f, err
 	}
-	container := containerOf(wanted)
+	container := forms.Container(wanted)
 	old := namedEntry(r.tree, container)
 	if old == nil {
 		return f, nil
@@ -489,10 +490,10 @@ func (p Places) planRemoval(at string, s clients.Snippet, want Want, known []not
 	n := lastOf(known)
 	body, ok := removed(form, r, container, n.Drop)
 	if !ok {
-		return f, &RefusedError{File: at, err: errForm}
+		return f, &RefusedError{File: at, err: forms.ErrNotUnderstood}
 	}
 	f.New, f.note = r.with(body), n
-	if tree, err := form.decode(body); n.Made && err == nil && same(tree, map[string]any{}) {
+	if tree, err := form.Decode(body); n.Made && err == nil && forms.Same(tree, map[string]any{}) {
 		f.New = p.left(at, nil)
 	}
 	return f, nil

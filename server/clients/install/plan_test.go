@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"codehand/server/clients/install/forms"
 )
 
 // TestDiffHidesOthers: what is shown of a change has our lines, and no text of another server.
@@ -44,7 +46,7 @@ func TestOurs(t *testing.T) {
 		`C:\codehand-windows-arm64.exe`: true, "codehand_darwin_all": true,
 		"/opt/codehand-wrapper": false, "/opt/codehand-linux-amd64.bak": false, "/opt/mycodehand": false, "docker": false,
 	} {
-		if got := (Entry{Name: name, Command: command}).Ours(); got != want {
+		if got := (Entry{Name: forms.Name, Command: command}).Ours(); got != want {
 			t.Errorf("%s: %v, want %v", command, got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package install
+package forms
 
 import (
 	"bytes"
@@ -9,6 +9,9 @@ import (
 
 	"github.com/tailscale/hujson"
 )
+
+// JSON is the form of a file without another extension, and of texts that are in no file.
+var JSON Form = jsonForm{}
 
 // jsonForm is JSON with comments and commas behind the last entry.
 type jsonForm struct{}
@@ -45,7 +48,7 @@ func parseJSON(data []byte) (hujson.Value, error) {
 	return v, at
 }
 
-func (jsonForm) decode(data []byte) (any, error) {
+func (jsonForm) Decode(data []byte) (any, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return map[string]any{}, nil
 	}
@@ -69,9 +72,9 @@ func plainJSON(v hujson.Value) (any, error) {
 	return out, nil
 }
 
-// mask puts stars in place of the texts of other servers and settings. What cannot be read is nothing but stars.
-func (jsonForm) mask(data []byte, keep []string) []byte {
-	rest, marked := bytes.CutPrefix(data, byteOrderMark)
+// Mask puts stars in place of the texts of other servers and settings. What cannot be read is nothing but stars.
+func (jsonForm) Mask(data []byte, keep []string) []byte {
+	rest, marked := bytes.CutPrefix(data, ByteOrderMark)
 	if len(bytes.TrimSpace(rest)) == 0 {
 		return data
 	}
@@ -82,7 +85,7 @@ func (jsonForm) mask(data []byte, keep []string) []byte {
 	var masks []splice
 	for _, m := range members(root) {
 		for _, server := range members(m.Value) {
-			if keyOf(server) != name { // else it is our entry
+			if keyOf(server) != Name { // else it is our entry
 				masks = maskTexts(masks, server.Value, keep)
 			}
 		}
@@ -92,7 +95,7 @@ func (jsonForm) mask(data []byte, keep []string) []byte {
 	}
 	out := spliced(rest, masks...)
 	if marked {
-		out = append(bytes.Clone(byteOrderMark), out...)
+		out = append(bytes.Clone(ByteOrderMark), out...)
 	}
 	return out
 }
@@ -114,7 +117,7 @@ func maskTexts(masks []splice, v hujson.Value, keep []string) []splice {
 			}
 		}
 	case hujson.Literal:
-		own := in.String() == name || strings.HasPrefix(in.String(), "mcp__"+name+"__") ||
+		own := in.String() == Name || strings.HasPrefix(in.String(), "mcp__"+Name+"__") ||
 			slices.Contains(keep, in.String())
 		if in.Kind() == '"' && !own {
 			masks = append(masks, splice{v.StartOffset, v.EndOffset, stars})
@@ -123,7 +126,7 @@ func maskTexts(masks []splice, v hujson.Value, keep []string) []splice {
 	return masks
 }
 
-func (jsonForm) merge(data, snippet []byte) ([]byte, error) {
+func (jsonForm) Merge(data, snippet []byte) ([]byte, error) {
 	want, err := parseJSON(snippet)
 	if err != nil {
 		return nil, err
@@ -158,11 +161,11 @@ func (s style) mergeTop(data []byte, m hujson.ObjectMember) ([]byte, error) {
 		return s.addItems(data, old, list)
 	}
 	if _, ok := old.Value.(*hujson.Object); !ok {
-		return nil, errForm
+		return nil, ErrNotUnderstood
 	}
 	servers := members(m.Value)
 	if len(servers) != 1 {
-		return nil, errForm
+		return nil, ErrNotUnderstood
 	}
 	server := servers[0]
 	was, err := member(*old, keyOf(server))
@@ -200,7 +203,7 @@ func keepJSON(entry, old hujson.Value) hujson.Value {
 	return entry
 }
 
-func (jsonForm) remove(data []byte, container string, drop []string) ([]byte, error) {
+func (jsonForm) Remove(data []byte, container string, drop []string) ([]byte, error) {
 	root, err := parseJSON(data)
 	if err != nil {
 		return nil, err
@@ -209,7 +212,7 @@ func (jsonForm) remove(data []byte, container string, drop []string) ([]byte, er
 	if err != nil || servers == nil {
 		return data, err
 	}
-	if data, err = removeMember(data, servers, name); err != nil {
+	if data, err = removeMember(data, servers, Name); err != nil {
 		return nil, err
 	}
 	if container == "servers" { // VS Code: the question for our token goes, too
@@ -218,7 +221,7 @@ func (jsonForm) remove(data []byte, container string, drop []string) ([]byte, er
 		}
 	}
 	for _, key := range drop {
-		if data, err = dropEmpty(data, []string{key}); err != nil {
+		if data, err = DropEmpty(data, []string{key}); err != nil {
 			return nil, err
 		}
 	}
@@ -231,7 +234,7 @@ func isOurInput(item hujson.Value) bool {
 		return false
 	}
 	l, _ := id.Value.(hujson.Literal)
-	return l.String() == name
+	return l.String() == Name
 }
 
 // removeMember takes a member out, with the comma behind it, or else the one before it, and with the comment on its
@@ -274,7 +277,7 @@ func cutOut(data []byte, from int, v hujson.Value, last bool, before int) []byte
 func member(v hujson.Value, key string) (*hujson.Value, error) {
 	object, ok := v.Value.(*hujson.Object)
 	if !ok {
-		return nil, errForm
+		return nil, ErrNotUnderstood
 	}
 	var found *hujson.Value
 	for i, m := range object.Members {
@@ -282,7 +285,7 @@ func member(v hujson.Value, key string) (*hujson.Value, error) {
 			continue
 		}
 		if found != nil {
-			return nil, fmt.Errorf("%w: it has %q twice", errForm, key)
+			return nil, fmt.Errorf("%w: it has %q twice", ErrNotUnderstood, key)
 		}
 		found = &object.Members[i].Value
 	}
@@ -363,7 +366,7 @@ func (s style) long(data []byte, v *hujson.Value) bool {
 func (s style) add(data []byte, in *hujson.Value, indent string, m hujson.ObjectMember) ([]byte, error) {
 	object, ok := in.Value.(*hujson.Object)
 	if !ok {
-		return nil, errForm
+		return nil, ErrNotUnderstood
 	}
 	brace := in.EndOffset - 1
 	at := brace
@@ -411,7 +414,7 @@ func (s style) add(data []byte, in *hujson.Value, indent string, m hujson.Object
 // addItems puts the items of a snippet's list at the end of a list, but those whose id is there.
 func (s style) addItems(data []byte, in *hujson.Value, items *hujson.Array) ([]byte, error) {
 	if _, ok := in.Value.(*hujson.Array); !ok {
-		return nil, errForm
+		return nil, ErrNotUnderstood
 	}
 	old, err := plainJSON(*in)
 	if err != nil {
@@ -435,7 +438,7 @@ func (s style) addItems(data []byte, in *hujson.Value, items *hujson.Array) ([]b
 func (s style) addItem(data []byte, in *hujson.Value, item hujson.Value) ([]byte, error) {
 	list, ok := in.Value.(*hujson.Array)
 	if !ok {
-		return nil, errForm
+		return nil, ErrNotUnderstood
 	}
 	bracket := in.EndOffset - 1
 	at := bracket

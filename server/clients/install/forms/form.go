@@ -1,4 +1,4 @@
-package install
+package forms
 
 import (
 	"bytes"
@@ -10,37 +10,38 @@ import (
 	"slices"
 )
 
-// A form is how a file is written. Its methods keep the order of bytes, a byte order mark apart, which is the caller's.
-type form interface {
-	// decode returns tables (map[string]any), lists ([]any) and scalars; an empty table for a text of nothing but
+// A Form is how a file is written. Its methods keep the order of bytes, a byte order mark apart, which is the caller's.
+type Form interface {
+	// Decode returns tables (map[string]any), lists ([]any) and scalars; an empty table for a text of nothing but
 	// blanks and comments. The error is a *SyntaxError.
-	decode(data []byte) (any, error)
+	Decode(data []byte) (any, error)
 	// merge puts our entry of snippet into data, in place of an entry of our name. All else stays. errForm: data is
 	// written in a way in which nothing can be added. What it returns is checked by the caller.
-	merge(data, snippet []byte) ([]byte, error)
-	// remove takes out our entry, and with it the containers that drop names if they are empty then.
-	remove(data []byte, container string, drop []string) ([]byte, error)
-	// mask puts stars in place of the texts that are not ours, where the form can tell: those of other servers and
+	Merge(data, snippet []byte) ([]byte, error)
+	// Remove takes out our entry, and with it the containers that drop names if they are empty then. The caller
+	// compares what it returns, decoded, with Without. Where there is no entry of ours, it returns data.
+	Remove(data []byte, container string, drop []string) ([]byte, error)
+	// Mask puts stars in place of the texts that are not ours, where the form can tell: those of other servers and
 	// settings may be secrets. The texts of keep, keys, numbers, comments and lines stay.
-	mask(data []byte, keep []string) []byte
+	Mask(data []byte, keep []string) []byte
 }
 
-// formOf is the form of a file, by its name.
-func formOf(shown string) form {
+// For is the form of a file, by its name.
+func For(shown string) Form {
 	switch filepath.Ext(shown) {
 	case ".toml":
 		return tomlForm{}
 	case ".yaml":
 		return yamlForm{}
 	}
-	return jsonForm{}
+	return JSON
 }
 
-// name is the key of our entry in every file, and the name of our program.
-const name = "codehand"
+// Name is the key of our entry in every file, and the name of our program.
+const Name = "codehand"
 
-// byteOrderMark is what some editors put before a text.
-var byteOrderMark = []byte("\xef\xbb\xbf")
+// ByteOrderMark is what some editors put before a text.
+var ByteOrderMark = []byte("\xef\xbb\xbf")
 
 // A SyntaxError is where a file cannot be read.
 type SyntaxError struct {
@@ -57,20 +58,20 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Text)
 }
 
-// errForm says that a file is written in a way in which nothing can be added to it or taken out.
-var errForm = errors.New("this file's form is not understood")
+// ErrNotUnderstood says that a file is written in a way in which nothing can be added to it or taken out.
+var ErrNotUnderstood = errors.New("this file's form is not understood")
 
-// containerOf is the key below which a snippet has our entry.
-func containerOf(snippet any) string {
+// Container is the key below which a snippet has our entry.
+func Container(snippet any) string {
 	top, _ := snippet.(map[string]any)
 	for key, v := range top {
 		switch servers := v.(type) {
 		case map[string]any:
-			if servers[name] != nil {
+			if servers[Name] != nil {
 				return key
 			}
 		case []any:
-			if indexOf(servers, "name", name) >= 0 {
+			if indexOf(servers, "name", Name) >= 0 {
 				return key
 			}
 		}
@@ -88,8 +89,8 @@ func indexOf(list []any, key, value string) int {
 	return -1
 }
 
-// same compares two decoded values.
-func same(a, b any) bool {
+// Same compares two decoded values.
+func Same(a, b any) bool {
 	x, err := json.Marshal(a)
 	if err != nil {
 		return false
@@ -106,8 +107,8 @@ var written = []string{"source", "type", "url", "serverUrl", "httpUrl", "uri", "
 	"http_headers", "env_http_headers", "env", "envs", "environment", "env_keys", "bearer_token_env_var", "name",
 	"enabled", "disabled"}
 
-// merged is what tree must be once our entry of snippet is in it, said in decoded values.
-func merged(tree, snippet any) any {
+// Merged is what tree must be once our entry of snippet is in it, said in decoded values.
+func Merged(tree, snippet any) any {
 	top, ok := tree.(map[string]any)
 	want, _ := snippet.(map[string]any)
 	if !ok {
@@ -117,13 +118,13 @@ func merged(tree, snippet any) any {
 		return want
 	}
 	out := maps.Clone(top)
-	container := containerOf(snippet)
+	container := Container(snippet)
 	for key, v := range want {
 		switch v := v.(type) {
 		case map[string]any:
 			servers, _ := out[key].(map[string]any)
 			servers = cloned(servers)
-			servers[name] = kept(v[name], servers[name])
+			servers[Name] = kept(v[Name], servers[Name])
 			out[key] = servers
 		case []any:
 			by := "id"
@@ -171,8 +172,8 @@ func cloned(table map[string]any) map[string]any {
 	return maps.Clone(table)
 }
 
-// without is what tree must be once our entry is out of it, and then those containers of drop that are empty.
-func without(tree any, container string, drop []string) any {
+// Without is what tree must be once our entry is out of it, and then those containers of drop that are empty.
+func Without(tree any, container string, drop []string) any {
 	top, ok := tree.(map[string]any)
 	if !ok {
 		return nil
@@ -181,15 +182,15 @@ func without(tree any, container string, drop []string) any {
 	switch servers := out[container].(type) {
 	case map[string]any:
 		servers = maps.Clone(servers)
-		delete(servers, name)
+		delete(servers, Name)
 		out[container] = servers
 	case []any:
-		if at := indexOf(servers, "name", name); at >= 0 {
+		if at := indexOf(servers, "name", Name); at >= 0 {
 			out[container] = slices.Delete(slices.Clone(servers), at, at+1)
 		}
 	}
 	if inputs, ok := out["inputs"].([]any); ok && container == "servers" {
-		if at := indexOf(inputs, "id", name); at >= 0 {
+		if at := indexOf(inputs, "id", Name); at >= 0 {
 			out["inputs"] = slices.Delete(slices.Clone(inputs), at, at+1)
 		}
 	}

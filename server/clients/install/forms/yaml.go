@@ -1,4 +1,4 @@
-package install
+package forms
 
 import (
 	"bytes"
@@ -28,7 +28,7 @@ func parseYAML(data []byte) (*ast.File, error) {
 	return file, nil
 }
 
-func (yamlForm) decode(data []byte) (any, error) {
+func (yamlForm) Decode(data []byte) (any, error) {
 	file, err := parseYAML(data)
 	if err != nil {
 		return nil, err
@@ -144,31 +144,31 @@ func topYAML(data []byte) (ast.Node, error) {
 		return nil, err
 	}
 	if len(file.Docs) != 1 || pairs(file.Docs[0].Body) == nil {
-		return nil, errForm
+		return nil, ErrNotUnderstood
 	}
 	return file.Docs[0].Body, nil
 }
 
-func (y yamlForm) merge(data, snippet []byte) ([]byte, error) {
-	tree, err := y.decode(data)
+func (y yamlForm) Merge(data, snippet []byte) ([]byte, error) {
+	tree, err := y.Decode(data)
 	if err != nil {
 		return nil, err
 	}
 	if bytes.Count(data, []byte("\r")) != bytes.Count(data, []byte("\r\n")) {
-		return nil, errForm // the parser takes a single carriage return for the end of a line, and we do not
+		return nil, ErrNotUnderstood // the parser takes a single carriage return for the end of a line, and we do not
 	}
 	end := lineEnds(data)
-	if same(tree, map[string]any{}) {
+	if Same(tree, map[string]any{}) {
 		if len(data) > 0 && data[len(data)-1] != '\n' {
 			data = append(bytes.Clone(data), end...)
 		}
 		return append(bytes.Clone(data), withEnds(string(snippet), end)...), nil
 	}
-	wanted, err := y.decode(snippet)
+	wanted, err := y.Decode(snippet)
 	if err != nil {
 		return nil, err
 	}
-	container := containerOf(wanted)
+	container := Container(wanted)
 	into, err := topYAML(data)
 	if err != nil {
 		return nil, err
@@ -203,7 +203,7 @@ func mergeYAML(lines, ours []string, old *ast.MappingValueNode) ([]byte, error) 
 	if !ok {
 		m := emptyYAML.FindStringSubmatch(lines[at])
 		if m == nil {
-			return nil, errForm
+			return nil, ErrNotUnderstood
 		}
 		lines[at] = m[1] + m[2] + m[3]
 		return joinLines(slices.Insert(lines, at+1, ours[1:]...)), nil
@@ -233,7 +233,7 @@ func childOf(lines []string, container *ast.MappingValueNode) (indent int, ours 
 		indent = list.Start.Position.Column - 1
 		for _, item := range list.Values {
 			e := pair(item, "name")
-			if e == nil || plainYAML(e.Value) != name {
+			if e == nil || plainYAML(e.Value) != Name {
 				continue
 			}
 			line := min(pairs(item)[0].Key.GetToken().Position.Line, len(lines)) - 1
@@ -249,7 +249,7 @@ func childOf(lines []string, container *ast.MappingValueNode) (indent int, ours 
 		return 0, nil, false
 	}
 	indent = all[0].Key.GetToken().Position.Column - 1
-	if e := pair(container.Value, name); e != nil {
+	if e := pair(container.Value, Name); e != nil {
 		ours = &place{e.Key.GetToken().Position.Line - 1, e.Value}
 	}
 	return indent, ours, true
@@ -292,10 +292,10 @@ func indented(lines []string, n int) []string {
 
 func joinLines(lines []string) []byte { return []byte(strings.Join(lines, "")) }
 
-// mask changes nothing: which texts belong to others is not looked for in this form.
-func (yamlForm) mask(data []byte, _ []string) []byte { return data }
+// Mask changes nothing: which texts belong to others is not looked for in this form.
+func (yamlForm) Mask(data []byte, _ []string) []byte { return data }
 
-func (yamlForm) remove(data []byte, container string, drop []string) ([]byte, error) {
+func (yamlForm) Remove(data []byte, container string, drop []string) ([]byte, error) {
 	top, err := topYAML(data)
 	if err != nil {
 		return nil, err

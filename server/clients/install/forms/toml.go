@@ -1,4 +1,4 @@
-package install
+package forms
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 // tomlForm is TOML. Our entry is the tables [C.codehand] and [C.codehand.…]; other spellings are not understood.
 type tomlForm struct{}
 
-func (tomlForm) decode(data []byte) (any, error) {
+func (tomlForm) Decode(data []byte) (any, error) {
 	tree := map[string]any{}
 	if err := toml.Unmarshal(data, &tree); err != nil {
 		at := &SyntaxError{Text: strings.TrimPrefix(err.Error(), "toml: ")}
@@ -33,7 +33,7 @@ type tomlTable struct {
 }
 
 type tomlKey struct {
-	name     string
+	Name     string
 	from, to int // whole lines
 }
 
@@ -77,7 +77,7 @@ func tablesOf(data []byte, at ...string) []tomlTable {
 		case unstable.KeyValue:
 			if ours {
 				t := &found[len(found)-1]
-				t.keys = append(t.keys, tomlKey{name: keys[0], from: first})
+				t.keys = append(t.keys, tomlKey{Name: keys[0], from: first})
 			}
 		}
 	}
@@ -100,11 +100,11 @@ func backOverComments(data []byte, at int) int {
 
 func lineBegin(data []byte, at int) int { return bytes.LastIndexByte(data[:at], '\n') + 1 }
 
-func (tomlForm) merge(data, snippet []byte) ([]byte, error) {
+func (tomlForm) Merge(data, snippet []byte) ([]byte, error) {
 	end := lineEnds(data)
 	ours := tablesOf(snippet)
 	if len(ours) == 0 || len(ours[0].path) != 2 {
-		return nil, errForm
+		return nil, ErrNotUnderstood
 	}
 	old := tablesOf(data, ours[0].path...)
 	if len(old) == 0 {
@@ -142,16 +142,16 @@ func keepTOML(data, snippet []byte, old, ours []tomlTable) string {
 			continue
 		}
 		for _, k := range t.keys {
-			was[k.name] = whole(data[k.from:k.to])
-			order = append(order, k.name)
+			was[k.Name] = whole(data[k.from:k.to])
+			order = append(order, k.Name)
 		}
 	}
 	has := map[string]bool{}
 	for _, k := range ours[0].keys {
-		has[k.name] = true
+		has[k.Name] = true
 		line := string(snippet[k.from:k.to])
-		if slices.Contains(tuned, k.name) && was[k.name] != "" {
-			line = was[k.name]
+		if slices.Contains(tuned, k.Name) && was[k.Name] != "" {
+			line = was[k.Name]
 		}
 		main.WriteString(line)
 	}
@@ -172,12 +172,12 @@ func whole(lines []byte) string {
 	return string(lines) + "\n"
 }
 
-// mask changes nothing: which texts belong to others is not looked for in this form.
-func (tomlForm) mask(data []byte, _ []string) []byte { return data }
+// Mask changes nothing: which texts belong to others is not looked for in this form.
+func (tomlForm) Mask(data []byte, _ []string) []byte { return data }
 
-func (tomlForm) remove(data []byte, container string, _ []string) ([]byte, error) {
+func (tomlForm) Remove(data []byte, container string, _ []string) ([]byte, error) {
 	var out []splice
-	for _, t := range tablesOf(data, container, name) {
+	for _, t := range tablesOf(data, container, Name) {
 		out = append(out, splice{backOverBlank(data, t.from), t.to, ""})
 	}
 	return spliced(data, out...), nil

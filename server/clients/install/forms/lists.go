@@ -1,4 +1,4 @@
-package install
+package forms
 
 import (
 	"encoding/json"
@@ -9,8 +9,8 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// addText adds a text to the list at a path, and what is missing of the path.
-func addText(data []byte, path []string, value string) ([]byte, error) {
+// AddText adds a text to the list at a path, and what is missing of the path.
+func AddText(data []byte, path []string, value string) ([]byte, error) {
 	root, err := parseJSON(data)
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func addText(data []byte, path []string, value string) ([]byte, error) {
 	}
 	list, ok := in.Value.(*hujson.Array)
 	if !ok {
-		return nil, errForm
+		return nil, ErrNotUnderstood
 	}
 	for _, e := range list.Elements {
 		if l, ok := e.Value.(hujson.Literal); ok && l.Kind() == '"' && l.String() == value {
@@ -64,8 +64,8 @@ func quotedJSON(s string) string {
 	return string(b)
 }
 
-// removeTexts takes the texts of values out of the list at a path; nothing, if there is no such list.
-func removeTexts(data []byte, path, values []string) ([]byte, error) {
+// RemoveTexts takes the texts of values out of the list at a path; nothing, if there is no such list.
+func RemoveTexts(data []byte, path, values []string) ([]byte, error) {
 	return removeItems(data, path, func(v hujson.Value) bool {
 		l, ok := v.Value.(hujson.Literal)
 		return ok && slices.Contains(values, l.String())
@@ -108,8 +108,8 @@ func listAt(v *hujson.Value, path []string) (*hujson.Array, error) {
 	return list, nil
 }
 
-// dropEmpty takes out the table or the list at a path if it is empty.
-func dropEmpty(data []byte, path []string) ([]byte, error) {
+// DropEmpty takes out the table or the list at a path if it is empty.
+func DropEmpty(data []byte, path []string) ([]byte, error) {
 	root, err := parseJSON(data)
 	if err != nil {
 		return nil, err
@@ -137,8 +137,8 @@ func dropEmpty(data []byte, path []string) ([]byte, error) {
 	return data, nil
 }
 
-// lessTexts is a tree without some texts of lists, and without the lists and tables that are empty then.
-func lessTexts(tree any, texts map[string][]string) any {
+// WithoutTexts is a tree without some texts of lists, and without the lists and tables that are empty then.
+func WithoutTexts(tree any, texts map[string][]string) any {
 	for path, values := range texts {
 		tree = lessAt(tree, strings.Split(path, "."), values)
 	}
