@@ -6,8 +6,6 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
-	"maps"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -212,44 +210,4 @@ func lowerCamel(name string) string {
 		parts[i+1] = strings.ToUpper(part[:1]) + part[1:]
 	}
 	return strings.Join(parts, "")
-}
-
-// The table of imports in ARCHITECTURE.md is made of the table of rooms.
-func TestArchitecture(t *testing.T) {
-	t.Parallel()
-	const begin, end = "<!-- imports:begin -->\n", "<!-- imports:end -->"
-	name := filepath.Join(root, "ARCHITECTURE.md")
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, rest, ok := strings.Cut(string(text), begin)
-	_, tail, closed := strings.Cut(rest, end)
-	if !ok || !closed {
-		t.Fatalf("ARCHITECTURE.md has no %s and %s: put them where the table belongs", strings.TrimSpace(begin), end)
-	}
-	want := head + begin + importTable() + end + tail
-	switch {
-	case want == string(text):
-	case *update:
-		if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	default:
-		t.Error("the table of imports in ARCHITECTURE.md is not that of layout_test.go: go test ./cmd/codehand -run TestArchitecture -update")
-	}
-}
-
-func importTable() string {
-	var b strings.Builder
-	b.WriteString("\n| room | may import |\n|---|---|\n")
-	for _, name := range slices.Sorted(maps.Keys(rooms)) {
-		may := "nothing"
-		if len(rooms[name]) > 0 {
-			may = "`" + strings.Join(slices.Sorted(slices.Values(rooms[name])), "`, `") + "`"
-		}
-		b.WriteString("| `" + name + "` | " + may + " |\n")
-	}
-	b.WriteString("\n")
-	return b.String()
 }
