@@ -10,43 +10,100 @@ import (
 	"codehand/filestate/leaktest"
 )
 
-// readme is the README, seen from this package.
-const readme = "../../README.md"
+// Pages, seen from this package.
+const (
+	readme          = "../../README.md"
+	toolsPage       = "../../docs/tools.md"
+	settingsPage    = "../../docs/settings.md"
+	permissionsPage = "../../docs/permissions.md"
+)
 
-// TestToolTable holds the part of the README that is made from the tools.
+// TestToolTable holds the table of docs/tools.md, and the README's short form of it.
 func TestToolTable(t *testing.T) {
 	var want string
 	t.Run("make", func(t *testing.T) { want = toolTable(t) }) // it changes the directory
-	holdPart(t, "tools", want)
+	holdPart(t, toolsPage, "tools", want)
+	holdPart(t, readme, "tools", shortTable(want))
 }
 
-// holdPart fails if a generated part of the README is not want, or writes it with -update.
-func holdPart(t *testing.T, name, want string) {
+// TestSettingsPage: docs/settings.md has what `codehand help settings` prints.
+func TestSettingsPage(t *testing.T) {
+	t.Parallel()
+	holdPart(t, settingsPage, "settings", "```text\n"+settingsText()+"\n```\n")
+}
+
+// maxReadme is how many lines a newcomer is shown before the manuals.
+const maxReadme = 180
+
+func TestReadmeIsShort(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile(readme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(b, []byte("\n")); n > maxReadme {
+		t.Errorf("the README has %d lines, at most %d: move what only a user of one part needs to a page in docs", n, maxReadme)
+	}
+}
+
+// shortTable has the tools that are always listed, and the names of the others.
+func shortTable(table string) string {
+	var b strings.Builder
+	var others []string
+	b.WriteString("| tool | what it does |\n|---|---|\n")
+	for row := range strings.Lines(table) {
+		cells := strings.Split(strings.Trim(row, "|\n"), " | ")
+		switch {
+		case len(cells) != 5 || !strings.HasPrefix(cells[0], " `"):
+		case cells[2] == "always":
+			b.WriteString("|" + cells[0] + " | " + cells[1] + " |\n")
+		default:
+			others = append(others, strings.TrimSpace(cells[0]))
+		}
+	}
+	line := "\nModels find the others with `tool_search`:"
+	for i, name := range others {
+		if i < len(others)-1 {
+			name += ","
+		} else {
+			name += "."
+		}
+		if at := strings.LastIndexByte(line, '\n'); len(line)-at-1+1+len(name) > columns {
+			line += "\n" + name
+		} else {
+			line += " " + name
+		}
+	}
+	return b.String() + line + "\n"
+}
+
+// holdPart fails if a generated part of a page is not want, or writes it with -update.
+func holdPart(t *testing.T, page, name, want string) {
 	t.Helper()
 	begin, end := "<!-- "+name+":begin -->\n", "<!-- "+name+":end -->"
-	b, err := os.ReadFile(readme)
+	b, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
 	head, rest, ok := strings.Cut(string(b), begin)
 	old, tail, ok2 := strings.Cut(rest, end)
 	if !ok || !ok2 {
-		t.Fatalf("%s has no %s … %s", readme, strings.TrimSpace(begin), end)
+		t.Fatalf("%s has no %s … %s", page, strings.TrimSpace(begin), end)
 	}
 	if old == want {
 		return
 	}
 	if !*update {
-		t.Fatalf("the part %s of %s has drifted: go test ./cmd/codehand -update", name, readme)
+		t.Fatalf("the part %s of %s has drifted: go test ./cmd/codehand -update", name, page)
 	}
-	if err := os.WriteFile(readme, []byte(head+begin+want+end+tail), 0o644); err != nil {
+	if err := os.WriteFile(page, []byte(head+begin+want+end+tail), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // toolTable is what `codehand tools --markdown` prints.
 func toolTable(t *testing.T) string {
-	for _, kv := range os.Environ() { // what this developer has set does not belong into the README
+	for _, kv := range os.Environ() { // what this developer has set does not belong on the page
 		if name, _, _ := strings.Cut(kv, "="); strings.HasPrefix(name, "CODEHAND_") {
 			t.Setenv(name, "")
 		}
@@ -62,17 +119,17 @@ func toolTable(t *testing.T) string {
 	return out.String()
 }
 
-// TestRulesOfReadme: the sample of rules says what it does. Its rule with a slash once guarded nothing, since it was
+// TestRulesOfPage: the sample of rules in docs/permissions.md says what it does. Its rule with a slash once guarded nothing, since it was
 // relative to the directory of the configuration.
-func TestRulesOfReadme(t *testing.T) {
-	text, err := os.ReadFile(readme)
+func TestRulesOfPage(t *testing.T) {
+	text, err := os.ReadFile(permissionsPage)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, rest, found := strings.Cut(string(text), "```toml\n[permissions]\n")
 	sample, _, closed := strings.Cut(rest, "```")
 	if !found || !closed {
-		t.Fatal("the README has no sample of rules")
+		t.Fatal("docs/permissions.md has no sample of rules")
 	}
 	work, home := leaktest.Dir(t), leaktest.Dir(t)
 	file := filepath.Join(home, ".config", "codehand", "config.toml")

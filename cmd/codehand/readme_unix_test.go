@@ -33,7 +33,7 @@ func TestReadmeSession(t *testing.T) {
 	if !*update {
 		t.Errorf("got:\n%s\nIf it is better now: go test ./cmd/codehand -run TestReadmeSession -update", got)
 	}
-	holdPart(t, "session", "```text\n"+got+"```\n")
+	holdPart(t, readme, "session", "```text\n"+got+"```\n")
 }
 
 // replayReadme makes the calls of a session in a new directory, and returns the session with the answers of now. The

@@ -50,7 +50,7 @@ Exit codes: 0 done, 1 there is no such tool, 2 usage, 3 configuration.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the entries of tools/list")
-	cmd.Flags().BoolVar(&asMarkdown, "markdown", false, "print the table of the README")
+	cmd.Flags().BoolVar(&asMarkdown, "markdown", false, "print the table of docs/tools.md")
 	return cmd
 }
 
@@ -139,7 +139,7 @@ func sums(entries []toolset.Entry) (core, all int) {
 	return core, all
 }
 
-// markdown is the generated part of the README.
+// markdown is the generated part of docs/tools.md.
 func markdown(entries []toolset.Entry) string {
 	var b strings.Builder
 	b.WriteString("| tool | what it does | listed | effect | tokens |\n|---|---|---|---|---|\n")

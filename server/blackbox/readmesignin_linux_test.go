@@ -16,7 +16,7 @@ import (
 // newcomerTime is how long a new user may take from the first command to two clients that work.
 const newcomerTime = 5 * time.Minute
 
-// TestReadmeSignIn: a new user types what the README says under "Sign in", in an empty home, at the usual address. Claude Code
+// TestReadmeSignIn: a new user types what docs/signin.md says, in an empty home, at the usual address. Claude Code
 // and Codex then work on the files, each with one sign-in. The log says how long it took.
 func TestReadmeSignIn(t *testing.T) {
 	t.Parallel()
@@ -59,10 +59,10 @@ func TestReadmeSignIn(t *testing.T) {
 	must(t, os.Mkdir(filepath.Join(k.home, "tmp"), 0o700))
 	said := func(line string) []string {
 		t.Helper()
-		text, err := os.ReadFile("../../README.md")
+		text, err := os.ReadFile("../../docs/signin.md")
 		must(t, err)
 		if !strings.Contains(string(text), "\n"+line+"\n") {
-			t.Fatalf("the README does not say %s", line)
+			t.Fatalf("docs/signin.md does not say %s", line)
 		}
 		return nil
 	}

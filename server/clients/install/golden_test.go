@@ -332,14 +332,14 @@ func TestWritesSnippets(t *testing.T) {
 	}
 }
 
-// TestReadme: the entry that the README shows is what an install writes.
-func TestReadme(t *testing.T) {
+// TestPageOfClients: the entry that docs/clients shows for any client is what an install writes.
+func TestPageOfClients(t *testing.T) {
 	t.Parallel()
-	readme := read(t, filepath.Join("..", "..", "..", "README.md"))
-	_, rest, _ := strings.Cut(readme, "```json\n{\n  \"mcpServers\"")
+	page := read(t, filepath.Join("..", "..", "..", "docs", "clients", "README.md"))
+	_, rest, _ := strings.Cut(page, "```json\n{\n  \"mcpServers\"")
 	block, _, ok := strings.Cut(rest, "```")
 	if !ok {
-		t.Fatal("the README has no block of JSON that begins with mcpServers")
+		t.Fatal("docs/clients/README.md has no block of JSON that begins with mcpServers")
 	}
 	want, err := forms.JSON.Decode([]byte("{\n  \"mcpServers\"" + block))
 	if err != nil {
@@ -352,6 +352,6 @@ func TestReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := forms.JSON.Decode(c.Files[0].New); err != nil || !forms.Same(got, want) {
-		t.Errorf("an install writes\n%s\nand the README has\n%s", c.Files[0].New, block)
+		t.Errorf("an install writes\n%s\nand docs/clients/README.md has\n%s", c.Files[0].New, block)
 	}
 }
