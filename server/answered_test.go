@@ -125,7 +125,7 @@ func TestAnsweredFailedInitialize(t *testing.T) {
 	p := lateSite(t, x)
 	c := p.client(x, "")
 	late, answer := p.send(t, c, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":5}}`)
-	left := x.server.team.endpoint.Load().Count()["sessions"]
+	left := x.server.team.Endpoint.Load().Count()["sessions"]
 	close(late.goOn)
 	if a := arrived(t, answer); left != 0 || !strings.Contains(a.Answer, `"error"`) {
 		t.Errorf("after %s there are %d sessions", a.Answer, left)
@@ -139,7 +139,7 @@ func TestAnsweredCounted(t *testing.T) {
 	p := lateSite(t, x)
 	c := p.client(x, "").Hello()
 	late, answer := p.send(t, c, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
-	text := scraped(t, x.server.team.metrics)
+	text := scraped(t, x.server.team.Metrics)
 	close(late.goOn)
 	if arrived(t, answer); !strings.Contains(text, `mcp_method_name="ping"`) {
 		t.Error("the ping is not counted")
@@ -163,7 +163,7 @@ func TestMisheadedCounted(t *testing.T) {
 		}
 	}
 	const counted = `mcp_server_operation_duration_seconds_count{error_type="-32602",gen_ai_tool_name="",mcp_method_name="tools/list"`
-	if text := scraped(t, x.server.team.metrics); !strings.Contains(text, counted) {
+	if text := scraped(t, x.server.team.Metrics); !strings.Contains(text, counted) {
 		t.Error("a request with wrong headers is not counted")
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"codehand/server/pipeline"
 	"codehand/server/sessions"
 	"codehand/server/state"
+	"codehand/server/team"
 	"codehand/server/tenants"
 	"codehand/tools/confine"
 	"codehand/tools/git/worktree"
@@ -122,24 +123,34 @@ func (s *Server) assemble(o Options) (err error) {
 	if err := s.useHooks(cfg); err != nil {
 		return err
 	}
-	if o.Serve {
-		if s.team, err = newTeam(context.Background(), o, e); err != nil {
-			return err
-		}
-		s.team.watch(s, o.Version)
-		s.pipe.Audit, s.pipe.AuditReady, s.pipe.Record = s.team.write, s.team.ready, s.team.record
-	} else {
-		if s.audit, err = openLocalAudit(cfg, o.Version, s.log); err != nil {
-			return err
-		}
-		if s.audit != nil {
-			s.pipe.Audit, s.pipe.AuditReady = s.audit.write, s.audit.ready
-		}
+	if err = s.useTeam(o); err != nil {
+		return err
 	}
 	if !o.Serve || listen.WhyShared(cfg) == "" {
 		s.pipe.Always = e.alwaysIn(cfg)
 	}
 	s.useWaiting(asking.New(e.store, cfg.Permissions.AskTimeout, s.event, s.log), cfg, e.tenants.Agents, s.replies)
+	return nil
+}
+
+// useTeam makes what serve has besides stdio, or else the record of a process for one person, and lets the corridor
+// record calls there.
+func (s *Server) useTeam(o Options) (err error) {
+	e := s.engines
+	if !o.Serve {
+		if s.audit, err = team.OpenLocal(o.Config, o.Version, s.log); err == nil && s.audit != nil {
+			s.pipe.Audit, s.pipe.AuditReady = s.audit.Write, s.audit.Ready
+		}
+		return err
+	}
+	if s.team, err = team.New(context.Background(), team.Options{
+		Config: o.Config, Version: o.Version, Log: o.Log, Public: o.Public, AuditOut: o.AuditOut,
+		Dir: e.dir, Store: e.store, Maker: e.tenants, Proven: e.proven,
+	}); err != nil {
+		return err
+	}
+	e.store = s.team.Watch(team.Watched{Tools: s.tools.All, Jobs: s.sessions.Jobs, Waiting: s.pipe.Waiting})
+	s.pipe.Audit, s.pipe.AuditReady, s.pipe.Record = s.team.Write, s.team.Ready, s.team.Record
 	return nil
 }
 

@@ -36,11 +36,11 @@ func BenchmarkServe(b *testing.B) {
 		}
 	}
 	body := []byte(replaytest.CallLine(3, "job_output", args+"}", ""))
-	who, err := x.server.team.porter.Authenticate(c.Request(b.Context(), "POST", c.URL, string(body)))
+	who, err := x.server.team.Porter.Authenticate(c.Request(b.Context(), "POST", c.URL, string(body)))
 	must(b, err)
-	at, err := x.server.team.tenants.Of(who)
+	at, err := x.server.team.Tenants.Of(who)
 	must(b, err)
-	limits := x.server.team.porter.Limits(who)
+	limits := x.server.team.Porter.Limits(who)
 
 	b.ReportAllocs()
 	for b.Loop() {

@@ -84,7 +84,7 @@ func TestCallsRecordedBeforeTheCorridor(t *testing.T) {
 				}
 				x.open(t, 0)
 				x.quiet(t)
-				if want := `codehand_calls_total{outcome="` + c.outcome + `",tool="watch"} 1`; !strings.Contains(scraped(t, x.server.team.metrics), want) {
+				if want := `codehand_calls_total{outcome="` + c.outcome + `",tool="watch"} 1`; !strings.Contains(scraped(t, x.server.team.Metrics), want) {
 					t.Errorf("the metrics lack %s", want)
 				}
 				must(t, x.stop())

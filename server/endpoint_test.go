@@ -26,6 +26,7 @@ import (
 	"codehand/server/request"
 	"codehand/server/sessions"
 	"codehand/server/state"
+	"codehand/server/team"
 	"codehand/tools"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -33,7 +34,7 @@ import (
 
 // open is how many streams of each kind a server over HTTP has open, requests under "", and sessions.
 func open(s *Server) map[string]int {
-	if e := s.team.endpoint.Load(); e != nil {
+	if e := s.team.Endpoint.Load(); e != nil {
 		return e.Count()
 	}
 	return nil // it has not begun to serve
@@ -78,10 +79,10 @@ func TestArrivalOrder(t *testing.T) {
 	mark.Spec.Scope = tool.ScopeShell
 	x := serveHTTP(t, siteSetup{tools: []tool.Tool{mark}})
 	s := x.server
-	who := localPrincipal(s.cfg)
+	who := team.LocalPrincipal(s.cfg)
 	who.ID, who.Quota = "busy", auth.Quota{ConcurrentCalls: 1, ConcurrentShells: 1}
-	limits := s.team.porter.Limits(who)
-	at, err := s.team.tenants.Of(localPrincipal(s.cfg))
+	limits := s.team.Porter.Limits(who)
+	at, err := s.team.Tenants.Of(team.LocalPrincipal(s.cfg))
 	must(t, err)
 	for round := range rounds {
 		turns := make([]*turn, calls)

@@ -516,7 +516,7 @@ func TestGuardAuth(t *testing.T) {
 	revoked.Revoked = time.Now().Add(-time.Minute)
 	x := guarded(t, nil, token("alice"), token("dan"), expired, revoked)
 	off := false
-	if err := x.server.team.porter.Configure(auth.Values{}, map[string]auth.Values{"dan": {Enabled: &off}}, nil); err != nil {
+	if err := x.server.team.Porter.Configure(auth.Values{}, map[string]auth.Values{"dan": {Enabled: &off}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	alice := x.tokens["alice"]

@@ -14,6 +14,7 @@ import (
 	"codehand/server/replaytest"
 	"codehand/server/request"
 	"codehand/server/sessions"
+	"codehand/server/team"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 )
@@ -27,10 +28,10 @@ func TestInnerTools(t *testing.T) {
 	look.Spec.Scope = tool.ScopeRead
 	x := serveHTTP(t, siteSetup{tools: []tool.Tool{run, look}})
 	s := x.server
-	who := localPrincipal(s.cfg)
+	who := team.LocalPrincipal(s.cfg)
 	who.ID, who.Quota = "bo", auth.Quota{ConcurrentShells: 1, CallsPerMinute: 3, Burst: 3}
-	limits := s.team.porter.Limits(who)
-	at, err := s.team.tenants.Of(localPrincipal(s.cfg))
+	limits := s.team.Porter.Limits(who)
+	at, err := s.team.Tenants.Of(team.LocalPrincipal(s.cfg))
 	must(t, err)
 	state, release, err := s.sessions.Acquire(session.Key{Principal: who.ID, Session: "h:handle-one"}, at)
 	must(t, err)
@@ -106,10 +107,10 @@ func TestInnerOrder(t *testing.T) {
 	run.Spec.Scope = tool.ScopeShell
 	x := serveHTTP(t, siteSetup{tools: []tool.Tool{outer, run}})
 	s := x.server
-	who := localPrincipal(s.cfg)
+	who := team.LocalPrincipal(s.cfg)
 	who.ID, who.Quota = "bo", auth.Quota{ConcurrentShells: 1}
-	limits := s.team.porter.Limits(who)
-	at, err := s.team.tenants.Of(localPrincipal(s.cfg))
+	limits := s.team.Porter.Limits(who)
+	at, err := s.team.Tenants.Of(team.LocalPrincipal(s.cfg))
 	must(t, err)
 	arrive := func(name string) request.Work {
 		message := []byte(replaytest.CallLine(1, name, `{}`, ""))

@@ -12,6 +12,7 @@ import (
 	"codehand/server/replaytest"
 	"codehand/server/request"
 	"codehand/server/sessions"
+	"codehand/server/team"
 	"codehand/tools"
 	"codehand/tools/tool"
 )
@@ -57,14 +58,14 @@ func (x *httpSite) into(t *testing.T, body string, peer request.Peer) request.An
 	if bad != nil {
 		t.Fatal(bad.Message)
 	}
-	who := localPrincipal(x.server.cfg)
-	at, err := x.server.team.tenants.Of(who)
+	who := team.LocalPrincipal(x.server.cfg)
+	at, err := x.server.team.Tenants.Of(who)
 	must(t, err)
 	key, err := sessions.HTTPKey(who, env, "", "")
 	must(t, err)
 	work, changes := x.server.Serve(request.Request{
 		Envelope: env, Message: []byte(body), Tenant: at, Session: key, Peer: peer,
-		Caller: request.Caller{Limits: x.server.team.porter.Limits(who)},
+		Caller: request.Caller{Limits: x.server.team.Porter.Limits(who)},
 	})
 	if !changes {
 		t.Error("the call does not count as one that changes something")

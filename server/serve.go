@@ -42,7 +42,7 @@ type turn struct {
 func (s *Server) Serve(r request.Request) (request.Work, bool) {
 	t := &turn{s: s, req: r, release: func() {}}
 	if r.Client.Modern && waiting.Names(r) {
-		return s.team.observed(r, t.resume), true
+		return s.team.Observed(r, t.resume), true
 	}
 	err := t.arrive()
 	changes := t.target != nil && !t.target.Tool.Spec.Traits.ReadOnly
@@ -54,7 +54,7 @@ func (s *Server) Serve(r request.Request) (request.Work, bool) {
 		return t.answer(ctx)
 	}
 	if r.Method == string(mcp.MethodToolsList) {
-		return s.team.observed(r, func(ctx context.Context) request.Answer {
+		return s.team.Observed(r, func(ctx context.Context) request.Answer {
 			a := work(ctx)
 			a.Sent = func() { s.hub.Relisted(r.Session) } // before that, what waits for the list could overtake it
 			return a
@@ -63,9 +63,9 @@ func (s *Server) Serve(r request.Request) (request.Work, bool) {
 	if r.Client.Modern && t.target != nil && s.waiting != nil {
 		t.waits = s.waiting.Begin(r)
 		t.req.Peer = t.waits
-		return s.team.observed(r, func(ctx context.Context) request.Answer { return t.waits.Run(ctx, work) }), changes
+		return s.team.Observed(r, func(ctx context.Context) request.Answer { return t.waits.Run(ctx, work) }), changes
 	}
-	return s.team.observed(r, work), changes
+	return s.team.Observed(r, work), changes
 }
 
 // arrive finds the target of a call, takes its session, its places in its principal's queues, and its ticket, in this

@@ -25,6 +25,7 @@ import (
 	"codehand/server/public"
 	"codehand/server/sessions"
 	"codehand/server/stdio"
+	"codehand/server/team"
 	"codehand/server/tenants"
 	"codehand/server/toolset"
 	"codehand/server/waiting"
@@ -80,8 +81,8 @@ type Server struct {
 	names    sessions.Pipe // of sessions of this process
 	sessions *sessions.Table
 	engines  *engines
-	team     *team       // of serve; else nil
-	audit    *localAudit // of a process for one person; nil: it has none
+	team     *team.Team  // of serve; else nil
+	audit    *team.Local // of a process for one person; nil: it has none
 	life     life
 }
 
@@ -190,10 +191,10 @@ func (s *Server) Close() error {
 		close(s.life.ended)
 		stdio.Within(s.waiting.Close(), recordGrace)
 		stdio.Within(s.sessions.CloseAll(), recordGrace)
-		if err := s.team.close(); err != nil {
+		if err := s.team.Close(); err != nil {
 			s.life.closed = fmt.Errorf("close audit: %w", err)
 		}
-		if err := s.audit.close(); err != nil {
+		if err := s.audit.Close(); err != nil {
 			s.life.closed = errors.Join(s.life.closed, fmt.Errorf("close audit: %w", err))
 		}
 		if err := s.engines.close(); err != nil {
@@ -205,3 +206,13 @@ func (s *Server) Close() error {
 
 // List returns all that tools/list shows to anybody, in its order.
 func (s *Server) List() []toolset.Entry { return s.tools.Entries(s.local.Offers(true)) }
+
+// event takes what is no call into the record, if there is one.
+func (s *Server) event(ev string, fields map[string]any) {
+	switch {
+	case s.team != nil:
+		s.team.Event(ev, fields)
+	case s.audit != nil:
+		s.audit.Event(ev, fields)
+	}
+}

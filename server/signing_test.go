@@ -71,7 +71,7 @@ func (s *signer) in(scopes auth.Scopes) (access, refresh string) {
 	}
 	d := s.grant
 	d.Principal, d.Scopes, d.Life = people.Owner, scopes, oauth.DefaultLife
-	to, err := s.x.server.team.signing.oauth.Approve(t.Context(), id, d)
+	to, err := s.x.server.team.Signing.OAuth.Approve(t.Context(), id, d)
 	must(t, err)
 	u, err := url.Parse(to)
 	must(t, err)
@@ -111,12 +111,12 @@ func TestSignedIn(t *testing.T) {
 	open, err := http.DefaultClient.Do(stream)
 	must(t, err)
 	defer open.Body.Close()
-	who, err := x.server.team.porter.Authenticate(&http.Request{Method: "POST", URL: &url.URL{Path: "/mcp"}, Host: x.at, Header: http.Header{"Authorization": {"Bearer " + access}}})
+	who, err := x.server.team.Porter.Authenticate(&http.Request{Method: "POST", URL: &url.URL{Path: "/mcp"}, Host: x.at, Header: http.Header{"Authorization": {"Bearer " + access}}})
 	must(t, err)
 	if len(who.Roots) != 1 || who.Roots[0] != x.server.cfg.Roots[0] || who.ID != people.Owner {
 		t.Errorf("the owner is %+v", who)
 	}
-	must(t, x.server.team.signing.oauth.RevokeGrant(t.Context(), strings.TrimPrefix(who.Via, "oauth:")))
+	must(t, x.server.team.Signing.OAuth.RevokeGrant(t.Context(), strings.TrimPrefix(who.Via, "oauth:")))
 	ended := make(chan struct{})
 	go func() {
 		_, _ = io.Copy(io.Discard, open.Body)

@@ -431,7 +431,7 @@ func TestSSEBrokenWorkspace(t *testing.T) {
 	t.Parallel()
 	x := serveHTTP(t, siteSetup{principals: []string{"alice"}})
 	now := time.Now()
-	x.server.team.tenants.Now = func() time.Time { return now }
+	x.server.team.Tenants.Now = func() time.Time { return now }
 	root := filepath.Join(x.data, "workspaces", "alice")
 	must(t, os.MkdirAll(filepath.Dir(root), 0o700))
 	must(t, os.WriteFile(root, []byte("in the way"), 0o600))

@@ -18,6 +18,7 @@ import (
 	"codehand/server/replaytest"
 	"codehand/server/request"
 	"codehand/server/sessions"
+	"codehand/server/team"
 	"codehand/tools"
 	"codehand/tools/hooks"
 	"codehand/tools/tool"
@@ -45,9 +46,9 @@ func TestThroughQueues(t *testing.T) {
 	t.Parallel()
 	x := serveHTTP(t, siteSetup{settings: map[string]string{"sandbox.policy": "off"}})
 	s := x.server
-	who := localPrincipal(s.cfg)
+	who := team.LocalPrincipal(s.cfg)
 	who.ID, who.Quota = "busy", auth.Quota{ConcurrentCalls: 4, ConcurrentShells: 4}
-	at, err := s.team.tenants.Of(localPrincipal(s.cfg))
+	at, err := s.team.Tenants.Of(team.LocalPrincipal(s.cfg))
 	must(t, err)
 	for _, c := range []struct {
 		name, args string
@@ -70,7 +71,7 @@ func TestThroughQueues(t *testing.T) {
 		}
 		key, _ := sessions.HTTPKey(who, env, "handle-one", "")
 		r := request.Request{
-			Envelope: env, Tenant: at, Session: key, Peer: noPeer{}, Caller: request.Caller{Limits: s.team.porter.Limits(who)},
+			Envelope: env, Tenant: at, Session: key, Peer: noPeer{}, Caller: request.Caller{Limits: s.team.Porter.Limits(who)},
 		}
 		one := &turn{s: s, req: r, release: func() {}}
 		if e := one.arrive(); e != nil {

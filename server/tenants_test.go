@@ -166,7 +166,7 @@ func TestBrokenSeed(t *testing.T) {
 	var log replaytest.LockedBuffer
 	x := serveHTTP(t, siteSetup{principals: []string{"alice"}, log: &log})
 	now := time.Now()
-	x.server.team.tenants.Now = func() time.Time { return now }
+	x.server.team.Tenants.Now = func() time.Time { return now }
 	x.say(t, map[string]auth.Values{"alice": {Seed: &seed}})
 	workspaces := filepath.Join(x.data, "workspaces")
 	must(t, os.MkdirAll(filepath.Join(workspaces, ".alice.seed", "left"), 0o700)) // by a crash
@@ -279,7 +279,7 @@ func TestMovedRoots(t *testing.T) {
 	}
 	x := serveHTTP(t, siteSetup{principals: []string{"alice", "bob"}})
 	now := time.Now()
-	x.server.team.tenants.Now = func() time.Time { return now }
+	x.server.team.Tenants.Now = func() time.Time { return now }
 	list := `{"pattern":"*"}`
 	x.say(t, map[string]auth.Values{"alice": in("a"), "bob": in("a/sub")})
 	alice, bob := x.client("alice").Hello(), x.client("bob").Hello()
@@ -305,7 +305,7 @@ func TestBrokenWorkspace(t *testing.T) {
 	var log replaytest.LockedBuffer
 	x := serveHTTP(t, siteSetup{principals: []string{"alice", "bob"}, log: &log})
 	now := time.Now()
-	x.server.team.tenants.Now = func() time.Time { return now }
+	x.server.team.Tenants.Now = func() time.Time { return now }
 	root := filepath.Join(x.data, "workspaces", "alice")
 	must(t, os.MkdirAll(filepath.Dir(root), 0o700))
 	must(t, os.WriteFile(root, []byte("in the way"), 0o600))

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -53,23 +52,10 @@ func (s *Server) HTTP(ctx context.Context, ls []listen.Listener) error {
 	if s.team == nil {
 		return errors.New("this server was not made to serve HTTP")
 	}
-	e := newEndpoint(s)
-	s.team.endpoint.Store(e)
-	defer s.team.endpoint.Store(nil)
-	background, end := context.WithCancel(context.WithoutCancel(ctx))
-	var watching sync.WaitGroup
-	watching.Go(func() { s.team.signing.watch(background) })
-	defer watching.Wait()
-	defer end()
-	return e.Serve(ctx, ls)
-}
-
-func newEndpoint(s *Server) *endpoint.Endpoint {
-	return endpoint.New(endpoint.Options{
+	return s.team.Serve(ctx, ls, s.tools, endpoint.Options{
 		Server: s.front(), HTTP: s.cfg.HTTP, Session: s.cfg.Session, Log: s.log, Versions: s.versions,
-		Patience: s.patience, Porter: s.team.porter, Tenants: s.team.tenants, Signer: s.team.signer,
-		Team:    s.team.shown(s.cfg.Metrics.Listen != "", s.tools),
-		Records: sessions.Records{Store: s.engines.store, Log: s.log}, CheckHeaders: s.checkHeaders,
+		Patience: s.patience,
+		Records:  sessions.Records{Store: s.engines.store, Log: s.log}, CheckHeaders: s.checkHeaders,
 		Forget: s.sessions.End, Report: s.internal,
 		Sweep: func() {
 			s.sessions.DropIdle()
@@ -90,26 +76,24 @@ func (s *Server) Reload(p config.Principals) error {
 	if s.team == nil {
 		return nil
 	}
-	err := errors.Join(s.team.porter.Configure(p.Default, named(s.cfg, p), p.Groups), s.team.porter.Reload())
-	if e := s.team.endpoint.Load(); e != nil {
-		e.Revoke()
-	}
-	s.team.tenants.Reload(p)
-	s.team.event("config.reload", map[string]any{"ok": err == nil})
-	return err
+	return s.team.Reload(p)
 }
 
 // ReloadIssuers takes the issuers that the operator now names. With an error the old ones stay.
 func (s *Server) ReloadIssuers(list []config.Issuer) error {
-	if s.team == nil || s.team.signing == nil || s.team.signing.issuers == nil {
+	if s.team == nil {
 		return nil
 	}
-	if err := s.team.signing.issuers.Reload(list); err != nil {
-		return err
+	return s.team.ReloadIssuers(list)
+}
+
+// ServeMetrics answers GET /metrics, and nothing else, to all that reach l, until ctx ends. It closes l. The error is
+// that of the listener.
+func (s *Server) ServeMetrics(ctx context.Context, l listen.Listener) error {
+	if s.team == nil {
+		return errors.New("this server was not made to serve HTTP")
 	}
-	s.team.checkIssuers(list)
-	s.team.revoked()
-	return nil
+	return s.team.ServeMetrics(ctx, l)
 }
 
 // checkHeaders holds the headers of a modern request against its body (SEP-2243, SEP-2567); nil: they agree. The checks

@@ -1,4 +1,4 @@
-package server
+package team
 
 import (
 	"crypto/rand"
@@ -14,16 +14,16 @@ import (
 	"codehand/server/pipeline"
 )
 
-// A localAudit is the record of calls of a process for one person. There is one if the operator named audit.dir.
-type localAudit struct {
+// A Local is the record of calls of a process for one person. There is one if the operator named audit.dir.
+type Local struct {
 	log    *audit.Log
 	refuse bool // calls, while nothing can be written; else the log says once that nothing is
 	warned sync.Once
 	out    *slog.Logger
 }
 
-// openLocalAudit returns nil if nobody asked for a record.
-func openLocalAudit(cfg config.Config, version string, out *slog.Logger) (*localAudit, error) {
+// OpenLocal returns nil if nobody asked for a record.
+func OpenLocal(cfg config.Config, version string, out *slog.Logger) (*Local, error) {
 	if cfg.Audit.Dir == "" {
 		return nil, nil
 	}
@@ -42,11 +42,11 @@ func openLocalAudit(cfg config.Config, version string, out *slog.Logger) (*local
 	}
 	// One person at a desk is told, and goes on; whoever wants more says so.
 	refuse := cfg.Audit.OnError == "refuse" && cfg.Origin("audit.on_error") != "default"
-	return &localAudit{log: log, refuse: refuse, out: out}, nil
+	return &Local{log: log, refuse: refuse, out: out}, nil
 }
 
-// write takes a call into the record.
-func (a *localAudit) write(r pipeline.Record) error {
+// Write takes a call into the record.
+func (a *Local) Write(r pipeline.Record) error {
 	err := a.log.Call(r)
 	if err == nil || a.refuse {
 		return err
@@ -55,27 +55,23 @@ func (a *localAudit) write(r pipeline.Record) error {
 	return nil
 }
 
-// ready says whether calls can be recorded.
-func (a *localAudit) ready() error {
+// Ready says whether calls can be recorded.
+func (a *Local) Ready() error {
 	if a.refuse {
 		return a.log.Failed()
 	}
 	return nil
 }
 
-func (a *localAudit) close() error {
+// Close closes the record. a may be nil.
+func (a *Local) Close() error {
 	if a == nil {
 		return nil
 	}
 	return a.log.Close()
 }
 
-// event takes what is no call into the record, if there is one.
-func (s *Server) event(ev string, fields map[string]any) {
-	switch {
-	case s.team != nil:
-		s.team.event(ev, fields)
-	case s.audit != nil:
-		_ = s.audit.log.Event(ev, fields) // the next call says that it fails
-	}
+// Event takes what is no call into the record.
+func (a *Local) Event(ev string, fields map[string]any) {
+	_ = a.log.Event(ev, fields) // the next call says that it fails
 }

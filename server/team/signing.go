@@ -1,4 +1,4 @@
-package server
+package team
 
 import (
 	"context"
@@ -26,10 +26,10 @@ import (
 	"codehand/tools/sandbox"
 )
 
-// A signing is how people sign in to serve by OAuth. nil: they do not.
-type signing struct {
+// Signing is how people sign in to serve by OAuth. nil: they do not.
+type Signing struct {
 	modes   auth.Modes
-	oauth   *oauth.Server   // with its own pages, or only the metadata of what is served
+	OAuth   *oauth.Server   // with its own pages, or only the metadata of what is served
 	issuers *issuer.Issuers // nil: none
 	checked map[string]bool // issuers that /readyz tells of, by name; "": also whether there is any way to sign in
 	people  *signin.Pages   // nil: nobody signs in here
@@ -38,18 +38,19 @@ type signing struct {
 	log     *slog.Logger
 }
 
-// newSigning makes it; nil: auth.mode has no OAuth. The porter that asks it is made later.
-func newSigning(ctx context.Context, o Options, e *engines, t *team) (*signing, error) {
+// newSigning makes that of t; nil: auth.mode has no OAuth. The porter that asks it is made later.
+func newSigning(ctx context.Context, t *Team) (*Signing, error) {
+	o := t.o
 	cfg := o.Config
 	modes, err := auth.ParseModes(cfg.Auth.Mode)
 	if err != nil || !modes.OAuth() {
 		return nil, err // auth.New says what is wrong with it
 	}
-	g := &signing{
-		modes: modes, checked: map[string]bool{}, prefix: pathOf(cfg.HTTP.PublicURL), dir: e.dir, log: o.Log,
+	g := &Signing{
+		modes: modes, checked: map[string]bool{}, prefix: pathOf(cfg.HTTP.PublicURL), dir: o.Dir, log: o.Log,
 	}
 	options := oauth.Options{
-		Store: e.store, PublicURL: cfg.HTTP.PublicURL, SSE: cfg.HTTP.SSE, Alone: !modes.Pages(), Log: o.Log,
+		Store: o.Store, PublicURL: cfg.HTTP.PublicURL, SSE: cfg.HTTP.SSE, Alone: !modes.Pages(), Log: o.Log,
 		Event: t.signed, ClientIP: t.clientIP, Revoked: t.revoked,
 	}
 	if modes.OIDC {
@@ -59,27 +60,27 @@ func newSigning(ctx context.Context, o Options, e *engines, t *team) (*signing, 
 		}
 		options.Issuers = g.issuers.URLs
 	}
-	if g.oauth, err = oauth.New(ctx, options); err != nil || !modes.Pages() {
+	if g.OAuth, err = oauth.New(ctx, options); err != nil || !modes.Pages() {
 		return g, err
 	}
 	g.people, err = signin.New(ctx, signin.Options{
-		Asks: g.oauth, People: people.Open(e.dir, nil), Store: e.store, PublicURL: cfg.HTTP.PublicURL,
+		Asks: g.OAuth, People: people.Open(o.Dir, nil), Store: o.Store, PublicURL: cfg.HTTP.PublicURL,
 		Alone:    modes.Owner,
-		Rights:   func(id string) (auth.Principal, bool) { return t.porter.Rights(id) },
-		Commands: func() string { return e.commandsInWords(cfg) }, ClientIP: t.clientIP, Event: t.pageEvent, Log: o.Log,
+		Rights:   func(id string) (auth.Principal, bool) { return t.Porter.Rights(id) },
+		Commands: func() string { return o.commandsInWords() }, ClientIP: t.clientIP, Event: t.pageEvent, Log: o.Log,
 	})
 	return g, err
 }
 
 // commandsInWords says to who approves a client how far commands are confined.
-func (e *engines) commandsInWords(cfg config.Config) string {
+func (o Options) commandsInWords() string {
 	switch {
-	case e.tenants.NoShell != "":
+	case o.Maker.NoShell != "":
 		return "Commands cannot be run on this server."
-	case cfg.Sandbox.Policy == config.SandboxOff:
+	case o.Config.Sandbox.Policy == config.SandboxOff:
 		return "Commands are not confined: they can do everything that this server's user account can."
 	}
-	level := e.proven().Level
+	level := o.Proven().Level
 	if level >= sandbox.LevelFull {
 		return "Commands are confined (level 3 of 3): of your files they reach only these directories."
 	}
@@ -88,13 +89,13 @@ func (e *engines) commandsInWords(cfg config.Config) string {
 }
 
 // sources are what the porter asks about tokens.
-func (g *signing) sources() []auth.Source {
+func (g *Signing) sources() []auth.Source {
 	var all []auth.Source
 	if g == nil {
 		return nil
 	}
 	if g.modes.Pages() {
-		all = append(all, g.oauth)
+		all = append(all, g.OAuth)
 	}
 	if g.issuers != nil {
 		all = append(all, g.issuers)
@@ -103,16 +104,16 @@ func (g *signing) sources() []auth.Source {
 }
 
 // metadata is for the challenges of the porter; nil: there is no OAuth.
-func (g *signing) metadata() func(*http.Request) string {
+func (g *Signing) metadata() func(*http.Request) string {
 	if g == nil {
 		return nil
 	}
-	return g.oauth.Metadata
+	return g.OAuth.Metadata
 }
 
 // initial are the scopes that challenges name; "": ours. Beside pages of our own they are ours: an issuer has its own
 // list in its metadata.
-func (g *signing) initial() string {
+func (g *Signing) initial() string {
 	if g == nil || g.issuers == nil || g.modes.Pages() {
 		return ""
 	}
@@ -120,10 +121,10 @@ func (g *signing) initial() string {
 }
 
 // tokens says whether static tokens are good beside OAuth: then they have paths of their own.
-func (g *signing) tokens() bool { return g != nil && g.modes.Token }
+func (g *Signing) tokens() bool { return g != nil && g.modes.Token }
 
 // watch keeps what expires, until ctx ends.
-func (g *signing) watch(ctx context.Context) {
+func (g *Signing) watch(ctx context.Context) {
 	if g == nil {
 		return
 	}
@@ -138,11 +139,11 @@ func (g *signing) watch(ctx context.Context) {
 		serving := make(chan struct{})
 		go func() {
 			defer close(serving)
-			if err := control.Serve(ctx, g.dir, g.oauth, g.log); err != nil {
+			if err := control.Serve(ctx, g.dir, g.OAuth, g.log); err != nil {
 				g.log.Warn("codehand grants cannot reach this server", "err", err)
 			}
 		}()
-		g.oauth.Watch(ctx)
+		g.OAuth.Watch(ctx)
 		<-serving
 	}
 	<-done
@@ -150,8 +151,8 @@ func (g *signing) watch(ctx context.Context) {
 
 // checkIssuers lets /readyz tell of the issuers, each under its own name. Where people can sign in with issuers only,
 // the server is not ready while none of them can be reached.
-func (t *team) checkIssuers(list []config.Issuer) {
-	g := t.signing
+func (t *Team) checkIssuers(list []config.Issuer) {
+	g := t.Signing
 	if g == nil || g.issuers == nil {
 		return
 	}
@@ -178,7 +179,7 @@ func (t *team) checkIssuers(list []config.Issuer) {
 }
 
 // pages returns what serves a path that needs no token; nil: nothing there does.
-func (g *signing) pages(path string) http.Handler {
+func (g *Signing) pages(path string) http.Handler {
 	if g == nil {
 		return nil
 	}
@@ -186,12 +187,13 @@ func (g *signing) pages(path string) http.Handler {
 	if below && g.people != nil && (page == "/signin" || strings.HasPrefix(page, "/signin/")) {
 		return http.StripPrefix(g.prefix, g.people)
 	}
-	return g.oauth.Handler(path)
+	return g.OAuth.Handler(path)
 }
 
 // tokenPath says whether a request came by a path for clients with a token of the tokens file.
-func (t *team) tokenPath(r *http.Request) bool {
-	return t.signing != nil && strings.HasPrefix(strings.TrimPrefix(r.URL.Path, t.prefix), endpoint.PathTokens+"/")
+func (t *Team) tokenPath(r *http.Request) bool {
+	return t.Signing != nil &&
+		strings.HasPrefix(strings.TrimPrefix(r.URL.Path, t.Signing.prefix), endpoint.PathTokens+"/")
 }
 
 // pathOf is the path of a URL without a slash at its end.
@@ -204,17 +206,17 @@ func pathOf(public string) string {
 }
 
 // clientIP is the address that a request comes from.
-func (t *team) clientIP(r *http.Request) netip.Addr { return t.porter.ClientIP(r) }
+func (t *Team) clientIP(r *http.Request) netip.Addr { return t.Porter.ClientIP(r) }
 
 // signed takes what happened to sign-ins into the audit and the numbers.
-func (t *team) signed(name string, fields map[string]any) {
-	t.metrics.Authenticated("oauth", name)
-	t.event(name, fields)
+func (t *Team) signed(name string, fields map[string]any) {
+	t.Metrics.Authenticated("oauth", name)
+	t.Event(name, fields)
 }
 
 // pageEvent takes what happened on the pages of a sign-in into the audit. Guesses are counted and not listed one by
 // one: whoever guesses must not fill the disk.
-func (t *team) pageEvent(name string, fields map[string]any) {
+func (t *Team) pageEvent(name string, fields map[string]any) {
 	if name == "signin.failed" || name == "signin.limited" {
 		ip, _ := fields["ip"].(string)
 		n := t.quiet.due(name + " " + ip)
@@ -223,12 +225,12 @@ func (t *team) pageEvent(name string, fields map[string]any) {
 		}
 		fields["count"] = n
 	}
-	t.event(name, fields)
+	t.Event(name, fields)
 }
 
 // revoked ends what was opened with a grant that has ended.
-func (t *team) revoked() {
-	if e := t.endpoint.Load(); e != nil {
+func (t *Team) revoked() {
+	if e := t.Endpoint.Load(); e != nil {
 		e.Revoke()
 	}
 }
@@ -252,7 +254,7 @@ func named(cfg config.Config, p config.Principals) map[string]auth.Values {
 }
 
 // lacking returns what refuses a call that needs more scopes than were approved.
-func (t *team) lacking(tools toolset.Set) func(*http.Request, auth.Principal, jsonrpc.Envelope) error {
+func (t *Team) lacking(tools toolset.Set) func(*http.Request, auth.Principal, jsonrpc.Envelope) error {
 	return func(r *http.Request, who auth.Principal, env jsonrpc.Envelope) error {
 		if env.Method != "tools/call" {
 			return nil
@@ -262,7 +264,7 @@ func (t *team) lacking(tools toolset.Set) func(*http.Request, auth.Principal, js
 			return nil
 		}
 		need, _ := tenants.Scope(called)
-		if e := t.porter.Lacking(r, who, need); e != nil {
+		if e := t.Porter.Lacking(r, who, need); e != nil {
 			return e
 		}
 		return nil

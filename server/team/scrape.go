@@ -1,8 +1,7 @@
-package server
+package team
 
 import (
 	"context"
-	"errors"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -26,9 +25,6 @@ var measuredMethods = []string{
 
 // ServeMetrics answers GET /metrics, and nothing else, to all that reach l, until ctx ends. It closes l. The error is
 // that of the listener.
-func (s *Server) ServeMetrics(ctx context.Context, l listen.Listener) error {
-	if s.team == nil {
-		return errors.New("this server was not made to serve HTTP")
-	}
-	return endpoint.ServeMetrics(ctx, l, s.team.metrics.Handler(), s.log)
+func (t *Team) ServeMetrics(ctx context.Context, l listen.Listener) error {
+	return endpoint.ServeMetrics(ctx, l, t.Metrics.Handler(), t.o.Log)
 }
