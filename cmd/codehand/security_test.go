@@ -21,10 +21,10 @@ var (
 	testedRule  = regexp.MustCompile(`^TestSEC(\d\d)`)
 )
 
-// TestSecurityTable is SEC-50: SECURITY.md names a test and a figure for each requirement, or says that it is not held
-// yet; the tests that it names are there, and none that bears a requirement's number is left out.
+// TestSecurityTable is SEC-50: docs/evidence.md names a test and a figure for each requirement, or says that it is not
+// held yet; the tests that it names are there, and none that bears a requirement's number is left out.
 func TestSecurityTable(t *testing.T) {
-	b, err := os.ReadFile("../../SECURITY.md")
+	b, err := os.ReadFile("../../docs/evidence.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestSecurityTable(t *testing.T) {
 	_, table, _ := strings.Cut(string(b), "\n| requirement | test | figure |\n|---|---|---|\n")
 	table, rest, found := strings.Cut(table, "\n\n")
 	if !found {
-		t.Fatal("SECURITY.md has no table: requirement, test, figure")
+		t.Fatal("docs/evidence.md has no table: requirement, test, figure")
 	}
 	for row := range strings.Lines(table) {
 		cells := strings.Split(strings.Trim(row, "|\n"), " | ")
@@ -67,7 +67,7 @@ func TestSecurityTable(t *testing.T) {
 	}
 	for n := 1; n <= lastRequirement; n++ {
 		if id := fmt.Sprintf("%02d", n); !told[id] {
-			t.Errorf("SECURITY.md does not speak of SEC-%s", id)
+			t.Errorf("docs/evidence.md does not speak of SEC-%s", id)
 		}
 	}
 }

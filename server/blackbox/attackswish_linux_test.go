@@ -17,7 +17,7 @@ import (
 
 // TestOAuthWishes are attacks by clients that the owner does let in: they wish for more than was approved, at each place
 // where they say anything, show a token where it does not belong, and hold on to what has ended. The rest of the attacks is
-// TestOAuthAttacks, and with it in the table of SECURITY.md.
+// TestOAuthAttacks, and with it in the table of docs/evidence.md.
 func TestOAuthWishes(t *testing.T) {
 	t.Parallel()
 	d := opened(t, nil)
