@@ -39,8 +39,9 @@ var multiEdit = tool.Define(tool.Def[multiEditInput]{
 	Spec: tool.Spec{
 		Name: "multi_edit", Aliases: []string{"MultiEdit"}, Title: "Edit files", Description: multiEditText,
 		Hint: "several edits, several files, all or nothing", Scope: tool.ScopeWrite, Family: permission.FamilyEdit,
-		Traits:  tool.Traits{Local: true},
-		Example: `{"file_path":"$WORK/f","edits":[{"old_string":"one","new_string":"two"},{"file_path":"$WORK/g","old_string":"","new_string":"g"}]}`,
+		Traits: tool.Traits{Local: true},
+		Example: `{"file_path":"$WORK/f","edits":[{"old_string":"one","new_string":"two"},` +
+			`{"file_path":"$WORK/g","old_string":"","new_string":"g"}]}`,
 	},
 	Traits: func(_ *session.State, in multiEditInput) tool.Traits {
 		return tool.Traits{ReadOnly: in.DryRun, Parallel: in.DryRun, Idempotent: in.DryRun} // a dry run writes nothing

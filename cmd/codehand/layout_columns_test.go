@@ -17,32 +17,33 @@ import (
 // columns is how wide a line of product code and of a document may be. A tab counts as four.
 const columns = 120
 
-// longLines counts the lines of a file that are wider. There are rows for rooms whose files are being moved.
-var longLines = limit{
-	name: "columns", most: 0,
-	advice: "%s has %d lines over 120 columns, at most %d: wrap them; a comment behind code goes above it",
-}
-
 // rewritten are documents that are being written anew, and will be wrapped then.
 var rewritten = []string{"ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"}
 
-func TestRulesColumns(t *testing.T) {
-	wide := wideLines(readHouse(t))
+func TestRuleColumns(t *testing.T) {
+	failures := wideLines(readHouse(t))
 	documents, err := readDocuments(root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range documents {
 		if !slices.Contains(rewritten, name) {
-			wide[name] = wideDocument(text)
+			failures = append(failures, wideDocument(name, text)...)
 		}
 	}
-	longLines.check(t, wide)
+	for _, text := range failures {
+		t.Error(text)
+	}
 }
 
-// wideLines counts the wide lines of every file of the product. Tests are wrapped as they are touched.
-func wideLines(house []*room) map[string]int {
-	wide := map[string]int{}
+// tooWide says what to do about one line.
+func tooWide(file string, line int) string {
+	return fmt.Sprintf("%s:%d is wider than %d columns: wrap it; a comment behind code goes above it", file, line, columns)
+}
+
+// wideLines finds the wide lines of the product. Tests are wrapped as they are touched.
+func wideLines(house []*room) []string {
+	var failures []string
 	for _, r := range house {
 		for _, f := range r.files {
 			if f.test || slices.Contains(testRooms, r.name) || ast.IsGenerated(f.tree) {
@@ -51,12 +52,12 @@ func wideLines(house []*room) map[string]int {
 			apart := unbreakable(f)
 			for i, line := range strings.Split(string(f.source), "\n") {
 				if width(line) > columns && !apart[i+1] && !strings.Contains(line, "://") {
-					wide[path.Join(r.name, f.name)]++
+					failures = append(failures, tooWide(path.Join(r.name, f.name), i+1))
 				}
 			}
 		}
 	}
-	return wide
+	return failures
 }
 
 func width(line string) int { return utf8.RuneCountInString(line) + 3*strings.Count(line, "\t") }
@@ -111,17 +112,16 @@ func readDocuments(dir string) (map[string]string, error) {
 	return documents, err
 }
 
-// wideDocument counts the wide lines of a Markdown text. Rows of tables and lines with an address cannot be wrapped.
-func wideDocument(text string) int {
-	wide := 0
-	for line := range strings.Lines(text) {
-		line = strings.TrimSuffix(line, "\n")
+// wideDocument finds the wide lines of a Markdown text. Rows of tables and lines with an address cannot be wrapped.
+func wideDocument(name, text string) []string {
+	var failures []string
+	for i, line := range strings.Split(text, "\n") {
 		table := strings.HasPrefix(strings.TrimSpace(line), "|")
 		if width(line) > columns && !table && !strings.Contains(line, "://") {
-			wide++
+			failures = append(failures, tooWide(name, i+1))
 		}
 	}
-	return wide
+	return failures
 }
 
 func TestPlantedColumns(t *testing.T) {
@@ -160,12 +160,7 @@ package a
 
 // %[1]s
 `, x, x[2:], "`json:\"a\" jsonschema:\""+x+"\"`", "`\n"+x+x+"\n`"))
-	wantFailures(t, longLines.failures(wideLines(house), nil), "a/tab.go has 1 lines", "a/wide.go has 2 lines")
-
-	if wide := wideDocument("| " + x + " |\n" + x + "\n  <https://example.com/" + x + ">\n"); wide != 0 {
-		t.Errorf("the good document has %d wide lines", wide)
-	}
-	if wide := wideDocument(x + "x\n* " + x + "\n"); wide != 2 {
-		t.Errorf("the bad document has %d wide lines, want 2", wide)
-	}
+	wantFailures(t, wideLines(house), "a/wide.go:3 is", "a/wide.go:4 is", "a/tab.go:4 is")
+	wantFailures(t, wideDocument("a.md", "| "+x+" |\n"+x+"\n  <https://example.com/"+x+">\n"))
+	wantFailures(t, wideDocument("a.md", x+"x\n* "+x+"\n"), "a.md:1 is", "a.md:2 is")
 }

@@ -23,7 +23,7 @@ var keptExports = map[string]string{
 	"server/state ErrSize":              "a promise of the Store, which every back-end keeps",
 }
 
-func TestRulesExports(t *testing.T) {
+func TestRuleExports(t *testing.T) {
 	readHouse(t)
 	c, err := checkedHouse()
 	if err != nil {

@@ -1,24 +1,21 @@
 package main
 
 import (
+	"fmt"
 	"go/ast"
 	"testing"
 )
 
-// longFunctions are those of more than 80 lines, from func to the brace that closes it: what fits on one screen. Tests
-// are not counted: a table of cases may be long.
-var longFunctions = limit{
-	name: "functions", most: 80,
-	advice: "%s has %d lines, at most %d: give a step of it a name and a function of its own",
+// TestRuleFunctions finds functions of more than 80 lines, from func to the brace that closes it: what fits on one
+// screen. Tests are not counted: a table of cases may be long.
+func TestRuleFunctions(t *testing.T) {
+	for _, text := range longFunctions(readHouse(t), 80) {
+		t.Error(text)
+	}
 }
 
-func TestRulesFunctions(t *testing.T) {
-	longFunctions.check(t, functionLines(readHouse(t)))
-}
-
-// functionLines counts the lines of every function of the product.
-func functionLines(house []*room) map[string]int {
-	lines := map[string]int{}
+func longFunctions(house []*room, most int) []string {
+	var failures []string
 	for _, r := range house {
 		for _, f := range r.files {
 			for _, d := range f.tree.Decls {
@@ -26,16 +23,15 @@ func functionLines(house []*room) map[string]int {
 				if !ok || f.test {
 					continue
 				}
-				key := r.name + " " + fn.Name.Name
-				if receiver := receiverOf(fn); receiver != "" {
-					key = r.name + " " + receiver + "." + fn.Name.Name
+				lines := positions.Position(fn.End()).Line - positions.Position(fn.Pos()).Line + 1
+				if lines > most {
+					failures = append(failures, fmt.Sprintf("%s: %s has %d lines, at most %d: give a step of it a name "+
+						"and a function of its own", r.at(f, fn), fn.Name.Name, lines, most))
 				}
-				n := positions.Position(fn.End()).Line - positions.Position(fn.Pos()).Line + 1
-				lines[key] = max(lines[key], n) // each system may have its own
 			}
 		}
 	}
-	return lines
+	return failures
 }
 
 // receiverOf is the name of a method's type; "": it is a function.
@@ -85,7 +81,6 @@ func test() {
 	_ = 0
 }
 `)
-	l := limit{most: 4, advice: longFunctions.advice}
-	wantFailures(t, l.failures(functionLines(house), nil), "a list.long has 5 lines, at most 4")
-	wantFailures(t, l.failures(functionLines(house), map[string]int{"a list.long": 5}))
+	wantFailures(t, longFunctions(house, 4), "a/a.go:5: long has 5 lines, at most 4")
+	wantFailures(t, longFunctions(house, 5))
 }

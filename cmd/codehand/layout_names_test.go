@@ -12,7 +12,7 @@ import (
 )
 
 // A comment that sends its reader to a file is of use only if the file is there.
-func TestRulesFileNames(t *testing.T) {
+func TestRuleFileNames(t *testing.T) {
 	house := readHouse(t)
 	files, err := listFiles(root)
 	if err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -139,29 +138,12 @@ func glob(t *testing.T, pattern string) []string {
 	return found
 }
 
-func TestToolFilesAreThin(t *testing.T) {
+func TestToolsShareNothing(t *testing.T) {
 	for _, r := range readHouse(t) {
-		for _, f := range r.files {
-			switch lines := bytes.Count(f.source, []byte("\n")); {
-			case r.name == "tools" && !f.test && lines-importLines(f) > 150:
-				t.Errorf("tools/%s has %d lines behind its imports, at most 150: move the hard part to an engine", f.name, lines-importLines(f))
-			case strings.HasPrefix(r.name, "cmd/") && f.name == "main.go" && lines > 40:
-				t.Errorf("%s/main.go has %d lines, at most 40: a command has a file of its own", r.name, lines)
-			}
-		}
 		if r.name == "tools" {
 			checkStrangers(t, r)
 		}
 	}
-}
-
-// importLines is how many lines a file has up to the end of its imports: a tool that leaves work to others names them.
-func importLines(f *file) int {
-	last := 0
-	for _, spec := range f.tree.Imports {
-		last = positions.Position(spec.End()).Line + 1
-	}
-	return last
 }
 
 // checkStrangers fails for a top-level name of one tool file that another file uses. Only all.go may, and only the
