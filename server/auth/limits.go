@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"net/http"
 	"sync"
 	"time"
 )
@@ -42,14 +41,19 @@ func (l *Limits) touch() time.Time {
 	return l.used
 }
 
-// over is the answer to a request that must wait.
-func over(what string, after time.Duration) *Error {
-	return &Error{Status: http.StatusTooManyRequests, Code: "rate_limited", RetryAfter: after, Reason: what,
-		Message: "Over the quota of this principal: " + what + ". Wait, then try again."}
+// An OverError says that a request must wait, since one limit of the Quota is used up.
+type OverError struct {
+	Quota string        // the limit, by its key, such as "requests_per_minute"
+	After time.Duration // when to try again; more than 0
+}
+
+// Error says which limit it is, for people.
+func (e *OverError) Error() string {
+	return "Over the quota of this principal: " + e.Quota + ". Wait, then try again."
 }
 
 // Request counts one request of n bytes. Who does not know n counts the most that it may be, and gives back the rest
-// with Unread. The error is an *Error with status 429; then nothing is counted. A body larger than what a minute allows
+// with Unread. The error is an *OverError; then nothing is counted. A body larger than what a minute allows
 // costs a whole minute.
 func (l *Limits) Request(n int64) error {
 	l.mu.Lock()
@@ -58,13 +62,13 @@ func (l *Limits) Request(n int64) error {
 	requests, in, out := minute(float64(l.quota.RequestsPerMinute)), minute(float64(l.quota.BytesInPerMinute)),
 		minute(float64(l.quota.BytesOutPerMinute))
 	if after := l.requests.wait(now, requests, 1); after > 0 {
-		return over("requests_per_minute", after)
+		return &OverError{"requests_per_minute", after}
 	}
 	if after := l.in.wait(now, in, size); after > 0 {
-		return over("bytes_in_per_minute", after)
+		return &OverError{"bytes_in_per_minute", after}
 	}
 	if after := l.out.wait(now, out, 0); after > 0 {
-		return over("bytes_out_per_minute", after)
+		return &OverError{"bytes_out_per_minute", after}
 	}
 	l.requests.take(now, requests, 1)
 	// an announced terabyte is never read, and must not close the door for a year
@@ -89,32 +93,32 @@ func (l *Limits) Sent(n int64) {
 // openAfter is when to try again to open what others must close first: nobody knows, so not at once.
 const openAfter = 5 * time.Second
 
-// Stream counts an open stream. end gives it back, once. The error is an *Error with status 429.
+// Stream counts an open stream. end gives it back, once. The error is an *OverError.
 func (l *Limits) Stream() (end func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.touch()
 	if most := l.quota.Streams; most > 0 && l.streams >= most {
-		return func() {}, over("streams", openAfter)
+		return func() {}, &OverError{"streams", openAfter}
 	}
 	l.streams++
 	return l.once(func() { l.streams-- }), nil
 }
 
-// Connection counts the connection of a request as one that the principal uses; end gives it back, once. Two requests
-// at the same time on one connection count once. A connection that rests counts for nobody: behind a proxy it is the
-// proxy's. The error is an *Error with status 429.
-func (l *Limits) Connection(r *http.Request) (end func(), err error) {
+// Connection counts the connection of a request, by its http.Request.RemoteAddr, as one that the principal uses; end
+// gives it back, once. Two requests at the same time on one connection count once. A connection that rests counts for nobody: behind a proxy it is the
+// proxy's. The error is an *OverError.
+func (l *Limits) Connection(remote string) (end func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.touch()
-	key := r.RemoteAddr
+	key := remote
 	if key == "@" { // a Unix socket, as all of them are called
 		key = ""
 	}
 	if l.connections[key] == 0 || key == "" {
 		if most := l.quota.Connections; most > 0 && len(l.connections)+l.unnamed >= most {
-			return func() {}, over("connections", openAfter)
+			return func() {}, &OverError{"connections", openAfter}
 		}
 	}
 	if key == "" {
@@ -200,27 +204,28 @@ type limiters struct {
 	swept time.Time
 }
 
-func (m *limiters) of(who Principal, clock func() time.Time) *Limits {
+// of returns the Limits of a principal, with the numbers of q. clock is asked for the time as long as they are kept.
+func (m *limiters) of(principal string, q Quota, clock func() time.Time) *Limits {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := clock()
 	if now.Sub(m.swept) >= forgetEvery {
 		m.swept = now
 		for id, l := range m.by {
-			if id != who.ID && l.idle(now) {
+			if id != principal && l.idle(now) {
 				delete(m.by, id)
 			}
 		}
 	}
-	l := m.by[who.ID]
+	l := m.by[principal]
 	if l == nil {
 		if m.by == nil {
 			m.by = map[string]*Limits{}
 		}
 		l = &Limits{now: clock}
 		l.running.mu, l.shells.mu = &l.mu, &l.mu
-		m.by[who.ID] = l
+		m.by[principal] = l
 	}
-	l.set(who.Quota, now)
+	l.set(q, now)
 	return l
 }

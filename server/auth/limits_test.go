@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net/http"
+	"strings"
 	"testing"
 	"time"
 )
@@ -13,44 +13,44 @@ import (
 func limited(q Quota) (*Limits, *clock) {
 	at := newClock()
 	var m limiters
-	return m.of(Principal{ID: "ann", Quota: q}, at.now), at
+	return m.of("ann", q, at.now), at
 }
 
-// over429 is how long a request must wait by an error; 0: it need not.
-func over429(t *testing.T, err error) time.Duration {
+// waitOf is how long a request must wait by an error; 0: it need not.
+func waitOf(t *testing.T, err error) time.Duration {
 	t.Helper()
 	if err == nil {
 		return 0
 	}
-	e, ok := errors.AsType[*Error](err)
-	if !ok || e.Status != 429 || e.Code != "rate_limited" || e.RetryAfter <= 0 || e.Challenge != "" || e.Message == "" {
+	e, ok := errors.AsType[*OverError](err)
+	if !ok || e.After <= 0 || CheckQuota(e.Quota, "0") != nil || !strings.Contains(e.Error(), e.Quota) {
 		t.Fatalf("got %+v", err)
 	}
-	return e.RetryAfter
+	return e.After
 }
 
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	l, at := limited(Quota{RequestsPerMinute: 3})
 	for i := range 3 {
-		if wait := over429(t, l.Request(0)); wait != 0 {
+		if wait := waitOf(t, l.Request(0)); wait != 0 {
 			t.Fatalf("request %d waits %s", i, wait)
 		}
 	}
 	for range 5 { // a refused one takes nothing
-		if wait := over429(t, l.Request(0)); wait != 20*time.Second {
+		if wait := waitOf(t, l.Request(0)); wait != 20*time.Second {
 			t.Fatalf("the fourth waits %s, want 20s", wait)
 		}
 	}
 	at.move(20*time.Second - time.Millisecond)
-	if wait := over429(t, l.Request(0)); wait != time.Millisecond {
+	if wait := waitOf(t, l.Request(0)); wait != time.Millisecond {
 		t.Errorf("a little too early: waits %s", wait)
 	}
 	at.move(time.Millisecond)
-	if wait := over429(t, l.Request(0)); wait != 0 {
+	if wait := waitOf(t, l.Request(0)); wait != 0 {
 		t.Errorf("in time: waits %s", wait)
 	}
-	if wait := over429(t, l.Request(0)); wait != 20*time.Second {
+	if wait := waitOf(t, l.Request(0)); wait != 20*time.Second {
 		t.Errorf("the next one waits %s", wait)
 	}
 }
@@ -68,31 +68,31 @@ func TestBytes(t *testing.T) {
 		{math.MaxInt64, 0, time.Minute}, {math.MaxInt64, time.Minute, 0}, {1, 59 * time.Second, 0}, // costs a minute, not a year
 	} {
 		at.move(c.after)
-		if wait := over429(t, l.Request(c.n)); (wait - c.want).Abs() > time.Microsecond {
+		if wait := waitOf(t, l.Request(c.n)); (wait - c.want).Abs() > time.Microsecond {
 			t.Errorf("request %d of %d bytes waits %s, want %s", i, c.n, wait, c.want)
 		}
 	}
 	at.move(time.Minute)
-	if wait := over429(t, l.Request(600)); wait != 0 {
+	if wait := waitOf(t, l.Request(600)); wait != 0 {
 		t.Errorf("a body of a minute waits %s", wait)
 	}
 	l.Unread(400)
 	l.Unread(-5)
-	if wait := over429(t, l.Request(400)); wait != 0 {
+	if wait := waitOf(t, l.Request(400)); wait != 0 {
 		t.Errorf("what did not come is still counted: a request waits %s", wait)
 	}
 	at.move(time.Minute)
 	l.Sent(60)
-	if wait := over429(t, l.Request(0)); wait != 0 {
+	if wait := waitOf(t, l.Request(0)); wait != 0 {
 		t.Errorf("after answers of a minute a request waits %s", wait)
 	}
 	l.Sent(180)
 	l.Sent(-5)
-	if wait := over429(t, l.Request(0)); wait != 3*time.Minute {
+	if wait := waitOf(t, l.Request(0)); wait != 3*time.Minute {
 		t.Errorf("after four minutes' answers a request waits %s", wait)
 	}
 	at.move(3 * time.Minute)
-	if wait := over429(t, l.Request(0)); wait != 0 {
+	if wait := waitOf(t, l.Request(0)); wait != 0 {
 		t.Errorf("3 min later a request waits %s", wait)
 	}
 }
@@ -101,15 +101,15 @@ func TestBytes(t *testing.T) {
 func TestRefusedRequestTakesNothing(t *testing.T) {
 	t.Parallel()
 	l, _ := limited(Quota{RequestsPerMinute: 2, BytesInPerMinute: 100})
-	if over429(t, l.Request(100)) != 0 {
+	if waitOf(t, l.Request(100)) != 0 {
 		t.Fatal("the first one waits")
 	}
 	for range 5 {
-		if over429(t, l.Request(50)) == 0 {
+		if waitOf(t, l.Request(50)) == 0 {
 			t.Fatal("too many bytes are let in")
 		}
 	}
-	if over429(t, l.Request(0)) != 0 {
+	if waitOf(t, l.Request(0)) != 0 {
 		t.Error("requests that were refused for their bytes count")
 	}
 }
@@ -156,12 +156,12 @@ func TestCalls(t *testing.T) {
 func TestLimitsAreShared(t *testing.T) {
 	t.Parallel()
 	at := newClock()
-	p := &Porter{o: Options{Now: at.now}}
-	big, small := Principal{ID: "ann", Quota: Quota{CallsPerMinute: 60, Burst: 10}}, Principal{ID: "ann", Quota: Quota{CallsPerMinute: 60, Burst: 4}}
-	if p.Limits(big) != p.Limits(small) || p.Limits(big) == p.Limits(Principal{ID: "bob"}) {
+	var m limiters
+	big, small := Quota{CallsPerMinute: 60, Burst: 10}, Quota{CallsPerMinute: 60, Burst: 4}
+	if m.of("ann", big, at.now) != m.of("ann", small, at.now) || m.of("ann", big, at.now) == m.of("bob", Quota{}, at.now) {
 		t.Fatal("Limits are not those of the principal")
 	}
-	call := func(who Principal) bool { _, ok := p.Limits(who).Call(); return ok }
+	call := func(q Quota) bool { _, ok := m.of("ann", q, at.now).Call(); return ok }
 	for range 3 {
 		if !call(big) {
 			t.Fatal("a call waits")
@@ -193,7 +193,7 @@ func TestStreamsAndConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	end, err := l.Stream()
-	if over429(t, err) == 0 {
+	if waitOf(t, err) == 0 {
 		t.Error("a third stream is open")
 	}
 	end() // harmless
@@ -201,14 +201,14 @@ func TestStreamsAndConnections(t *testing.T) {
 	a() // once
 	if c, err := l.Stream(); err != nil {
 		t.Error("the place of a closed stream is not free")
-	} else if _, err := l.Stream(); over429(t, err) == 0 {
+	} else if _, err := l.Stream(); waitOf(t, err) == 0 {
 		t.Error("ending twice gives two places")
 	} else {
 		b()
 		c()
 	}
 
-	from := func(remote string) (func(), error) { return l.Connection(&http.Request{RemoteAddr: remote}) }
+	from := func(remote string) (func(), error) { return l.Connection(remote) }
 	var ends []func()
 	for _, remote := range []string{"192.0.2.1:1", "192.0.2.1:1", "192.0.2.1:2", "192.0.2.1:2"} {
 		end, err := from(remote)
@@ -217,12 +217,12 @@ func TestStreamsAndConnections(t *testing.T) {
 		}
 		ends = append(ends, end)
 	}
-	if _, err := from("192.0.2.1:3"); over429(t, err) == 0 {
+	if _, err := from("192.0.2.1:3"); waitOf(t, err) == 0 {
 		t.Error("a third connection is used")
 	}
 	ends[0]()
 	ends[0]()
-	if _, err := from("192.0.2.1:3"); over429(t, err) == 0 {
+	if _, err := from("192.0.2.1:3"); waitOf(t, err) == 0 {
 		t.Error("a connection with a request is not counted")
 	}
 	ends[1]()
@@ -231,7 +231,7 @@ func TestStreamsAndConnections(t *testing.T) {
 		t.Errorf("the place of a resting connection is not free: %v", err)
 	}
 	for _, remote := range []string{"@", ""} {
-		if _, err := from(remote); over429(t, err) == 0 {
+		if _, err := from(remote); waitOf(t, err) == 0 {
 			t.Error("connections of Unix sockets are not told apart")
 		}
 	}
@@ -259,7 +259,7 @@ func TestNoLimits(t *testing.T) {
 		if _, err := l.Stream(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := l.Connection(&http.Request{RemoteAddr: "@"}); err != nil {
+		if _, err := l.Connection("@"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -269,41 +269,40 @@ func TestNoLimits(t *testing.T) {
 func TestLimitsAreForgotten(t *testing.T) {
 	t.Parallel()
 	at := newClock()
-	p := &Porter{o: Options{Now: at.now}}
-	who := func(id string) Principal {
-		return Principal{ID: id, Quota: Quota{CallsPerMinute: 60, ConcurrentCalls: 1, BytesOutPerMinute: 1}}
+	var m limiters
+	of := func(id string) *Limits {
+		return m.of(id, Quota{CallsPerMinute: 60, ConcurrentCalls: 1, BytesOutPerMinute: 1}, at.now)
 	}
 	for i := range 1000 {
-		p.Limits(who(fmt.Sprint(i))).Call()
+		of(fmt.Sprint(i)).Call()
 	}
-	end, err := p.Limits(who("stream")).Stream()
+	end, err := of("stream").Stream()
 	if err != nil {
 		t.Fatal(err)
 	}
-	turn := p.Limits(who("turn")).Arrive()
-	p.Limits(who("debt")).Sent(15)
+	turn := of("turn").Arrive()
+	of("debt").Sent(15)
 	at.move(forgetAfter)
-	p.Limits(who("sweeper"))
-	if n := len(p.limits.by); n != 4 {
+	of("sweeper")
+	if n := len(m.by); n != 4 {
 		t.Errorf("%d principals are kept: want stream, turn, debt and sweeper", n)
 	}
 	end()
 	turn.Leave()
 	at.move(forgetAfter)
-	p.Limits(who("sweeper"))
-	if n := len(p.limits.by); n != 1 {
+	of("sweeper")
+	if n := len(m.by); n != 1 {
 		t.Errorf("%d principals are kept, want sweeper", n)
 	}
 }
 
 func BenchmarkLimits(b *testing.B) {
-	p := &Porter{o: Options{Now: time.Now}}
-	who := Principal{ID: "ann", Quota: defaultQuota()}
-	who.Quota.CallsPerMinute, who.Quota.RequestsPerMinute = math.MaxInt32, math.MaxInt32
-	who.Quota.Burst = math.MaxInt32
+	var m limiters
+	q := defaultQuota()
+	q.CallsPerMinute, q.RequestsPerMinute, q.Burst = math.MaxInt32, math.MaxInt32, math.MaxInt32
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			l := p.Limits(who)
+			l := m.of("ann", q, time.Now)
 			if err := l.Request(1); err != nil {
 				b.Error(err)
 				return

@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -192,7 +193,7 @@ func quotas(value json.RawMessage, to *map[string]string) error {
 	*to = map[string]string{}
 	err := object(value, func(key string, value json.RawMessage) error {
 		text := string(value)
-		if _, ok := whole(text); !ok && json.Unmarshal(value, &text) != nil {
+		if !isWhole(text) && json.Unmarshal(value, &text) != nil {
 			return fmt.Errorf("%s must be a whole number or a text", key)
 		}
 		(*to)[key] = text
@@ -218,13 +219,19 @@ func moment(key string, value json.RawMessage, to *time.Time) error {
 	return nil
 }
 
+// isWhole says whether a text is digits and nothing else, of a number that a quota can have.
+func isWhole(text string) bool {
+	_, err := strconv.ParseUint(text, 10, 63)
+	return err == nil
+}
+
 // encode writes what parseLine reads, in the order of lineFields. Fields that say nothing are left out.
 func (l *line) encode() ([]byte, error) {
 	t, v := l.token, l.token.Values
 	quota := map[string]any{}
 	for key, value := range v.Quota {
 		quota[key] = value
-		if _, ok := whole(value); ok && (value == "0" || value[0] != '0') { // as JSON writes numbers
+		if isWhole(value) && (value == "0" || value[0] != '0') { // as JSON writes numbers
 			quota[key] = json.Number(value)
 		}
 	}

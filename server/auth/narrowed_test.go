@@ -84,7 +84,7 @@ func TestFailuresOfOthers(t *testing.T) {
 		}
 		return who.ID
 	}
-	for range maxFailures {
+	for range failuresBefore {
 		if got := ask("/mcp", "word-guess"); got != "invalid_token" {
 			t.Fatal(got)
 		}

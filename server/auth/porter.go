@@ -404,4 +404,4 @@ func (p *Porter) lastUse() map[string]time.Time { return p.uses.all() }
 
 // Limits returns the quotas of a principal: the same ones for all its tokens, with the numbers of who.Quota. They are
 // kept while they are in use, and 10 min after that.
-func (p *Porter) Limits(who Principal) *Limits { return p.limits.of(who, p.o.Now) }
+func (p *Porter) Limits(who Principal) *Limits { return p.limits.of(who.ID, who.Quota, p.o.Now) }

@@ -16,6 +16,9 @@ import (
 	"time"
 )
 
+// failuresBefore is how many failures an address has before it must wait, which is a promise to people.
+const failuresBefore = 30
+
 // A clock stands still until it is moved.
 type clock struct {
 	mu sync.Mutex
@@ -91,7 +94,7 @@ func TestAuthenticate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if who.ID != "Ann" || who.Slug != Slug("Ann") || who.Mode != "plan" || who.Scopes != Read || who.Via != "token:"+made.ID || who.Quota != defaultQuota() ||
+	if who.ID != "Ann" || who.Slug != Slug("Ann") || who.Mode != "plan" || who.Scopes != Read || who.Via != "token:"+made.ID || who.Quota != quotaOf(nil) ||
 		!slices.Equal(who.Roots, []string{filepath.Join(p.o.Workspaces, who.Slug)}) {
 		t.Errorf("got %+v", who)
 	}
@@ -192,12 +195,12 @@ func TestTooManyFailures(t *testing.T) {
 		}
 		return r
 	}
-	for range 2 * maxFailures { // who asks without credentials guesses nothing
+	for range 2 * failuresBefore { // who asks without credentials guesses nothing
 		if e := refused(t, p, from("192.0.2.1:1", "", "")); e == nil || e.Status != 401 {
 			t.Fatalf("got %+v", e)
 		}
 	}
-	for i := range maxFailures {
+	for i := range failuresBefore {
 		for _, r := range []*http.Request{from(fmt.Sprintf("192.0.2.1:%d", i+1), fmt.Sprintf("1.1.1.%d", i), "wrong"), from("10.0.0.1:1", "192.0.2.9", "wrong")} {
 			if e := refused(t, p, r); e == nil || e.Code != "invalid_token" {
 				t.Fatalf("failure %d: got %+v", i, e)

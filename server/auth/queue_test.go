@@ -99,8 +99,8 @@ func TestTurnThatDoesNotCome(t *testing.T) {
 func TestTurnsWithNewNumbers(t *testing.T) {
 	t.Parallel()
 	at := newClock()
-	p := &Porter{o: Options{Now: at.now}}
-	limits := func(n int) *Limits { return p.Limits(Principal{ID: "ann", Quota: Quota{ConcurrentCalls: n}}) }
+	var m limiters
+	limits := func(n int) *Limits { return m.of("ann", Quota{ConcurrentCalls: n}, at.now) }
 	l := limits(1)
 	var turns []*Turn
 	for range 6 {

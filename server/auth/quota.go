@@ -64,18 +64,18 @@ func defaultQuota() Quota {
 	return q
 }
 
-// quotaOf makes the quota of a principal from sources that passed Check, the most specific one first. A burst that is
+// quotaOf makes the quota of a principal from sources by key, the most specific one first. Each passed CheckQuota. A burst that is
 // said less specifically than the rate is no more than the rate: whoever says 5 calls in a minute does not mean 100 at
 // once.
-func quotaOf(sources []Values) Quota {
+func quotaOf(sources []map[string]string) Quota {
 	q := defaultQuota()
 	for _, v := range slices.Backward(sources) {
-		for key, value := range v.Quota {
+		for key, value := range v {
 			_ = q.set(key, value) // checked
 		}
 	}
 	from := func(key string) int {
-		return slices.IndexFunc(sources, func(v Values) bool { _, says := v.Quota[key]; return says })
+		return slices.IndexFunc(sources, func(v map[string]string) bool { _, says := v[key]; return says })
 	}
 	rate, burst := from(rateKey), from(burstKey)
 	if rate >= 0 && (burst < 0 || burst > rate) && q.CallsPerMinute > 0 {

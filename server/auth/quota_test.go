@@ -96,10 +96,9 @@ func TestBurstFollowsRate(t *testing.T) {
 		"a small rate of all":     {all: map[string]string{"calls_per_minute": "5"}, want: 5},
 		"the rate is raised back": {token: map[string]string{"calls_per_minute": "600"}, all: map[string]string{"calls_per_minute": "5"}, want: 100},
 	} {
-		p, _ := Resolve("ann", "", Values{Quota: c.token}, Values{Quota: c.all})
 		now := time.Now()
 		l := &Limits{now: func() time.Time { return now }}
-		l.set(p.Quota, now)
+		l.set(quotaOf([]map[string]string{c.token, c.all}), now)
 		passed := 0
 		for range 1000 {
 			if _, ok := l.Call(); ok {

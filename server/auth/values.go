@@ -92,6 +92,10 @@ func said[T any](sources []Values, otherwise T, field func(Values) *T) T {
 // Resolve makes the principal of id from sources that passed Check, the most specific one first, and says whether it is
 // enabled. workspaces is as in Options. Via stays empty.
 func Resolve(id, workspaces string, sources ...Values) (p Principal, enabled bool) {
+	quotas := make([]map[string]string, len(sources))
+	for i, v := range sources {
+		quotas[i] = v.Quota
+	}
 	p = Principal{
 		ID:      id,
 		Slug:    Slug(id),
@@ -101,7 +105,7 @@ func Resolve(id, workspaces string, sources ...Values) (p Principal, enabled boo
 		Profile: said(sources, defaultProfile, func(v Values) *string { return v.Profile }),
 		Admin:   said(sources, false, func(v Values) *bool { return v.Admin }),
 		Scopes:  everything,
-		Quota:   quotaOf(sources),
+		Quota:   quotaOf(quotas),
 	}
 	if modes[p.Mode] > modes[p.MaxMode] {
 		p.Mode = p.MaxMode

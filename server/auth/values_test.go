@@ -12,7 +12,7 @@ func TestResolve(t *testing.T) {
 	builtin := func(change func(*Principal)) Principal {
 		p := Principal{
 			ID: "Ann", Slug: Slug("Ann"), Roots: []string{"/ws/" + Slug("Ann")}, Mode: "acceptEdits", MaxMode: "acceptEdits", Profile: "default",
-			Scopes: Read | Write | Shell | Web, Quota: defaultQuota(),
+			Scopes: Read | Write | Shell | Web, Quota: quotaOf(nil),
 		}
 		change(&p)
 		return p

@@ -224,16 +224,21 @@ func (e *Endpoint) admit(r *http.Request) (caller, error) {
 	if err := c.limits.Request(size); err != nil {
 		return caller{}, e.limited(c, "requests", err)
 	}
-	if c.done, err = c.limits.Connection(r); err != nil {
+	if c.done, err = c.limits.Connection(r.RemoteAddr); err != nil {
 		return caller{}, e.limited(c, "connections", err)
 	}
 	return c, nil
 }
 
-// limited notes that a quota refused a request.
+// limited notes that a quota refused a request, and returns the answer to it.
 func (e *Endpoint) limited(c caller, quota string, err error) error {
 	e.o.Team.Limited(c.who.ID, quota)
-	return err
+	over, ok := errors.AsType[*auth.OverError](err)
+	if !ok {
+		return err
+	}
+	return &auth.Error{Status: http.StatusTooManyRequests, Code: "rate_limited", RetryAfter: over.After,
+		Reason: over.Quota, Message: over.Error()}
 }
 
 // ready answers GET /readyz. In auth mode none, only callers that the listener accepts get an answer (on Linux, the
