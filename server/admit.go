@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"codehand/server/auth"
+	"codehand/server/auth/limits"
 	"codehand/server/pipeline"
 	"codehand/tools/tool"
 )
@@ -53,7 +53,7 @@ func (t *toolCall) inner(name string, arrive func()) (pipeline.Inner, bool) {
 	if !ok || to.Dispatches() { // who names a tool needs none that finds it
 		return pipeline.Inner{}, false
 	}
-	var place *auth.Turn
+	var place *limits.Turn
 	s.arrival.Lock()
 	if t.req.Caller.Limits != nil && to.Spec.Scope == tool.ScopeShell {
 		place = t.req.Caller.Limits.Shell()
@@ -71,7 +71,7 @@ func (t *toolCall) inner(name string, arrive func()) (pipeline.Inner, bool) {
 }
 
 // admitInner is admit for a call that this one makes. place is that among the commands; nil: it needs none.
-func (t *toolCall) admitInner(ctx context.Context, to tool.Tool, place *auth.Turn) *tool.Refusal {
+func (t *toolCall) admitInner(ctx context.Context, to tool.Tool, place *limits.Turn) *tool.Refusal {
 	l := t.req.Caller.Limits
 	if refusal := t.req.Tenant.Forbids(to); refusal != nil || l == nil {
 		return refusal

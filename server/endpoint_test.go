@@ -18,6 +18,7 @@ import (
 
 	"codehand/filestate/leaktest"
 	"codehand/server/auth"
+	"codehand/server/auth/limits"
 	"codehand/server/config"
 	"codehand/server/jsonrpc"
 	"codehand/server/listen"
@@ -80,7 +81,7 @@ func TestArrivalOrder(t *testing.T) {
 	x := serveHTTP(t, siteSetup{tools: []tool.Tool{mark}})
 	s := x.server
 	who := team.LocalPrincipal(s.cfg)
-	who.ID, who.Quota = "busy", auth.Quota{ConcurrentCalls: 1, ConcurrentShells: 1}
+	who.ID, who.Quota = "busy", limits.Quota{ConcurrentCalls: 1, ConcurrentShells: 1}
 	limits := s.team.Porter.Limits(who)
 	at, err := s.team.Tenants.Of(team.LocalPrincipal(s.cfg))
 	must(t, err)

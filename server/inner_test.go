@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"codehand/server/auth"
+	"codehand/server/auth/limits"
 	"codehand/server/jsonrpc"
 	"codehand/server/pipeline"
 	"codehand/server/replaytest"
@@ -29,7 +30,7 @@ func TestInnerTools(t *testing.T) {
 	x := serveHTTP(t, siteSetup{tools: []tool.Tool{run, look}})
 	s := x.server
 	who := team.LocalPrincipal(s.cfg)
-	who.ID, who.Quota = "bo", auth.Quota{ConcurrentShells: 1, CallsPerMinute: 3, Burst: 3}
+	who.ID, who.Quota = "bo", limits.Quota{ConcurrentShells: 1, CallsPerMinute: 3, Burst: 3}
 	limits := s.team.Porter.Limits(who)
 	at, err := s.team.Tenants.Of(team.LocalPrincipal(s.cfg))
 	must(t, err)
@@ -108,7 +109,7 @@ func TestInnerOrder(t *testing.T) {
 	x := serveHTTP(t, siteSetup{tools: []tool.Tool{outer, run}})
 	s := x.server
 	who := team.LocalPrincipal(s.cfg)
-	who.ID, who.Quota = "bo", auth.Quota{ConcurrentShells: 1}
+	who.ID, who.Quota = "bo", limits.Quota{ConcurrentShells: 1}
 	limits := s.team.Porter.Limits(who)
 	at, err := s.team.Tenants.Of(team.LocalPrincipal(s.cfg))
 	must(t, err)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"codehand/server/auth"
+	"codehand/server/auth/limits"
 	"codehand/server/jsonrpc"
 	"codehand/server/pipeline"
 	"codehand/server/prompts"
@@ -29,7 +29,7 @@ type turn struct {
 	release func()          // gives state back
 	visit   *pipeline.Visit
 	waits   *waiting.Call    // of a modern call that may ask its client while it works; else nil
-	places  []*auth.Turn     // in the principal's queues, in the order in which they must come
+	places  []*limits.Turn   // in the principal's queues, in the order in which they must come
 	space   *workspace.Space // of state before any round of the call moved it; nil: none has begun
 
 	failure *jsonrpc.Error         // takes the place of mcp-go's answer

@@ -69,7 +69,7 @@ type Options struct {
 // A Server is one process of codehand. It is safe for concurrent use.
 type Server struct {
 	cfg config.Config
-	limits
+	waitLimits
 	replies
 	corridor
 
@@ -94,8 +94,8 @@ type corridor struct {
 	arrival sync.Mutex     // of a call in all its queues
 }
 
-// limits are how long the server waits for others. Tests change them.
-type limits struct {
+// waitLimits are how long the server waits for others. Tests change them.
+type waitLimits struct {
 	patience  time.Duration // of a progress note with a client that does not read
 	rootsTime time.Duration // that a client has to name its roots
 	skillTime time.Duration // for which skills are looked for before an answer
@@ -136,7 +136,7 @@ func New(o Options) (*Server, error) {
 		replies: replies{
 			protocol: protocol{versions: mcp.ValidProtocolVersions, extended: o.Extend != nil}, log: o.Log,
 		},
-		limits: limits{patience: jsonrpc.ProgressPatience, rootsTime: rootsTime, skillTime: skillTime,
+		waitLimits: waitLimits{patience: jsonrpc.ProgressPatience, rootsTime: rootsTime, skillTime: skillTime,
 			relistTime: relistTime},
 		life: life{ended: make(chan struct{})},
 		names: sessions.Pipe{

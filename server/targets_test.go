@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"codehand/filestate/leaktest"
-	"codehand/server/auth"
+	"codehand/server/auth/limits"
 	"codehand/server/config"
 	"codehand/server/jsonrpc"
 	"codehand/server/replaytest"
@@ -47,7 +47,7 @@ func TestThroughQueues(t *testing.T) {
 	x := serveHTTP(t, siteSetup{settings: map[string]string{"sandbox.policy": "off"}})
 	s := x.server
 	who := team.LocalPrincipal(s.cfg)
-	who.ID, who.Quota = "busy", auth.Quota{ConcurrentCalls: 4, ConcurrentShells: 4}
+	who.ID, who.Quota = "busy", limits.Quota{ConcurrentCalls: 4, ConcurrentShells: 4}
 	at, err := s.team.Tenants.Of(team.LocalPrincipal(s.cfg))
 	must(t, err)
 	for _, c := range []struct {

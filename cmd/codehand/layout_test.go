@@ -35,9 +35,9 @@ var rooms = map[string][]string{
 	"cmd/codehand":    {"server", "server/audit", "server/auth", "server/bridge", "server/clients", "server/clients/install", "server/clients/install/forms", "server/config", "server/control", "server/doctor", "server/instructions", "server/issuer", "server/listen", "server/logging", "server/people", "server/public", "server/sessions", "server/state", "server/toolset", "tools", "tools/bash", "tools/permission", "tools/results", "tools/sandbox", "tools/tool"},
 	"cmd/conformance": {"server", "server/config", "server/listen"},
 
-	"server": {"server/answers", "server/asking", "server/auth", "server/clients", "server/config", "server/endpoint", "server/hub", "server/instructions", "server/jsonrpc", "server/listen", "server/pipeline", "server/progress", "server/prompts", "server/public", "server/request", "server/resources", "server/sessions", "server/state", "server/stdio", "server/team", "server/tenants", "server/toolset", "server/waiting", "filestate", "filestate/lock", "tools/agent", "tools/agent/loop", "tools/agent/models", "tools/bash", "tools/confine", "tools/git/worktree", "tools/guidance", "tools/hooks", "tools/keys", "tools/media", "tools/permission", "tools/results", "tools/running", "tools/sandbox", "tools/search", "tools/session", "tools/settings", "tools/shell", "tools/tool", "tools/web", "tools/web/guard", "tools/web/search", "tools/workspace"},
+	"server": {"server/answers", "server/asking", "server/auth", "server/clients", "server/config", "server/endpoint", "server/hub", "server/instructions", "server/jsonrpc", "server/listen", "server/pipeline", "server/progress", "server/prompts", "server/public", "server/request", "server/resources", "server/sessions", "server/state", "server/stdio", "server/team", "server/tenants", "server/toolset", "server/waiting", "filestate", "filestate/lock", "server/auth/limits", "tools/agent", "tools/agent/loop", "tools/agent/models", "tools/bash", "tools/confine", "tools/git/worktree", "tools/guidance", "tools/hooks", "tools/keys", "tools/media", "tools/permission", "tools/results", "tools/running", "tools/sandbox", "tools/search", "tools/session", "tools/settings", "tools/shell", "tools/tool", "tools/web", "tools/web/guard", "tools/web/search", "tools/workspace"},
 	"server/endpoint": {
-		"server/auth", "server/config", "server/jsonrpc", "server/listen", "server/metrics", "server/pipeline", "server/public", "server/request",
+		"server/auth", "server/auth/limits", "server/config", "server/jsonrpc", "server/listen", "server/metrics", "server/pipeline", "server/public", "server/request",
 		"server/sessions", "server/state", "server/stdio", "server/tenants", "tools/results", "tools/session", "tools/tool",
 	},
 	// Legacy SSE is a connection of stdio with a stream as its output, so the endpoint imports it.
@@ -45,7 +45,7 @@ var rooms = map[string][]string{
 		"server/jsonrpc", "server/request", "server/sessions", "server/tenants", "tools/session", "tools/tool",
 	},
 	"server/request": {
-		"server/auth", "server/jsonrpc", "server/pipeline", "server/sessions", "server/tenants", "tools/permission", "tools/session",
+		"server/auth", "server/auth/limits", "server/jsonrpc", "server/pipeline", "server/sessions", "server/tenants", "tools/permission", "tools/session",
 	},
 	"server/progress":     {"server/clients", "tools/results"},
 	"server/waiting":      {"server/jsonrpc", "server/request", "tools/session"},
@@ -69,22 +69,23 @@ var rooms = map[string][]string{
 	"server/bridge":  {"server/config", "server/jsonrpc", "server/stdio", "tools/results"},
 	"server/doctor": {"filestate/exchange", "server/clients/install", "server/config", "server/public", "server/sessions", "server/state", "tools/results",
 		"tools/sandbox", "tools/web/search"},
-	"server/jsonrpc":    {},
-	"server/listen":     {"server/auth", "server/config"},
-	"server/metrics":    {"server/pipeline", "server/state", "tools/results", "tools/shell", "tools/tool"},
-	"server/pipeline":   {"tools/agent", "tools/bash", "tools/hooks", "tools/permission", "tools/results", "tools/session", "tools/textedit", "tools/tool", "tools/workspace"},
-	"server/auth":       {"server/auth/peers"},
-	"server/auth/peers": {},
-	"server/oauth":      {"server/auth", "server/state", "tools/web/guard"}, // metadata documents of clients come from anywhere
-	"server/people":     {"server/auth"},
-	"server/signin":     {"server/auth", "server/oauth", "server/people", "server/state", "tools/permission"}, // names and order of modes
-	"server/control":    {"server/oauth", "server/state"},                                                     // the Store, where no server runs
-	"server/issuer":     {"server/auth", "server/config"},
-	"server/config":     {"server/auth", "tools/agent", "tools/keys", "tools/permission", "tools/web/guard", "tools/web/search"}, // what a host and a private network are; which flags of an agent ask nobody
-	"server/state":      {},
-	"server/clients":    {},
-	"server/public":     {},
-	"server/logging":    {},
+	"server/jsonrpc":     {},
+	"server/listen":      {"server/auth", "server/config"},
+	"server/metrics":     {"server/pipeline", "server/state", "tools/results", "tools/shell", "tools/tool"},
+	"server/pipeline":    {"tools/agent", "tools/bash", "tools/hooks", "tools/permission", "tools/results", "tools/session", "tools/textedit", "tools/tool", "tools/workspace"},
+	"server/auth":        {"server/auth/limits", "server/auth/peers"},
+	"server/auth/limits": {},
+	"server/auth/peers":  {},
+	"server/oauth":       {"server/auth", "server/state", "tools/web/guard"}, // metadata documents of clients come from anywhere
+	"server/people":      {"server/auth"},
+	"server/signin":      {"server/auth", "server/oauth", "server/people", "server/state", "tools/permission"}, // names and order of modes
+	"server/control":     {"server/oauth", "server/state"},                                                     // the Store, where no server runs
+	"server/issuer":      {"server/auth", "server/config"},
+	"server/config":      {"server/auth", "server/auth/limits", "tools/agent", "tools/keys", "tools/permission", "tools/web/guard", "tools/web/search"}, // what a host and a private network are; which flags of an agent ask nobody
+	"server/state":       {},
+	"server/clients":     {},
+	"server/public":      {},
+	"server/logging":     {},
 	// What it writes is a change of a file like any other, and shown as one.
 	"server/clients/install":       {"filestate", "filestate/journal", "filestate/lock", "server/clients", "server/clients/install/forms", "tools/textedit"},
 	"server/clients/install/forms": {},

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"codehand/server/auth/limits"
 	"codehand/server/auth/peers"
 )
 
@@ -58,7 +59,7 @@ type Porter struct {
 	o        Options
 	file     *TokenFile
 	peers    *peers.Peers // nil: whoever reaches the listener is let in
-	failures failures
+	failures limits.Failures
 	uses     uses
 
 	loading sync.Mutex // one reading of the file at a time; covers seen
@@ -67,7 +68,7 @@ type Porter struct {
 	rights                  // its lock covers held, too
 	held   map[string]*held // by id
 
-	limits limiters
+	limits limits.Limiters
 }
 
 // held is a token as the server has it.
@@ -268,7 +269,7 @@ func (p *Porter) authenticate(r *http.Request) (Principal, error) {
 		return p.local(r)
 	}
 	now, from := p.o.Now(), p.ClientIP(r)
-	if wait := p.failures.refused(from, now); wait > 0 {
+	if wait := p.failures.Refused(from, now); wait > 0 {
 		// Behind a tunnel all clients share one address. The failures of others must not lock out a client that a
 		// person signed in; its token cannot be guessed.
 		if who, ok := p.signedIn(r, shows, now); ok {
@@ -284,17 +285,17 @@ func (p *Porter) authenticate(r *http.Request) (Principal, error) {
 	switch shown {
 	case noCredentials:
 		if len(shows) > 0 {
-			p.failures.add(from, now)
+			p.failures.Add(from, now)
 		}
 		return Principal{}, &Error{Status: http.StatusUnauthorized, Code: "unauthenticated", Challenge: challenge,
 			Message: "Authentication is needed: send the header Authorization: Bearer TOKEN."}
 	case badCredentials:
-		p.failures.add(from, now)
+		p.failures.Add(from, now)
 		return Principal{}, NotAccepted("not one Bearer token")
 	}
 	if f, mine, err := p.o.ofSource(r, token, now); err != nil {
 		if e, ok := errors.AsType[*Error](err); !ok || e.Status == http.StatusUnauthorized {
-			p.failures.add(from, now)
+			p.failures.Add(from, now)
 		}
 		return Principal{}, err
 	} else if mine {
@@ -302,7 +303,7 @@ func (p *Porter) authenticate(r *http.Request) (Principal, error) {
 	}
 	h, err := p.find(token, now)
 	if err != nil {
-		p.failures.add(from, now)
+		p.failures.Add(from, now)
 		return Principal{}, err
 	}
 	if !h.enabled {
@@ -404,4 +405,6 @@ func (p *Porter) lastUse() map[string]time.Time { return p.uses.all() }
 
 // Limits returns the quotas of a principal: the same ones for all its tokens, with the numbers of who.Quota. They are
 // kept while they are in use, and 10 min after that.
-func (p *Porter) Limits(who Principal) *Limits { return p.limits.of(who.ID, who.Quota, p.o.Now) }
+func (p *Porter) Limits(who Principal) *limits.Limiter {
+	return p.limits.Of(who.ID, who.Quota, p.o.Now)
+}

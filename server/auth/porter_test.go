@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"codehand/server/auth/limits"
 )
 
 // failuresBefore is how many failures an address has before it must wait, which is a promise to people.
@@ -94,7 +96,7 @@ func TestAuthenticate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if who.ID != "Ann" || who.Slug != Slug("Ann") || who.Mode != "plan" || who.Scopes != Read || who.Via != "token:"+made.ID || who.Quota != quotaOf(nil) ||
+	if who.ID != "Ann" || who.Slug != Slug("Ann") || who.Mode != "plan" || who.Scopes != Read || who.Via != "token:"+made.ID || who.Quota != limits.Resolve(nil) ||
 		!slices.Equal(who.Roots, []string{filepath.Join(p.o.Workspaces, who.Slug)}) {
 		t.Errorf("got %+v", who)
 	}
@@ -317,7 +319,7 @@ func TestValid(t *testing.T) {
 
 func TestModeNoneAny(t *testing.T) {
 	t.Parallel()
-	local := Principal{ID: "local", Roots: []string{"/w"}, Admin: true, Scopes: everything, Quota: Quota{Burst: 7}}
+	local := Principal{ID: "local", Roots: []string{"/w"}, Admin: true, Scopes: everything, Quota: limits.Quota{Burst: 7}}
 	p, err := New(Options{Mode: "none", LocalPeer: "any", Local: local})
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"codehand/server/auth/limits"
 )
 
 // A Principal is who calls, and what he may do at most. The zero value may do nothing.
@@ -24,7 +26,7 @@ type Principal struct {
 	Allow   []string // permission rules, as written
 	Deny    []string
 	Scopes  Scopes
-	Quota   Quota
+	Quota   limits.Quota
 	Admin   bool
 	Via     string // none, token:<id>, oauth:<grant>, oidc:<name>
 

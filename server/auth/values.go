@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"codehand/server/auth/limits"
 )
 
 // Values are what an operator says about a principal: in the configuration for all or one, and in a token. A nil field
@@ -72,7 +74,7 @@ func (v Values) Check() error {
 		return fmt.Errorf("scopes: %w", err)
 	}
 	for _, key := range slices.Sorted(maps.Keys(v.Quota)) {
-		if err := CheckQuota(key, v.Quota[key]); err != nil {
+		if err := limits.Check(key, v.Quota[key]); err != nil {
 			return err
 		}
 	}
@@ -105,7 +107,7 @@ func Resolve(id, workspaces string, sources ...Values) (p Principal, enabled boo
 		Profile: said(sources, defaultProfile, func(v Values) *string { return v.Profile }),
 		Admin:   said(sources, false, func(v Values) *bool { return v.Admin }),
 		Scopes:  everything,
-		Quota:   quotaOf(quotas),
+		Quota:   limits.Resolve(quotas),
 	}
 	if modes[p.Mode] > modes[p.MaxMode] {
 		p.Mode = p.MaxMode

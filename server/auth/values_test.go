@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"codehand/server/auth/limits"
 )
 
 func TestResolve(t *testing.T) {
@@ -12,7 +14,7 @@ func TestResolve(t *testing.T) {
 	builtin := func(change func(*Principal)) Principal {
 		p := Principal{
 			ID: "Ann", Slug: Slug("Ann"), Roots: []string{"/ws/" + Slug("Ann")}, Mode: "acceptEdits", MaxMode: "acceptEdits", Profile: "default",
-			Scopes: Read | Write | Shell | Web, Quota: quotaOf(nil),
+			Scopes: Read | Write | Shell | Web, Quota: limits.Resolve(nil),
 		}
 		change(&p)
 		return p

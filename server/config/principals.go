@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"codehand/server/auth"
+	"codehand/server/auth/limits"
 	"codehand/tools/permission"
 )
 
@@ -201,7 +202,7 @@ func PersonalSettings() []Setting {
 			Doc: "what calls may do: mcp:read, mcp:write, mcp:shell, mcp:web or mcp:all, and mcp:admin as admin"},
 		{Key: table + "admin", Default: "false", Doc: "whether a token opens /metrics and the details of /readyz"},
 	}
-	for _, q := range auth.Quotas() {
+	for _, q := range limits.Keys() {
 		list = append(list, Setting{Key: quotaTable + "." + everyone + "." + q.Key, Default: q.Default, Doc: q.Doc})
 	}
 	return list
@@ -266,7 +267,7 @@ func setQuota(v *auth.Values, key string, in input) error {
 	default:
 		return errors.New(`must be a whole number, a duration such as "2h", or a size such as "32MiB"`)
 	}
-	if err := auth.CheckQuota(key, text); err != nil {
+	if err := limits.Check(key, text); err != nil {
 		return err
 	}
 	if v.Quota == nil {

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"codehand/server/auth"
+	"codehand/server/auth/limits"
 	"codehand/server/config"
 	"codehand/server/jsonrpc"
 	"codehand/server/listen"
@@ -30,7 +31,7 @@ import (
 // A caller is who sent a request that passed the guard.
 type caller struct {
 	who    auth.Principal
-	limits *auth.Limits
+	limits *limits.Limiter
 	ip     string
 	page   bool   // a web page sent it without a token, and its origin is not allowed
 	done   func() // gives back what the request holds of its quotas
@@ -233,7 +234,7 @@ func (e *Endpoint) admit(r *http.Request) (caller, error) {
 // limited notes that a quota refused a request, and returns the answer to it.
 func (e *Endpoint) limited(c caller, quota string, err error) error {
 	e.o.Team.Limited(c.who.ID, quota)
-	over, ok := errors.AsType[*auth.OverError](err)
+	over, ok := errors.AsType[*limits.OverError](err)
 	if !ok {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"codehand/server/auth"
+	"codehand/server/auth/limits"
 	"codehand/server/jsonrpc"
 	"codehand/server/request"
 	"codehand/server/sessions"
@@ -263,8 +263,8 @@ func (e *Endpoint) message(w http.ResponseWriter, r *http.Request, c caller) {
 type sseWriter struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
-	limits  *auth.Limits // that what is sent counts against
-	lost    func()       // called first when a write failed
+	limits  *limits.Limiter // that what is sent counts against
+	lost    func()          // called first when a write failed
 }
 
 func (s *sseWriter) Write(line []byte) (int, error) {

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"codehand/server/auth"
+	"codehand/server/auth/limits"
 	"codehand/server/jsonrpc"
 )
 
@@ -28,7 +28,7 @@ const (
 type responder struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
-	limits  *auth.Limits // charged for what is sent
+	limits  *limits.Limiter // charged for what is sent
 	f       *jsonrpc.Flight
 	stream  bool          // may become an event stream
 	lost    func()        // called when a write fails, maybe with mu held
@@ -43,7 +43,7 @@ type responder struct {
 // newResponder begins the answer to a request. lost is called when a write fails. stream says that it may become an
 // event stream.
 func (e *Endpoint) newResponder(
-	w http.ResponseWriter, limits *auth.Limits, f *jsonrpc.Flight, stream bool, lost func(),
+	w http.ResponseWriter, limits *limits.Limiter, f *jsonrpc.Flight, stream bool, lost func(),
 ) *responder {
 	r := &responder{
 		w: w, control: http.NewResponseController(w), limits: limits, f: f, stream: stream, lost: lost,

@@ -9,7 +9,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"codehand/server/auth"
+	"codehand/server/auth/limits"
 	"codehand/server/jsonrpc"
 	"codehand/server/pipeline"
 	"codehand/server/sessions"
@@ -56,7 +56,7 @@ type Client struct {
 
 // A Caller says on whose behalf a request came and over which transport.
 type Caller struct {
-	Limits *auth.Limits // of the principal; nil: none
+	Limits *limits.Limiter // of the principal; nil: none
 	From   pipeline.From
 }
 

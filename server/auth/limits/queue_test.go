@@ -1,4 +1,4 @@
-package auth
+package limits
 
 import (
 	"context"
@@ -99,8 +99,8 @@ func TestTurnThatDoesNotCome(t *testing.T) {
 func TestTurnsWithNewNumbers(t *testing.T) {
 	t.Parallel()
 	at := newClock()
-	var m limiters
-	limits := func(n int) *Limits { return m.of("ann", Quota{ConcurrentCalls: n}, at.now) }
+	var m Limiters
+	limits := func(n int) *Limiter { return m.Of("ann", Quota{ConcurrentCalls: n}, at.now) }
 	l := limits(1)
 	var turns []*Turn
 	for range 6 {

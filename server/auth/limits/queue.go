@@ -1,4 +1,4 @@
-package auth
+package limits
 
 import (
 	"context"
@@ -12,7 +12,7 @@ const maxTurnWait = 10 * time.Second
 
 // A queue lets so many in at the same time, strictly in the order in which they came.
 type queue struct {
-	mu      *sync.Mutex // of the Limits; covers everything, also of the Turns
+	mu      *sync.Mutex // of the Limiter; covers everything, also of the Turns
 	most    int         // 0: all
 	in      int
 	waiting []*Turn
@@ -28,12 +28,12 @@ type Turn struct {
 
 // Arrive takes a place in the queue for one of the concurrent calls, in the order of the calls of Arrive. Leave must
 // follow.
-func (l *Limits) Arrive() *Turn { return l.arrive(&l.running) }
+func (l *Limiter) Arrive() *Turn { return l.arrive(&l.running) }
 
 // Shell takes a place in the queue for one of the concurrent foreground commands. Leave must follow.
-func (l *Limits) Shell() *Turn { return l.arrive(&l.shells) }
+func (l *Limiter) Shell() *Turn { return l.arrive(&l.shells) }
 
-func (l *Limits) arrive(q *queue) *Turn {
+func (l *Limiter) arrive(q *queue) *Turn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t := &Turn{q: q}

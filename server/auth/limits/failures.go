@@ -1,4 +1,4 @@
-package auth
+package limits
 
 import (
 	"container/list"
@@ -16,8 +16,8 @@ const (
 	ipv6Customer  = 64     // bits: who has one address of such a network has them all
 )
 
-// failures counts failed authentications by client address. It is safe for concurrent use.
-type failures struct {
+// Failures counts failed authentications by client address. It is safe for concurrent use.
+type Failures struct {
 	mu  sync.Mutex
 	by  map[netip.Prefix]*list.Element
 	all list.List // of *failing, the last failure in front
@@ -37,8 +37,8 @@ func network(at netip.Addr) netip.Prefix {
 	return n
 }
 
-// refused says how long an address must still wait; 0: it need not.
-func (f *failures) refused(at netip.Addr, now time.Time) time.Duration {
+// Refused says how long an address must still wait; 0: it need not.
+func (f *Failures) Refused(at netip.Addr, now time.Time) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	e := f.by[network(at)]
@@ -52,8 +52,8 @@ func (f *failures) refused(at netip.Addr, now time.Time) time.Duration {
 	return max(0, x.times[x.n%maxFailures].Add(failuresPer).Sub(now))
 }
 
-// add counts a failure.
-func (f *failures) add(at netip.Addr, now time.Time) {
+// Add counts a failure.
+func (f *Failures) Add(at netip.Addr, now time.Time) {
 	from := network(at)
 	if !from.IsValid() {
 		return

@@ -1,12 +1,12 @@
-package auth
+package limits
 
 import (
 	"sync"
 	"time"
 )
 
-// Limits are the quotas of one principal in use. They are safe for concurrent use.
-type Limits struct {
+// A Limiter is the Quota of one principal in use. It is safe for concurrent use.
+type Limiter struct {
 	now func() time.Time
 
 	mu          sync.Mutex // covers what follows, and the Turns of both queues
@@ -35,8 +35,8 @@ func callPace(q Quota) pace {
 	return p
 }
 
-// touch notes that the Limits are in use. The caller has mu.
-func (l *Limits) touch() time.Time {
+// touch notes that the Limiter is in use. The caller has mu.
+func (l *Limiter) touch() time.Time {
 	l.used = l.now()
 	return l.used
 }
@@ -55,7 +55,7 @@ func (e *OverError) Error() string {
 // Request counts one request of n bytes. Who does not know n counts the most that it may be, and gives back the rest
 // with Unread. The error is an *OverError; then nothing is counted. A body larger than what a minute allows
 // costs a whole minute.
-func (l *Limits) Request(n int64) error {
+func (l *Limiter) Request(n int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now, size := l.touch(), float64(max(n, 0))
@@ -77,14 +77,14 @@ func (l *Limits) Request(n int64) error {
 }
 
 // Unread gives back n bytes that Request counted and that did not come.
-func (l *Limits) Unread(n int64) {
+func (l *Limiter) Unread(n int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.in.giveBack(l.touch(), minute(float64(l.quota.BytesInPerMinute)), float64(max(n, 0)))
 }
 
 // Sent counts n bytes of answers. What is over the rate makes the next Request fail.
-func (l *Limits) Sent(n int64) {
+func (l *Limiter) Sent(n int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.out.take(l.touch(), minute(float64(l.quota.BytesOutPerMinute)), float64(max(n, 0)))
@@ -94,7 +94,7 @@ func (l *Limits) Sent(n int64) {
 const openAfter = 5 * time.Second
 
 // Stream counts an open stream. end gives it back, once. The error is an *OverError.
-func (l *Limits) Stream() (end func(), err error) {
+func (l *Limiter) Stream() (end func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.touch()
@@ -106,9 +106,9 @@ func (l *Limits) Stream() (end func(), err error) {
 }
 
 // Connection counts the connection of a request, by its http.Request.RemoteAddr, as one that the principal uses; end
-// gives it back, once. Two requests at the same time on one connection count once. A connection that rests counts for nobody: behind a proxy it is the
-// proxy's. The error is an *OverError.
-func (l *Limits) Connection(remote string) (end func(), err error) {
+// gives it back, once. Two requests at the same time on one connection count once. A connection that rests counts for
+// no principal: behind a proxy it is the proxy's. The error is an *OverError.
+func (l *Limiter) Connection(remote string) (end func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.touch()
@@ -137,7 +137,7 @@ func (l *Limits) Connection(remote string) (end func(), err error) {
 }
 
 // once makes a function that does something under the lock, the first time.
-func (l *Limits) once(do func()) func() {
+func (l *Limiter) once(do func()) func() {
 	done := false
 	return func() {
 		l.mu.Lock()
@@ -152,7 +152,7 @@ func (l *Limits) once(do func()) func() {
 
 // Call counts a call against the rate. ok is false if it is over; then after is when to try again, and nothing is
 // counted.
-func (l *Limits) Call() (after time.Duration, ok bool) {
+func (l *Limiter) Call() (after time.Duration, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now, p := l.touch(), callPace(l.quota)
@@ -164,7 +164,7 @@ func (l *Limits) Call() (after time.Duration, ok bool) {
 }
 
 // set takes new numbers.
-func (l *Limits) set(q Quota, now time.Time) {
+func (l *Limiter) set(q Quota, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.used = now
@@ -176,8 +176,8 @@ func (l *Limits) set(q Quota, now time.Time) {
 	l.shells.resize(q.ConcurrentShells)
 }
 
-// idle says whether the Limits are as good as new ones, and have been left alone for a while.
-func (l *Limits) idle(now time.Time) bool {
+// idle says whether the Limiter is as good as a new one, and has been left alone for a while.
+func (l *Limiter) idle(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if now.Sub(l.used) < forgetAfter || l.streams > 0 || len(l.connections) > 0 || l.unnamed > 0 || l.running.inUse() ||
@@ -193,19 +193,19 @@ func (l *Limits) idle(now time.Time) bool {
 }
 
 const (
-	forgetAfter = 10 * time.Minute // longer than a request runs without using its Limits
+	forgetAfter = 10 * time.Minute // longer than a request runs without using its Limiter
 	forgetEvery = time.Minute
 )
 
-// limiters are the Limits of all principals by ID.
-type limiters struct {
+// Limiters are the Limiters of all principals, by ID. The zero value is ready. They are safe for concurrent use.
+type Limiters struct {
 	mu    sync.Mutex
-	by    map[string]*Limits
+	by    map[string]*Limiter
 	swept time.Time
 }
 
-// of returns the Limits of a principal, with the numbers of q. clock is asked for the time as long as they are kept.
-func (m *limiters) of(principal string, q Quota, clock func() time.Time) *Limits {
+// Of returns the Limiter of a principal, with the numbers of q. clock is asked for the time as long as they are kept.
+func (m *Limiters) Of(principal string, q Quota, clock func() time.Time) *Limiter {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := clock()
@@ -220,9 +220,9 @@ func (m *limiters) of(principal string, q Quota, clock func() time.Time) *Limits
 	l := m.by[principal]
 	if l == nil {
 		if m.by == nil {
-			m.by = map[string]*Limits{}
+			m.by = map[string]*Limiter{}
 		}
-		l = &Limits{now: clock}
+		l = &Limiter{now: clock}
 		l.running.mu, l.shells.mu = &l.mu, &l.mu
 		m.by[principal] = l
 	}

@@ -1,4 +1,4 @@
-package auth
+package limits
 
 import (
 	"strings"
@@ -39,7 +39,7 @@ func TestQuotaSet(t *testing.T) {
 		} else if err != nil || got != c.want {
 			t.Errorf("%s = %q: got %d (%v), want %d", c.key, c.value, got, err, c.want)
 		}
-		if again := CheckQuota(c.key, c.value); (again == nil) != (err == nil) {
+		if again := Check(c.key, c.value); (again == nil) != (err == nil) {
 			t.Errorf("CheckQuota(%q, %q): %v", c.key, c.value, again)
 		}
 	}
@@ -49,7 +49,7 @@ func TestQuotaSet(t *testing.T) {
 func TestQuotaKeys(t *testing.T) {
 	t.Parallel()
 	seen := map[Quota]string{{}: "no key"}
-	for _, k := range Quotas() {
+	for _, k := range Keys() {
 		var q Quota
 		key := k.Key
 		value := "1"
@@ -63,15 +63,15 @@ func TestQuotaKeys(t *testing.T) {
 			t.Errorf("%s sets what %s sets", key, other)
 		}
 		seen[q] = key
-		if err := CheckQuota(key, k.Default); err != nil || k.Doc == "" {
+		if err := Check(key, k.Default); err != nil || k.Doc == "" {
 			t.Errorf("default %q: %v; %q", k.Default, err, k.Doc)
 		}
 	}
-	err := CheckQuota("calls_per_hour", "1")
+	err := Check("calls_per_hour", "1")
 	if err == nil {
 		t.Fatal("an unknown key is taken")
 	}
-	for _, k := range Quotas() {
+	for _, k := range Keys() {
 		key := k.Key
 		if !strings.Contains(err.Error(), key) {
 			t.Errorf("the refusal of an unknown key does not name %s: %v", key, err)
@@ -97,8 +97,8 @@ func TestBurstFollowsRate(t *testing.T) {
 		"the rate is raised back": {token: map[string]string{"calls_per_minute": "600"}, all: map[string]string{"calls_per_minute": "5"}, want: 100},
 	} {
 		now := time.Now()
-		l := &Limits{now: func() time.Time { return now }}
-		l.set(quotaOf([]map[string]string{c.token, c.all}), now)
+		l := &Limiter{now: func() time.Time { return now }}
+		l.set(Resolve([]map[string]string{c.token, c.all}), now)
 		passed := 0
 		for range 1000 {
 			if _, ok := l.Call(); ok {

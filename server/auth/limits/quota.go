@@ -1,4 +1,4 @@
-package auth
+package limits
 
 import (
 	"errors"
@@ -32,8 +32,8 @@ type QuotaKey struct {
 	Doc     string // half a sentence
 }
 
-// Quotas are all limits in the order in which they are explained. The slice is the caller's.
-func Quotas() []QuotaKey { return slices.Clone(quotaKeys[:]) }
+// Keys are all limits in the order in which they are explained. The slice is the caller's.
+func Keys() []QuotaKey { return slices.Clone(quotaKeys[:]) }
 
 var quotaKeys = [...]QuotaKey{
 	{rateKey, "600", "most calls of tools in a minute; 0: no limit"},
@@ -64,10 +64,10 @@ func defaultQuota() Quota {
 	return q
 }
 
-// quotaOf makes the quota of a principal from sources by key, the most specific one first. Each passed CheckQuota. A burst that is
-// said less specifically than the rate is no more than the rate: whoever says 5 calls in a minute does not mean 100 at
-// once.
-func quotaOf(sources []map[string]string) Quota {
+// Resolve makes the quota of a principal from sources by key, the most specific one first. Each value passed Check. A
+// burst that is said less specifically than the rate is no more than the rate: a source that says 5 calls in a minute
+// does not mean 100 at once.
+func Resolve(sources []map[string]string) Quota {
 	q := defaultQuota()
 	for _, v := range slices.Backward(sources) {
 		for key, value := range v {
@@ -84,9 +84,9 @@ func quotaOf(sources []map[string]string) Quota {
 	return q
 }
 
-// CheckQuota refuses a key that there is not, and a value that it does not take: counts are whole numbers, sizes may
+// Check refuses a key that there is not, and a value that it does not take: counts are whole numbers, sizes may
 // end in KiB, MiB or GiB, durations are written as in Go or in days, 90d. Nothing may be negative.
-func CheckQuota(key, value string) error { var q Quota; return q.set(key, value) }
+func Check(key, value string) error { var q Quota; return q.set(key, value) }
 
 func (q *Quota) set(key, value string) (err error) {
 	switch key {

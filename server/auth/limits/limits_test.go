@@ -1,4 +1,4 @@
-package auth
+package limits
 
 import (
 	"errors"
@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// limited are Limits with a clock that stands still.
-func limited(q Quota) (*Limits, *clock) {
+// limited is a Limiter with a clock that stands still.
+func limited(q Quota) (*Limiter, *clock) {
 	at := newClock()
-	var m limiters
-	return m.of("ann", q, at.now), at
+	var m Limiters
+	return m.Of("ann", q, at.now), at
 }
 
 // waitOf is how long a request must wait by an error; 0: it need not.
@@ -23,7 +23,7 @@ func waitOf(t *testing.T, err error) time.Duration {
 		return 0
 	}
 	e, ok := errors.AsType[*OverError](err)
-	if !ok || e.After <= 0 || CheckQuota(e.Quota, "0") != nil || !strings.Contains(e.Error(), e.Quota) {
+	if !ok || e.After <= 0 || Check(e.Quota, "0") != nil || !strings.Contains(e.Error(), e.Quota) {
 		t.Fatalf("got %+v", err)
 	}
 	return e.After
@@ -156,12 +156,12 @@ func TestCalls(t *testing.T) {
 func TestLimitsAreShared(t *testing.T) {
 	t.Parallel()
 	at := newClock()
-	var m limiters
+	var m Limiters
 	big, small := Quota{CallsPerMinute: 60, Burst: 10}, Quota{CallsPerMinute: 60, Burst: 4}
-	if m.of("ann", big, at.now) != m.of("ann", small, at.now) || m.of("ann", big, at.now) == m.of("bob", Quota{}, at.now) {
-		t.Fatal("Limits are not those of the principal")
+	if m.Of("ann", big, at.now) != m.Of("ann", small, at.now) || m.Of("ann", big, at.now) == m.Of("bob", Quota{}, at.now) {
+		t.Fatal("the Limiter is not that of the principal")
 	}
-	call := func(q Quota) bool { _, ok := m.of("ann", q, at.now).Call(); return ok }
+	call := func(q Quota) bool { _, ok := m.Of("ann", q, at.now).Call(); return ok }
 	for range 3 {
 		if !call(big) {
 			t.Fatal("a call waits")
@@ -265,13 +265,13 @@ func TestNoLimits(t *testing.T) {
 	}
 }
 
-// Limits that nobody uses are forgotten, but not while something is open or must still be waited for.
+// A Limiter that is not in use is forgotten, but not while something is open or must still be waited for.
 func TestLimitsAreForgotten(t *testing.T) {
 	t.Parallel()
 	at := newClock()
-	var m limiters
-	of := func(id string) *Limits {
-		return m.of(id, Quota{CallsPerMinute: 60, ConcurrentCalls: 1, BytesOutPerMinute: 1}, at.now)
+	var m Limiters
+	of := func(id string) *Limiter {
+		return m.Of(id, Quota{CallsPerMinute: 60, ConcurrentCalls: 1, BytesOutPerMinute: 1}, at.now)
 	}
 	for i := range 1000 {
 		of(fmt.Sprint(i)).Call()
@@ -297,12 +297,12 @@ func TestLimitsAreForgotten(t *testing.T) {
 }
 
 func BenchmarkLimits(b *testing.B) {
-	var m limiters
+	var m Limiters
 	q := defaultQuota()
 	q.CallsPerMinute, q.RequestsPerMinute, q.Burst = math.MaxInt32, math.MaxInt32, math.MaxInt32
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			l := m.of("ann", q, time.Now)
+			l := m.Of("ann", q, time.Now)
 			if err := l.Request(1); err != nil {
 				b.Error(err)
 				return
