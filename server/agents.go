@@ -49,9 +49,7 @@ func newAgents(s *Server, o Options) (*agent.Runner, error) {
 	}
 	for _, t := range s.tools.All {
 		if !t.Dispatches() {
-			r.Tools = append(r.Tools, agent.Offered{Aliases: t.Spec.Aliases, Tool: loop.Tool{
-				Name: t.Spec.Name, Description: t.Spec.Description, Schema: t.Schema, ReadOnly: t.Spec.Traits.ReadOnly,
-			}})
+			r.Tools = append(r.Tools, t.Offered())
 		}
 	}
 	if err := agentModels(s.log, &r, o); err != nil {
@@ -69,7 +67,7 @@ func newAgents(s *Server, o Options) (*agent.Runner, error) {
 func limitReports(tools []tool.Tool, most int) []tool.Tool {
 	limited := slices.Clone(tools)
 	for i, t := range limited {
-		if most > 0 && (t.Spec.Name == "agent" || t.Spec.Name == "send_message") {
+		if most > 0 && t.Spec.Reports {
 			limited[i] = t.Limited(most)
 		}
 	}

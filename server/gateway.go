@@ -203,7 +203,7 @@ const maxClientName = 200
 
 // instruct makes the server's words to the model of one client.
 func (s *Server) instruct(ctx context.Context, at *tenants.Tenant, c session.Client, transport string) string {
-	a := instructions.Author{Log: s.log, Profiles: s.profiles, SkillTime: s.skillTime}
+	a := instructions.Author{Log: s.log, Tools: s.tools.All, Profiles: s.profiles, SkillTime: s.skillTime}
 	return a.Instruct(ctx, at, c, transport)
 }
 

@@ -44,8 +44,10 @@ var agent = tool.Define(tool.Def[agentInput]{
 	Spec: tool.Spec{
 		Name: "agent", Aliases: []string{"Agent"}, Title: "Run sub-agent", Description: agentText,
 		Hint: "delegate work to a sub-agent", Deferred: true, MaxRunes: 32_000, Scope: tool.ScopeRead,
-		Family: permission.FamilyNone,
-		Traits: tool.Traits{Ungated: true},
+		Family:    permission.FamilyNone,
+		Traits:    tool.Traits{Ungated: true},
+		ForAgents: tool.StartingAgents,
+		Reports:   true,
 		Example: `{"description":"find the entry point","prompt":"Find where the program starts.",` +
 			`"subagent_type":"explore"}`,
 		Finds: []string{
@@ -56,7 +58,8 @@ var agent = tool.Define(tool.Def[agentInput]{
 	},
 	Accept: map[string]string{"type": "subagent_type", "agent_type": "subagent_type", "agent": "subagent_type",
 		"task": "prompt"},
-	Hidden: []string{"isolation", "effort"},
+	Hidden:  []string{"isolation", "effort"},
+	Answers: func(s *session.State) string { return s.Runner.Executor(s.Samples) },
 	Traits: func(s *session.State, _ agentInput) tool.Traits {
 		switch s.Runner.InForce(s.Samples) {
 		case subagent.None:

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	agents "codehand/tools/agent"
 	"codehand/tools/permission"
 	"codehand/tools/tool"
 )
@@ -34,6 +35,41 @@ func incomplete(s tool.Spec) []string {
 		}
 	}
 	return lacks
+}
+
+// TestForAgents: a list elsewhere named the tools that no sub-agent gets, so a new tool that needs a person was given to
+// them unless its author knew of the list. Now a tool that says nothing is given to none.
+func TestForAgents(t *testing.T) {
+	t.Parallel()
+	given := func(x agents.Offered, kind agents.Type, deeper bool) bool {
+		got, _ := kind.Pick([]agents.Offered{x}, deeper)
+		return len(got) > 0
+	}
+	times := 0
+	for _, x := range All() {
+		name, spec := x.Spec.Name, x.Spec
+		if spec.ForAgents == tool.AllAgents && !spec.Traits.ReadOnly && !spec.Traits.Private {
+			t.Errorf("%s: sub-agents that only read must not get a tool that changes something: say tool.ChangingAgents", name)
+		}
+		if spec.ForAgents > tool.ProgramAgents && (spec.Personal || x.Dispatches()) {
+			t.Errorf("%s: nobody sits before a sub-agent, and it needs no dispatcher: leave ForAgents out", name)
+		}
+		silent := x
+		silent.Spec.ForAgents = tool.NoAgents
+		for _, kind := range []agents.Type{{}, {ReadOnly: true}, {Tools: []string{"*"}}, {Tools: append([]string{name}, spec.Aliases...)}, {Tools: spec.Elsewhere}} {
+			for _, deeper := range []bool{false, true} {
+				if given(silent.Offered(), kind, deeper) {
+					t.Errorf("%s, which says nothing, is given to sub-agents of the type %+v", name, kind)
+				}
+				if given(x.Offered(), kind, deeper) {
+					times++
+				}
+			}
+		}
+	}
+	if times == 0 {
+		t.Error("no tool is given to anybody")
+	}
 }
 
 func TestContractSpec(t *testing.T) {

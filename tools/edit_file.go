@@ -31,7 +31,15 @@ var editFile = tool.Define(tool.Def[editFileInput]{
 	Spec: tool.Spec{
 		Name: "edit_file", Aliases: []string{"Edit"}, Title: "Edit file", Description: editFileText,
 		Hint: "replace exact text in a file", Scope: tool.ScopeWrite, Family: permission.FamilyEdit,
-		Traits:  tool.Traits{Local: true},
+		Traits:    tool.Traits{Local: true},
+		ForAgents: tool.ChangingAgents,
+		Simple:    true,
+		Guarded:   true,
+		Elsewhere: []string{"edit", "replace", "patch"},
+		Advice: tool.Advice{
+			Verb: "edit", Rank: 70,
+			Text: "If a result shows a version, pass it with the edit.",
+		},
 		Example: `{"file_path":"$WORK/f","old_string":"one","new_string":"two"}`,
 	},
 	Accept: map[string]string{

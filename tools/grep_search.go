@@ -43,8 +43,14 @@ var grepSearch = tool.Define(tool.Def[grepSearchInput]{
 	Spec: tool.Spec{
 		Name: "grep_search", Aliases: []string{"Grep"}, Title: "Search contents", Description: grepSearchText,
 		Hint: "search file contents by regular expression", MaxRunes: 20_000, Scope: tool.ScopeRead,
-		Family:  permission.FamilyRead,
-		Traits:  tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
+		Family:    permission.FamilyRead,
+		Traits:    tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
+		ForAgents: tool.AllAgents,
+		Elsewhere: []string{"search", "grep", "search_file_content"},
+		Advice: tool.Advice{
+			Verb: "search", Rank: 40,
+			Text: "Send independent reads and searches together: they run side by side.",
+		},
 		Example: `{"pattern":"one","path":"$WORK"}`,
 		Finds:   []string{"grep_search"},
 	},

@@ -25,6 +25,7 @@ var jobList = tool.Define(tool.Def[jobListInput]{
 		Deferred: true, Scope: tool.ScopeShell, Family: permission.FamilyNone,
 		// Ungated: a command that runs must not keep a client from seeing what else runs
 		Traits:    tool.Traits{ReadOnly: true, Ungated: true, Idempotent: true, Local: true},
+		ForAgents: tool.AllAgents,
 		Example:   `{}`,
 		NoTargets: "it names nothing",
 		Finds:     []string{"list jobs", "running background jobs"},

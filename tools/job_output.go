@@ -34,6 +34,11 @@ var jobOutput = tool.Define(tool.Def[jobOutputInput]{
 		Family: permission.FamilyNone,
 		// Ungated: it may wait for long, and changes only its own position
 		Traits:    tool.Traits{ReadOnly: true, Ungated: true, Local: true},
+		ForAgents: tool.AllAgents,
+		Advice: tool.Advice{
+			Rank: 60, With: []string{"run_shell"},
+			Text: "Long commands belong in the background: run_in_background, then job_output.",
+		},
 		Example:   `{"job_id":"$JOB","block":true,"timeout_ms":600000}`,
 		NoTargets: "a job is named, which no rule is about",
 	},

@@ -26,6 +26,7 @@ var jobStop = tool.Define(tool.Def[jobStopInput]{
 		Hint: "stop a background job", MaxRunes: 2000, Scope: tool.ScopeShell, Family: permission.FamilyNone,
 		// Private and Ungated: it reaches only jobs of this session, which guard themselves.
 		Traits:    tool.Traits{Private: true, Ungated: true, Idempotent: true, Local: true},
+		ForAgents: tool.ChangingAgents,
 		Example:   `{"job_id":"$JOB"}`,
 		NoTargets: "a job is named, which no rule is about",
 	},

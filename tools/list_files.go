@@ -34,7 +34,13 @@ var listFiles = tool.Define(tool.Def[listFilesInput]{
 	Spec: tool.Spec{
 		Name: "list_files", Aliases: []string{"Glob"}, Title: "List files", Description: listFilesText,
 		Hint: "find files by name pattern", Scope: tool.ScopeRead, Family: permission.FamilyRead,
-		Traits:  tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
+		Traits:    tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
+		ForAgents: tool.AllAgents,
+		Elsewhere: []string{"search", "glob", "list", "ls", "list_directory"},
+		Advice: tool.Advice{
+			Rank: 20, With: []string{"grep_search", "read_file", "run_shell"},
+			Text: "Use list_files, grep_search and read_file to find and read files, not shell commands.",
+		},
 		Example: `{"pattern":"**/*","path":"$WORK"}`,
 	},
 	Accept: map[string]string{"glob_pattern": "pattern", "dir_path": "path", "directory": "path"},

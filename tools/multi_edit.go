@@ -39,7 +39,10 @@ var multiEdit = tool.Define(tool.Def[multiEditInput]{
 	Spec: tool.Spec{
 		Name: "multi_edit", Aliases: []string{"MultiEdit"}, Title: "Edit files", Description: multiEditText,
 		Hint: "several edits, several files, all or nothing", Scope: tool.ScopeWrite, Family: permission.FamilyEdit,
-		Traits: tool.Traits{Local: true},
+		Traits:    tool.Traits{Local: true},
+		ForAgents: tool.ChangingAgents,
+		Guarded:   true,
+		Elsewhere: []string{"edit", "patch", "multiedit"},
 		Example: `{"file_path":"$WORK/f","edits":[{"old_string":"one","new_string":"two"},` +
 			`{"file_path":"$WORK/g","old_string":"","new_string":"g"}]}`,
 	},

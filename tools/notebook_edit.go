@@ -37,9 +37,11 @@ var notebookEdit = tool.Define(tool.Def[notebookEditInput]{
 	Spec: tool.Spec{
 		Name: "notebook_edit", Aliases: []string{"NotebookEdit"}, Title: "Edit notebook", Description: notebookEditText,
 		Hint: "edit or change cells of jupyter notebooks", Deferred: true, Scope: tool.ScopeWrite,
-		Family:  permission.FamilyEdit,
-		Traits:  tool.Traits{Local: true},
-		Example: `{"notebook_path":"$WORK/n.ipynb","cell_id":"cell-0","new_source":"two"}`,
+		Family:    permission.FamilyEdit,
+		Traits:    tool.Traits{Local: true},
+		ForAgents: tool.ChangingAgents,
+		Elsewhere: []string{"notebook"},
+		Example:   `{"notebook_path":"$WORK/n.ipynb","cell_id":"cell-0","new_source":"two"}`,
 		Finds: []string{
 			"notebook", "jupyter", "notebook jupyter", "edit ipynb", "NotebookEdit", "insert notebook cell",
 		},

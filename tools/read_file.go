@@ -31,8 +31,16 @@ var readFile = tool.Define(tool.Def[readFileInput]{
 	Spec: tool.Spec{
 		Name: "read_file", Aliases: []string{"Read"}, Title: "Read file", Description: readFileText,
 		Hint: "read files, images, PDFs, notebooks", MaxRunes: tool.Unbounded, Scope: tool.ScopeRead,
-		Family:  permission.FamilyRead,
-		Traits:  tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
+		Family:    permission.FamilyRead,
+		Traits:    tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
+		ForAgents: tool.AllAgents,
+		Simple:    true,
+		Elsewhere: []string{"read", "view"},
+		Advice: tool.Advice{
+			Verb: "read", Rank: 10, With: []string{"edit_file"},
+			Text: "Read a file before you edit it; copy old_string from what read_file shows, without the " +
+				"line number and tab.",
+		},
 		Example: `{"file_path":"$WORK/f"}`,
 	},
 	Accept:   map[string]string{"path": "file_path", "filename": "file_path"},

@@ -31,8 +31,13 @@ var runReadonly = tool.Define(tool.Def[runReadonlyInput]{
 	Spec: tool.Spec{
 		Name: "run_readonly", Title: "Run read-only command", Description: runReadonlyText,
 		Hint: "run shell commands that change nothing", MaxRunes: 30_000, Scope: tool.ScopeShell,
-		Family:  permission.FamilyBash,
-		Traits:  tool.Traits{ReadOnly: true, Parallel: true, Local: true}, // Weigh refuses all else
+		Family:    permission.FamilyBash,
+		Traits:    tool.Traits{ReadOnly: true, Parallel: true, Local: true}, // Weigh refuses all else
+		ForAgents: tool.AllAgents,
+		Advice: tool.Advice{
+			Rank: 30,
+			Text: "For commands that change nothing, such as git log or git diff, use run_readonly.",
+		},
 		Example: `{"command":"sleep 60; ls"}`,
 	},
 	Accept:    map[string]string{"cmd": "command", "timeout_ms": "timeout"},

@@ -26,6 +26,7 @@ var sendMessage = tool.Define(tool.Def[sendMessageInput]{
 		Deferred: true, Backed: true, MaxRunes: 32_000,
 		Scope: tool.ScopeRead, Family: permission.FamilyNone,
 		Traits:    tool.Traits{Ungated: true},
+		Reports:   true,
 		Example:   `{"to":"search","message":"Look in the tests, too."}`,
 		NoTargets: "a sub-agent of this session is named, which no rule is about",
 		Finds: []string{

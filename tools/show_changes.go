@@ -31,8 +31,9 @@ var showChanges = tool.Define(tool.Def[showChangesInput]{
 		Name: "show_changes", Title: "Show changes", Description: showChangesText,
 		Hint: "review the diff of all edits of this session", Deferred: true, MaxRunes: 50_000,
 		Scope: tool.ScopeRead, Family: permission.FamilyRead,
-		Traits:  tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
-		Example: `{"path":"$WORK/h"}`,
+		Traits:    tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
+		ForAgents: tool.AllAgents,
+		Example:   `{"path":"$WORK/h"}`,
 		Finds: []string{
 			"what did this session change", "diff of all edits", "review my work", "show changes", "summary of edits",
 		},

@@ -33,9 +33,10 @@ var skill = tool.Define(tool.Def[skillInput]{
 	Spec: tool.Spec{
 		Name: "skill", Aliases: []string{"Skill"}, Title: "Load skill", Description: skillText,
 		Hint: "load a packaged skill's instructions", MaxRunes: 50_000, Scope: tool.ScopeRead,
-		Family:  permission.FamilyNone,
-		Traits:  tool.Traits{Private: true, Additive: true, Local: true},
-		Example: `{}`,
+		Family:    permission.FamilyNone,
+		Traits:    tool.Traits{Private: true, Additive: true, Local: true},
+		ForAgents: tool.ChangingAgents,
+		Example:   `{}`,
 	},
 	Accept: map[string]string{"name": "skill", "skill_name": "skill", "arguments": "args"},
 	Traits: func(s *session.State, in skillInput) tool.Traits {

@@ -29,9 +29,10 @@ var taskCreate = tool.Define(tool.Def[taskCreateInput]{
 		Hint: "create or add a new tracked task", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead,
 		Family: permission.FamilyNone,
 		// Private and Ungated: it reaches only the list of this session or its owner, which guards itself.
-		Traits:  tool.Traits{Private: true, Ungated: true, Additive: true, Local: true},
-		Example: `{"subject":"one","description":"do it"}`,
-		Finds:   []string{"TaskCreate", "create task", "create a new task", "add task", "new task", "task create"},
+		Traits:    tool.Traits{Private: true, Ungated: true, Additive: true, Local: true},
+		ForAgents: tool.ChangingAgents,
+		Example:   `{"subject":"one","description":"do it"}`,
+		Finds:     []string{"TaskCreate", "create task", "create a new task", "add task", "new task", "task create"},
 	},
 	Activity: func(taskCreateInput) string { return "Creating a task" },
 	Check:    checkTaskCreate,

@@ -28,6 +28,7 @@ var taskGet = tool.Define(tool.Def[taskGetInput]{
 		Hint: "read one task with all its details", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead,
 		Family:    permission.FamilyNone,
 		Traits:    tool.Traits{ReadOnly: true, Ungated: true, Idempotent: true, Local: true},
+		ForAgents: tool.AllAgents,
 		Example:   `{"taskId":"1"}`,
 		NoTargets: "it reads the session's own tasks",
 		Finds:     []string{"TaskGet", "get task", "get task details", "task details by id", "+task get"},

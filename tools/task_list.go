@@ -23,6 +23,7 @@ var taskList = tool.Define(tool.Def[taskListInput]{
 		Hint: "show or see all open, left or remaining tasks", Deferred: true, MaxRunes: 10000, Scope: tool.ScopeRead,
 		Family:    permission.FamilyNone,
 		Traits:    tool.Traits{ReadOnly: true, Ungated: true, Idempotent: true, Local: true},
+		ForAgents: tool.AllAgents,
 		Example:   `{}`,
 		NoTargets: "it reads the session's own tasks",
 		Finds: []string{"TaskList", "list tasks", "task list", "+task list", "show all tasks",

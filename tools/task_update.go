@@ -42,8 +42,9 @@ var taskUpdate = tool.Define(tool.Def[taskUpdateInput]{
 		Hint: "change, modify, rename, finish, delete task: status, owner, dependencies", Deferred: true,
 		MaxRunes: 10000, Scope: tool.ScopeRead, Family: permission.FamilyNone,
 		// Private and Ungated: it reaches only the list of this session or its owner, which guards itself.
-		Traits:  tool.Traits{Private: true, Ungated: true, Additive: true, Idempotent: true, Local: true},
-		Example: `{"taskId":"1","status":"completed"}`,
+		Traits:    tool.Traits{Private: true, Ungated: true, Additive: true, Idempotent: true, Local: true},
+		ForAgents: tool.ChangingAgents,
+		Example:   `{"taskId":"1","status":"completed"}`,
 		Finds: []string{
 			"TaskUpdate", "update task", "update task status", "mark task completed", "set task in progress",
 			"complete a task", "change a task", "delete task", "assign task owner", "+task update status",

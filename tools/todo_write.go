@@ -36,8 +36,10 @@ var todoWrite = tool.Define(tool.Def[todoWriteInput]{
 		Hint: "todo list: checklist of items, track progress, mark steps done", Deferred: true, MaxRunes: 10000,
 		Scope: tool.ScopeRead, Family: permission.FamilyNone,
 		// the list is one cell
-		Traits:  tool.Traits{Private: true, Ungated: true, Additive: true, Idempotent: true, Local: true},
-		Example: `{"todos":[{"content":"one","status":"pending"}]}`,
+		Traits:    tool.Traits{Private: true, Ungated: true, Additive: true, Idempotent: true, Local: true},
+		ForAgents: tool.AllAgents,
+		Elsewhere: []string{"todo", "todowrite", "todoread"},
+		Example:   `{"todos":[{"content":"one","status":"pending"}]}`,
 		Finds: []string{
 			"todo", "todos", "todo list", "todo write", "write a todo list", "TodoWrite", "TodoRead",
 			"update the todo list", "create todo list", "manage todos", "track progress", "how do I track progress",

@@ -29,6 +29,7 @@ var toolSearch = tool.Define(tool.Def[toolSearchInput]{
 		Name: "tool_search", Aliases: []string{"ToolSearch"}, Title: "Find tools", Description: toolSearchText,
 		Hint: "find and load further tools", MaxRunes: 50000, Scope: tool.ScopeRead, Family: permission.FamilyNone,
 		Traits:    tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
+		ForAgents: tool.ProgramAgents,
 		Example:   `{"query":"plan"}`,
 		NoTargets: "it looks through names of tools only",
 	},

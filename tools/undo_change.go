@@ -31,10 +31,11 @@ var undoChange = tool.Define(tool.Def[undoChangeInput]{
 	Spec: tool.Spec{
 		Name: "undo_change", Title: "Undo change", Description: undoChangeText,
 		Hint: "undo, revert or roll back a file change", Deferred: true, MaxRunes: 50_000, Scope: tool.ScopeWrite,
-		Family:  permission.FamilyEdit,
-		Traits:  tool.Traits{Local: true},
-		Example: `{"file_path":"$WORK/h"}`,
-		Finds:   []string{"undo", "undo last change", "revert edit", "roll back a file"},
+		Family:    permission.FamilyEdit,
+		Traits:    tool.Traits{Local: true},
+		ForAgents: tool.ChangingAgents,
+		Example:   `{"file_path":"$WORK/h"}`,
+		Finds:     []string{"undo", "undo last change", "revert edit", "roll back a file"},
 	},
 	Traits: func(_ *session.State, in undoChangeInput) tool.Traits {
 		return tool.Traits{ReadOnly: in.DryRun, Parallel: in.DryRun, Idempotent: in.DryRun} // a dry run writes nothing

@@ -32,8 +32,10 @@ var webFetch = tool.Define(tool.Def[webFetchInput]{
 		Name: "web_fetch", Aliases: []string{"WebFetch"}, Title: "Fetch web page", Description: webFetchText,
 		Hint: "fetch, open, download, read a web page by url, link", Deferred: true, MaxRunes: 50_000,
 		Scope: tool.ScopeWeb, Family: permission.FamilyNone,
-		Traits:  tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true},
-		Example: `{"url":"https://example.com/"}`,
+		Traits:    tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true},
+		ForAgents: tool.AllAgents,
+		Elsewhere: []string{"webfetch", "fetch", "web"},
+		Example:   `{"url":"https://example.com/"}`,
 		Finds: []string{
 			"web fetch", "fetch url", "fetch a web page", "open a website", "download documentation page",
 			"read web page", "get web page", "web page to markdown", "WebFetch", "url", "scrape web page",

@@ -31,8 +31,10 @@ var webSearch = tool.Define(tool.Def[webSearchInput]{
 		Name: "web_search", Aliases: []string{"WebSearch"}, Title: "Search the web", Description: webSearchText,
 		Hint: "search the web, the internet, for current information", Deferred: true, Backed: true, MaxRunes: 20_000,
 		Scope: tool.ScopeWeb, Family: permission.FamilyNone,
-		Traits:  tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true},
-		Example: `{"query":"go 1.26 release notes"}`,
+		Traits:    tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true},
+		ForAgents: tool.AllAgents,
+		Elsewhere: []string{"web", "websearch", "google_web_search"},
+		Example:   `{"query":"go 1.26 release notes"}`,
 		Finds: []string{
 			"web search", "search the web", "search internet", "look up online", "current information",
 			"search engine", "find latest version online", "WebSearch", "search for news", "internet search results",
@@ -40,6 +42,12 @@ var webSearch = tool.Define(tool.Def[webSearchInput]{
 		},
 	},
 	Accept: map[string]string{"q": "query", "search_query": "query"},
+	Answers: func(s *session.State) string {
+		if s.WebSearch == nil {
+			return ""
+		}
+		return "Searches go to " + s.WebSearch.Name() + "."
+	},
 	Available: func(s *session.State) string {
 		if s.WebSearch == nil {
 			return "the operator has configured no search endpoint (web.search.kind)."

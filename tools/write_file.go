@@ -32,8 +32,11 @@ var writeFile = tool.Define(tool.Def[writeFileInput]{
 	Spec: tool.Spec{
 		Name: "write_file", Aliases: []string{"Write"}, Title: "Write file", Description: writeFileText,
 		Hint: "create or overwrite a whole file", Scope: tool.ScopeWrite, Family: permission.FamilyEdit,
-		Traits:  tool.Traits{Idempotent: true, Local: true}, // the same content twice is the same as once
-		Example: `{"file_path":"$WORK/new","content":"x"}`,
+		Traits:    tool.Traits{Idempotent: true, Local: true}, // the same content twice is the same as once
+		ForAgents: tool.ChangingAgents,
+		Elsewhere: []string{"write", "create", "edit"},
+		Advice:    tool.Advice{Verb: "write"},
+		Example:   `{"file_path":"$WORK/new","content":"x"}`,
 	},
 	Accept: map[string]string{"path": "file_path", "contents": "content", "text": "content"},
 	Paths:  func(in *writeFileInput) []*string { return []*string{&in.FilePath} },

@@ -159,8 +159,7 @@ func (t *terminal) answer(cmd *cobra.Command, s *server.Server, live *live, name
 func edits(name string, input json.RawMessage) bool {
 	guarded := func(name string) bool {
 		return slices.ContainsFunc(tools.All(), func(x tool.Tool) bool {
-			return (x.Spec.Name == "edit_file" || x.Spec.Name == "multi_edit") &&
-				(x.Spec.Name == name || slices.Contains(x.Spec.Aliases, name))
+			return x.Spec.Guarded && (x.Spec.Name == name || slices.Contains(x.Spec.Aliases, name))
 		})
 	}
 	var through struct{ Name string } // of call_tool

@@ -24,6 +24,6 @@ func Digest(tools []tool.Tool) (string, error) {
 		sum.Write(b)
 		sum.Write([]byte{'\n'})
 	}
-	sum.Write([]byte(fullAdvice()))
+	sum.Write([]byte(fullAdvice(tools)))
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }

@@ -2,6 +2,7 @@
 package instructions
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -15,6 +16,7 @@ import (
 	"codehand/tools/catalog"
 	"codehand/tools/guidance"
 	"codehand/tools/session"
+	"codehand/tools/tool"
 )
 
 const (
@@ -27,39 +29,19 @@ const (
 	maxProjectNames = 300
 )
 
-// A sentence of the instructions is said where every tool that it names exists.
-type sentence struct {
-	needs []string
-	text  string
+// common are the sentences of the instructions that are said whatever tools there are.
+var common = []string{
+	"When a result was shortened, its first line names the file that holds the whole; read that with offset and limit.",
+	"An error begins with a code and says what to do next; a refused stale edit shows the change and can be repeated " +
+		"at once.",
 }
 
-// sentences are the instructions but for names: the first ones first, because some clients cut the rest. They are
-// constant bytes, so that prompt caches hold.
-var sentences = []sentence{
-	{[]string{"read_file", "edit_file"},
-		"Read a file before you edit it; copy old_string from what read_file shows, without the line number and tab."},
-	{[]string{"list_files", "grep_search", "read_file", "run_shell"},
-		"Use list_files, grep_search and read_file to find and read files, not shell commands."},
-	{[]string{"run_readonly"}, "For commands that change nothing, such as git log or git diff, use run_readonly."},
-	{[]string{"grep_search"}, "Send independent reads and searches together: they run side by side."},
-	{nil, "When a result was shortened, its first line names the file that holds the whole; read that with offset " +
-		"and limit."},
-	{nil, "An error begins with a code and says what to do next; a refused stale edit shows the change and can be " +
-		"repeated at once."},
-	{[]string{"run_shell", "job_output"},
-		"Long commands belong in the background: run_in_background, then job_output."},
-	{[]string{"edit_file"}, "If a result shows a version, pass it with the edit."},
-}
-
-// hands says what codehand is, as far as the tools go that has knows.
-func hands(has func(string) bool) string {
+// intro says what codehand is, as far as the tools go that has knows.
+func intro(all []tool.Tool, has func(string) bool) string {
 	var can []string
-	for _, verb := range []struct{ tool, text string }{
-		{"read_file", "read"}, {"write_file", "write"}, {"edit_file", "edit"}, {"grep_search", "search"},
-		{"run_shell", "run"},
-	} {
-		if has(verb.tool) {
-			can = append(can, verb.text)
+	for _, t := range all {
+		if verb := t.Spec.Advice.Verb; verb != "" && has(t.Spec.Name) {
+			can = append(can, verb)
 		}
 	}
 	if n := len(can); n > 1 {
@@ -71,23 +53,33 @@ func hands(has func(string) bool) string {
 	return "codehand gives you the hands of a coding agent: " + can[0] + " in the user's workspace."
 }
 
-// advice is the part of the instructions that depends on nothing but which tools there are.
-func advice(has func(string) bool) string {
-	all := []string{hands(has)}
-	for _, s := range sentences {
-		if !slices.ContainsFunc(s.needs, func(name string) bool { return !has(name) }) {
-			all = append(all, s.text)
+// advice is the part of the instructions that depends on nothing but which tools there are: of all, those that has
+// knows. The first sentences come first because some clients cut the rest. They are constant bytes, so that prompt
+// caches hold.
+func advice(all []tool.Tool, has func(string) bool) string {
+	lacks := func(name string) bool { return !has(name) }
+	said := []tool.Advice{{Rank: tool.CommonRank, Text: strings.Join(common, " ")}}
+	for _, t := range all {
+		a := t.Spec.Advice
+		if a.Text != "" && has(t.Spec.Name) && !slices.ContainsFunc(a.With, lacks) {
+			said = append(said, a)
 		}
 	}
-	return strings.Join(all, " ")
+	slices.SortStableFunc(said, func(a, b tool.Advice) int { return cmp.Compare(a.Rank, b.Rank) })
+	text := intro(all, has)
+	for _, a := range said {
+		text += " " + a.Text
+	}
+	return text
 }
 
 // fullAdvice is what is said where nothing is switched off.
-func fullAdvice() string { return advice(func(string) bool { return true }) }
+func fullAdvice(all []tool.Tool) string { return advice(all, func(string) bool { return true }) }
 
 // An Author writes instructions. Its fields are set once; it is safe for concurrent use.
 type Author struct {
 	Log       *slog.Logger
+	Tools     []tool.Tool // of the server, whatever a tenant may use
 	Profiles  toolset.Profiles
 	SkillTime time.Duration // for which skills are looked for at most
 }
@@ -102,7 +94,7 @@ func (a Author) Instruct(ctx context.Context, at *tenants.Tenant, c session.Clie
 			func(e catalog.Entry, name string) int { return strings.Compare(e.Name, name) })
 		return ok
 	}
-	text, skills := advice(has), ""
+	text, skills := advice(a.Tools, has), ""
 	if !at.Broken && at.Who.Scopes.Has(auth.Read) {
 		text += " " + at.Bare.Situation(at.Start, true)
 		if own := a.Profiles.Loads(c.Name, transport); has("read_file") {

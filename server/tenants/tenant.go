@@ -235,12 +235,9 @@ func (t *Tenant) Forbids(x tool.Tool) *tool.Refusal {
 const (
 	// readOnlyProfile is the tool profile without anything that changes something. A dispatcher only leads to the rest.
 	readOnlyProfile = "readonly"
-	// simpleProfile is that with simpleTools alone.
+	// simpleProfile is that with the few tools with which everything can be done.
 	simpleProfile = "simple"
 )
-
-// simpleTools are those with which everything can be done.
-var simpleTools = []string{"run_shell", "read_file", "edit_file"}
 
 // profiled says whether a tool belongs to a tool profile.
 func profiled(profile string, t tool.Tool) bool {
@@ -248,7 +245,7 @@ func profiled(profile string, t tool.Tool) bool {
 	case readOnlyProfile:
 		return t.Spec.Traits.ReadOnly || t.Dispatches()
 	case simpleProfile:
-		return slices.Contains(simpleTools, t.Spec.Name)
+		return t.Spec.Simple
 	}
 	return true
 }

@@ -26,8 +26,6 @@ type Lists struct {
 	Always   []string // tools.always
 	// PowerShell is the name of the PowerShell in which commands run; "": they run in bash, or in sh
 	PowerShell string
-	// Backends says in a sentence which back-end of the operator answers, by the name of the tool; nil: nothing
-	Backends map[string]string
 }
 
 // The values of tools.deferral that change something; "auto" leaves it to the client's profile.
@@ -137,12 +135,8 @@ func (l Lists) Offer(tools []tool.Tool, canAsk bool) Offer {
 	return o
 }
 
-// spoken says in the text of a tool which back-end answers and, of one that runs commands, in which shell they run if
-// that is not bash.
+// spoken says in the text of a tool that runs commands in which shell they run, if that is not bash.
 func (l Lists) spoken(t tool.Tool) tool.Tool {
-	if text := l.Backends[t.Spec.Name]; text != "" {
-		t.Spec.Description += "\n" + text
-	}
 	if l.PowerShell != "" && t.Spec.Family == permission.FamilyBash {
 		t.Spec.Description = strings.ReplaceAll(t.Spec.Description, "bash command", l.PowerShell+" command") +
 			"\nWrite for " + l.PowerShell + ": there is no bash here."

@@ -247,13 +247,12 @@ func (p *program) server(depth string) injected {
 	return injected{argv[0], argv[1:], map[string]string{DepthVariable: depth}}
 }
 
-// withheld are the tools of this server that a sub-agent does not get. It may look for tools, and what it may start is
-// decided by its depth.
+// withheld are the tools of this server that a program does not get.
 func (r *Runner) withheld(given []loop.Tool) []string {
 	var names []string
 	for _, x := range r.Tools {
 		has := slices.ContainsFunc(given, func(t loop.Tool) bool { return t.Name == x.Name })
-		if !has && x.Name != "tool_search" && x.Name != "agent" {
+		if !has && x.For != ProgramAgents && x.For != StartingAgents {
 			names = append(names, x.Name)
 		}
 	}

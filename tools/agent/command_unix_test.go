@@ -126,8 +126,11 @@ func TestPrintedKeepsTheEnd(t *testing.T) {
 // A type that only reads got a server in the mode of its parent, with all tools.
 func TestProgramServer(t *testing.T) {
 	t.Parallel()
-	tools := []Offered{{Tool: loop.Tool{Name: "read_file", ReadOnly: true}}, {Tool: loop.Tool{Name: "write_file"}}, {Tool: loop.Tool{Name: "exit_plan_mode"}},
-		{Tool: loop.Tool{Name: "tool_search"}}, {Tool: loop.Tool{Name: "agent"}}}
+	tools := []Offered{
+		{Tool: loop.Tool{Name: "read_file", ReadOnly: true}, For: AllAgents}, {Tool: loop.Tool{Name: "write_file"}, For: ChangingAgents},
+		{Tool: loop.Tool{Name: "exit_plan_mode"}}, {Tool: loop.Tool{Name: "tool_search"}, For: ProgramAgents},
+		{Tool: loop.Tool{Name: "agent"}, For: StartingAgents},
+	}
 	for kind, want := range map[string][]string{
 		"explore": {"stdio", "--mode=plan", `"write_file,exit_plan_mode`},
 		General:   {"stdio", "--mode=acceptEdits", `"exit_plan_mode`},

@@ -7,30 +7,45 @@ import (
 	"codehand/tools/agent/loop"
 )
 
+// An Audience is which sub-agents get a tool. The zero value is the strictest: none does.
+type Audience int
+
+// The audiences.
+const (
+	// NoAgents: no sub-agent gets the tool.
+	NoAgents Audience = iota
+	// ProgramAgents: only programs that bring a server of their own, which shows them what is not listed.
+	ProgramAgents
+	// StartingAgents: those that may start sub-agents. Programs get it, too: their depth decides about each call.
+	StartingAgents
+	// ChangingAgents: those whose type may change something.
+	ChangingAgents
+	// AllAgents: also those whose type only reads.
+	AllAgents
+)
+
+// A Tool is what the model of a sub-agent is told of a tool.
+type Tool = loop.Tool
+
 // An Offered is a tool that the session of a sub-agent could use.
 type Offered struct {
 	loop.Tool
-	Aliases []string
+	Aliases   []string
+	Elsewhere []string // names that agent files of other programs have for it, in lower case
+	For       Audience
 }
 
-// never are tools that no sub-agent gets: no person answers its questions, it must not lift its own limits, and it
-// needs no search for tools, since it is given all of its own.
-var never = []string{
-	"ask_user_question", "enter_plan_mode", "exit_plan_mode", "tool_search", "call_tool", "session_config",
-	"send_message", toolName,
-}
-
-// synonyms are names that agent files of other programs have for our tools, besides aliases.
-var synonyms = map[string][]string{
-	"read": {"read_file"}, "view": {"read_file"}, "write": {"write_file"}, "create": {"write_file"},
-	"edit": {"edit_file", "multi_edit", "write_file"}, "replace": {"edit_file"}, "patch": {"edit_file", "multi_edit"},
-	"multiedit": {"multi_edit"}, "search": {"grep_search", "list_files"}, "grep": {"grep_search"},
-	"grep_search": {"grep_search"}, "search_file_content": {"grep_search"}, "glob": {"list_files"},
-	"list": {"list_files"}, "ls": {"list_files"}, "list_directory": {"list_files"}, "bash": {"run_shell"},
-	"shell": {"run_shell"}, "execute": {"run_shell"}, "run_shell_command": {"run_shell"}, "terminal": {"run_shell"},
-	"webfetch": {"web_fetch"}, "fetch": {"web_fetch"}, "web": {"web_fetch", "web_search"},
-	"websearch": {"web_search"}, "google_web_search": {"web_search"}, "todo": {"todo_write"},
-	"todowrite": {"todo_write"}, "todoread": {"todo_write"}, "notebook": {"notebook_edit"},
+// fits says whether a tool is for sub-agents of the type. deeper says that they may start sub-agents.
+func (x *Offered) fits(t Type, deeper bool) bool {
+	switch x.For {
+	case AllAgents:
+		return true
+	case ChangingAgents:
+		return !t.ReadOnly
+	case StartingAgents:
+		return !t.ReadOnly && deeper
+	}
+	return false
 }
 
 // Pick returns those of all that a sub-agent of the type gets, and the names in its list that are none of them. deeper
@@ -53,8 +68,7 @@ func (t Type) Pick(all []Offered, deeper bool) (given []loop.Tool, unknown []str
 	for i := range all {
 		x := &all[i]
 		switch {
-		case !everything && !want[x.Name], t.ReadOnly && !x.ReadOnly && x.Name != "todo_write":
-		case slices.Contains(never, x.Name) && (x.Name != toolName || !deeper):
+		case !everything && !want[x.Name], !x.fits(t, deeper):
 		case slices.ContainsFunc(t.Without, func(name string) bool {
 			name, _, _ = strings.Cut(name, "(")
 			return name == "*" || goesBy(x, name)
@@ -68,7 +82,6 @@ func (t Type) Pick(all []Offered, deeper bool) (given []loop.Tool, unknown []str
 
 // goesBy says whether a tool has this name, in any case: its own, an alias, or one of other programs.
 func goesBy(x *Offered, name string) bool {
-	return strings.EqualFold(x.Name, name) ||
-		slices.ContainsFunc(x.Aliases, func(alias string) bool { return strings.EqualFold(alias, name) }) ||
-		slices.Contains(synonyms[strings.ToLower(name)], x.Name)
+	same := func(other string) bool { return strings.EqualFold(other, name) }
+	return same(x.Name) || slices.ContainsFunc(x.Aliases, same) || slices.ContainsFunc(x.Elsewhere, same)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -220,7 +221,7 @@ func (x *Run) leave() {
 // sub-agents could hold all places, and none could go on.
 func (x *Run) calling(child Child) func(context.Context, loop.Call) loop.Result {
 	return func(ctx context.Context, c loop.Call) loop.Result {
-		if c.Name != toolName {
+		if !x.runner.starts(c.Name) {
 			return child.Do(ctx, c)
 		}
 		x.leave()
@@ -230,8 +231,10 @@ func (x *Run) calling(child Child) func(context.Context, loop.Call) loop.Result 
 	}
 }
 
-// toolName is the tool that starts sub-agents. It is no reader, so its calls run alone.
-const toolName = "agent"
+// starts says whether a tool starts sub-agents. None of those is a reader, so their calls run alone.
+func (r *Runner) starts(name string) bool {
+	return slices.ContainsFunc(r.Tools, func(x Offered) bool { return x.Name == name && x.For == StartingAgents })
+}
 
 // settle ends the run, unless a message has come since its last turn. Its session is closed by now: from then on a
 // message begins another run, which opens it again.

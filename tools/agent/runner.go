@@ -6,6 +6,7 @@ import (
 	"encoding/base32"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -167,6 +168,19 @@ func (r *Runner) InForce(sampler bool) Backend {
 		return Sampling
 	}
 	return None
+}
+
+// Executor says in a sentence who executes the sub-agents of a session, as InForce; "": nobody does.
+func (r *Runner) Executor(sampler bool) string {
+	switch r.InForce(sampler) {
+	case API:
+		return "Here a model executes it: " + r.Models[0] + "."
+	case Program:
+		return "Here another agent executes it: " + filepath.Base(r.Command.Argv[0]) + "."
+	case Sampling:
+		return "Here the model of your client executes it, if the client lets it."
+	}
+	return ""
 }
 
 // Deeper says whether a session at this depth may start sub-agents.

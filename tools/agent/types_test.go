@@ -65,15 +65,18 @@ func TestReadTypes(t *testing.T) {
 func TestPick(t *testing.T) {
 	var all []Offered
 	for _, x := range []struct {
-		name  string
-		reads bool
-		alias string
+		name      string
+		audience  Audience
+		alias     string
+		elsewhere string
 	}{
-		{"read_file", true, "Read"}, {"grep_search", true, "Grep"}, {"edit_file", false, "Edit"}, {"run_shell", false, "Bash"},
-		{"web_fetch", true, "WebFetch"}, {"todo_write", false, "TodoWrite"}, {"agent", false, "Task"}, {"call_tool", false, "x"},
-		{"ask_user_question", true, "AskUserQuestion"}, {"tool_search", true, "ToolSearch"}, {"exit_plan_mode", false, "ExitPlanMode"},
+		{"read_file", AllAgents, "Read", "view"}, {"grep_search", AllAgents, "Grep", "search"},
+		{"edit_file", ChangingAgents, "Edit", "patch"}, {"run_shell", ChangingAgents, "Bash", "terminal"},
+		{"web_fetch", AllAgents, "WebFetch", "web"}, {"todo_write", AllAgents, "TodoWrite", "todoread"},
+		{"agent", StartingAgents, "Task", "subagent"}, {"ask_user_question", NoAgents, "AskUserQuestion", "ask"},
+		{"tool_search", ProgramAgents, "ToolSearch", "find"}, {"exit_plan_mode", NoAgents, "ExitPlanMode", "plan"},
 	} {
-		all = append(all, Offered{Tool: loop.Tool{Name: x.name, ReadOnly: x.reads}, Aliases: []string{x.alias}})
+		all = append(all, Offered{Tool: loop.Tool{Name: x.name}, Aliases: []string{x.alias}, Elsewhere: []string{x.elsewhere}, For: x.audience})
 	}
 	for _, c := range []struct {
 		x       Type
@@ -86,7 +89,9 @@ func TestPick(t *testing.T) {
 		{Type{ReadOnly: true}, true, []string{"read_file", "grep_search", "web_fetch", "todo_write"}, nil},
 		{Type{Tools: []string{"Read", "grep", "Frob", "Bash(git *)"}}, false, []string{"read_file", "grep_search"}, []string{"Frob", "Bash(git *)"}},
 		{Type{Tools: []string{"*"}, Without: []string{"Bash(rm *)", "webfetch"}}, false, []string{"read_file", "grep_search", "edit_file", "todo_write"}, nil},
-		{Type{Tools: []string{"Task", "AskUserQuestion", "call_tool", "ExitPlanMode"}}, false, nil, nil},
+		{Type{Tools: []string{"Task", "AskUserQuestion", "tool_search", "ExitPlanMode"}}, false, nil, nil},
+		{Type{Tools: []string{"Task", "AskUserQuestion", "tool_search", "ExitPlanMode"}}, true, []string{"agent"}, nil},
+		{Type{Tools: []string{"VIEW", "Terminal"}, Without: []string{"patch"}}, false, []string{"read_file", "run_shell"}, nil},
 		{Type{Without: []string{"*"}}, true, nil, nil},
 		{Type{Tools: []string{}}, true, nil, nil},
 	} {

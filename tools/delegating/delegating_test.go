@@ -57,7 +57,7 @@ func env(t *testing.T, m loop.Model, change func(*agent.Options)) tool.Env {
 	t.Helper()
 	s := tooltest.New(t, known)
 	o := agent.Options{
-		Auto: true, Model: m, Models: []string{"big", "small"}, Tools: []agent.Offered{{Tool: loop.Tool{Name: "read_file", ReadOnly: true}}},
+		Auto: true, Model: m, Models: []string{"big", "small"}, Tools: []agent.Offered{{Tool: loop.Tool{Name: "read_file", ReadOnly: true}, For: agent.AllAgents}},
 		Limits: agent.Limits{Depth: 1, Parallel: 2, Queue: 1, Turns: 9, Tokens: 5000, Time: time.Hour, MaxOutput: 10},
 	}
 	if m == nil {

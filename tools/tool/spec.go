@@ -56,6 +56,12 @@ type Spec struct {
 	Scope       Scope
 	Family      permission.Family // which rules without its name cover it; the zero value is the strictest
 	Traits      Traits            // promises for every input: what tools/list publishes
+	ForAgents   Audience          // which sub-agents get it; the zero value: none
+	Simple      bool              // part of the tool profile "simple", with which everything can be done
+	Guarded     bool              // the setting edit.guard is about it
+	Reports     bool              // its result is what a sub-agent reports: agent.max_output limits it
+	Elsewhere   []string          // names that agent files of other programs have for it, in lower case
+	Advice      Advice            // what the server's instructions say of it
 
 	// What follows is for tests, and never shown to a client or a model.
 
@@ -67,6 +73,30 @@ type Spec struct {
 	// Finds are what models type into tool_search when they want this tool. It must come first for them.
 	Finds []string
 }
+
+// An Audience is which sub-agents get a tool.
+type Audience = agent.Audience
+
+// The audiences, each with the one before it.
+const (
+	NoAgents       = agent.NoAgents
+	ProgramAgents  = agent.ProgramAgents
+	StartingAgents = agent.StartingAgents
+	ChangingAgents = agent.ChangingAgents
+	AllAgents      = agent.AllAgents
+)
+
+// Advice is what the server's instructions say of a tool, where the client has it. The zero value says nothing.
+type Advice struct {
+	Verb string   // what the tool lets the model do, for the first sentence: "read"; "": it is not named there
+	Text string   // whole sentences; "": none
+	With []string // the other tools that Text needs: where one of them is missing, Text is not said
+	// Rank orders the texts, lower ones first, since some clients cut the rest. What is said of no tool has CommonRank.
+	Rank int
+}
+
+// CommonRank is the Advice.Rank of what the instructions say of all tools.
+const CommonRank = 50
 
 // Progress tells the client how far a call is. It never blocks and has no answer. total 0: unknown.
 type Progress func(done, total float64, note string)

@@ -24,9 +24,10 @@ var wordCount = tool.Define(tool.Def[wordCountInput]{
 	Spec: tool.Spec{
 		Name: "word_count", Title: "Count words", Description: wordCountText,
 		Hint: "count words of a file", Deferred: true, Scope: tool.ScopeRead, Family: permission.FamilyRead,
-		Traits:  tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
-		Example: `{"file_path":"$WORK/f"}`,
-		Finds:   []string{"count words", "word count"},
+		Traits:    tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
+		ForAgents: tool.AllAgents,
+		Example:   `{"file_path":"$WORK/f"}`,
+		Finds:     []string{"count words", "word count"},
 	},
 	Paths:    func(in *wordCountInput) []*string { return []*string{&in.FilePath} },
 	Activity: func(in wordCountInput) string { return "Counting words of " + filepath.Base(in.FilePath) },
