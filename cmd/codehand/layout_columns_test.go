@@ -17,8 +17,8 @@ import (
 // columns is how wide a line of product code and of a document may be. A tab counts as four.
 const columns = 120
 
-// rewritten are documents that are being written anew, and will be wrapped then.
-var rewritten = []string{"ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"}
+// verbatim are documents that show answers of tools as they are, however long their lines.
+var verbatim = []string{"README.md"}
 
 func TestRuleColumns(t *testing.T) {
 	failures := wideLines(readHouse(t))
@@ -27,7 +27,7 @@ func TestRuleColumns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range documents {
-		if !slices.Contains(rewritten, name) {
+		if !slices.Contains(verbatim, name) {
 			failures = append(failures, wideDocument(name, text)...)
 		}
 	}

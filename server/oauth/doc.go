@@ -6,7 +6,8 @@
 //
 // It has RFC 6749 as OAuth 2.1 narrows it (code with PKCE S256, refresh tokens that rotate), 7009 (revocation), 7591
 // (registration), 8414 and 9728 (metadata), 8252 (loopback ports), 8707 (resource), 9207 (iss), and clients whose id is
-// the URL of a metadata document. Clients are public: none has a secret. ARCHITECTURE.md says why no library does it.
+// the URL of a metadata document. Clients are public: none has a secret. Why no library
+// does it: docs/decisions/018-own-authorization-server.md.
 //
 // Lives: a sign-in waits 10 minutes for a person, a code 60 seconds for its client; an access token holds an hour; a
 // grant holds as long as was approved, at most a year, and ends when it is not refreshed for 30 days. What ends a grant
