@@ -2,9 +2,6 @@ package main
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
-	"go/types"
 	"path"
 	"path/filepath"
 	"slices"
@@ -139,50 +136,40 @@ func glob(t *testing.T, pattern string) []string {
 }
 
 func TestToolsShareNothing(t *testing.T) {
-	for _, r := range readHouse(t) {
-		if r.name == "tools" {
-			checkStrangers(t, r)
-		}
+	readHouse(t)
+	c, err := checkedHouse()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range c.sharedByTools() {
+		t.Error(text)
 	}
 }
 
-// checkStrangers fails for a top-level name of one tool file that another file uses. Only all.go may, and only the
-// variable of the tool.
-func checkStrangers(t *testing.T, r *room) {
-	var trees []*ast.File
-	fset := token.NewFileSet()
-	for _, f := range r.files {
-		if f.test {
-			continue
-		}
-		tree, err := parser.ParseFile(fset, f.name, f.source, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		trees = append(trees, tree)
-	}
-	// What other packages have is not of interest, so they are empty, and the errors that follow are dropped.
-	info := types.Info{Uses: map[*ast.Ident]types.Object{}}
-	config := types.Config{Importer: emptyPackages{}, Error: func(error) {}}
-	pkg, _ := config.Check(r.name, fset, trees, &info)
-	for use, object := range info.Uses {
-		from, at := fset.Position(object.Pos()).Filename, fset.Position(use.Pos())
-		if object.Parent() != pkg.Scope() || from == at.Filename || slices.Contains(otherFiles, from) {
-			continue
-		}
-		if at.Filename != "all.go" || object.Name() != lowerCamel(strings.TrimSuffix(from, ".go")) {
-			t.Errorf("tools/%s uses %s of %s: what two tools share goes to a room below tools", at, object.Name(), from)
+// sharedByTools finds top-level names of one tool file that another file uses. Only all.go may, and only the name that
+// the tool is made by.
+func (c *checked) sharedByTools() []string {
+	var failures []string
+	for _, r := range c.house {
+		for _, f := range r.files {
+			if r.name != "tools" || f.test {
+				continue
+			}
+			for n := range ast.Preorder(f.tree) {
+				id, ok := n.(*ast.Ident)
+				if !ok || c.info.Uses[id] == nil || c.info.Uses[id].Parent() != c.pkgs["tools"].Scope() {
+					continue
+				}
+				from := filepath.Base(positions.Position(c.info.Uses[id].Pos()).Filename)
+				makes := f.name == "all.go" && id.Name == lowerCamel(strings.TrimSuffix(from, ".go"))
+				if from != f.name && !makes && !slices.Contains(otherFiles, from) {
+					failures = append(failures, r.at(f, id)+" uses "+id.Name+" of "+from+": what two tools share goes to a "+
+						"room below tools")
+				}
+			}
 		}
 	}
-}
-
-// emptyPackages stands in for every import.
-type emptyPackages struct{}
-
-func (emptyPackages) Import(p string) (*types.Package, error) {
-	pkg := types.NewPackage(p, path.Base(p))
-	pkg.MarkComplete()
-	return pkg, nil
+	return failures
 }
 
 // lowerCamel makes readFile of read_file.
@@ -192,4 +179,32 @@ func lowerCamel(name string) string {
 		parts[i+1] = strings.ToUpper(part[:1]) + part[1:]
 	}
 	return strings.Join(parts, "")
+}
+
+func TestPlantedTools(t *testing.T) {
+	t.Parallel()
+	c := plantedTypes(t, `
+-- tools/all.go --
+package tools
+
+var all = []string{readFile, shared}
+-- tools/read_file.go --
+package tools
+
+var readFile = refusal + own
+
+const own, shared = "own", "shared"
+-- tools/refusals.go --
+package tools
+
+const refusal = "refused"
+-- tools/write_file.go --
+package tools
+
+var writeFile = shared
+
+func f(own string) string { return own }
+`)
+	wantFailures(t, c.sharedByTools(), "tools/all.go:3 uses shared of read_file.go: what two tools share goes to a room",
+		"tools/write_file.go:3 uses shared of read_file.go")
 }

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"runtime"
 	"slices"
 	"strings"
@@ -236,4 +237,13 @@ func plantedTypes(t *testing.T, archive string) *checked {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// emptyPackages stands in for every import.
+type emptyPackages struct{}
+
+func (emptyPackages) Import(p string) (*types.Package, error) {
+	pkg := types.NewPackage(p, path.Base(p))
+	pkg.MarkComplete()
+	return pkg, nil
 }
