@@ -220,7 +220,7 @@ func (run *serving) listen(cmd *cobra.Command, roots []string, s *server.Server,
 			proven <- err
 		}()
 	}
-	told := atEnd(cmd.Context(), func() {
+	reported := atEnd(cmd.Context(), func() {
 		run.notify("STOPPING=1") // first: standard error may be a terminal that stands still
 		run.say("stopping; running calls have %s to finish, a second signal ends at once", cfg.HTTP.Drain)
 	})
@@ -229,7 +229,7 @@ func (run *serving) listen(cmd *cobra.Command, roots []string, s *server.Server,
 	unchecked := unproven(<-proven)
 	endMetrics() // they look into what is closed now
 	err = errors.Join(err, s.Close())
-	told(5 * time.Second) // a client that does not read the end is not waited for any longer
+	reported(5 * time.Second) // longer than that a blocked standard error does not delay the end
 	if err == nil && unchecked != nil {
 		return unchecked
 	}
@@ -237,8 +237,8 @@ func (run *serving) listen(cmd *cobra.Command, roots []string, s *server.Server,
 }
 
 // atEnd calls f in a goroutine of its own once ctx ends. done is called once: f is never called after it, and has
-// returned unless it takes longer than limit from then on. Without atEnd a process that has nothing to drain ends
-// before f has told its clients.
+// returned unless it takes longer than limit from then on. Without the wait a process that has nothing to drain would
+// end before f has reported it.
 func atEnd(ctx context.Context, f func()) (done func(limit time.Duration)) {
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
