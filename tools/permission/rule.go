@@ -40,11 +40,11 @@ type rule struct {
 
 const mountPrefix = "mcp__"
 
-// A taking says what may stand in the parentheses behind a name, besides a parameter.
-type taking int
+// An argKind says what may stand in the parentheses behind a name, besides a parameter.
+type argKind int
 
 const (
-	nothing taking = iota
+	nothing argKind = iota
 	aPath
 	aCommand
 	aDomain
@@ -53,7 +53,7 @@ const (
 
 // takes are the names whose rules take something, also of tools that come later. Others take a parameter only.
 var takes = map[string]struct {
-	what   taking
+	what   argKind
 	family Family // FamilyUnknown: none
 	tool   string // the one that the name stands for; "": that of this name or alias
 	folds  bool   // of aName: names are the same in any case, and targets have them in lower case
@@ -210,13 +210,13 @@ func parameter(spec string) (name, value string, ok bool) {
 
 // checkParameter refuses the parameters that other forms of rules are about: they compare a path or a command as what
 // it is, and not as a text with many spellings.
-func checkParameter(tool, name string, what taking) error {
+func checkParameter(tool, name string, what argKind) error {
 	switch name {
 	case "command", "file_path", "path", "notebook_path", "url", "subagent_type":
 	default:
 		return nil
 	}
-	family := map[taking]string{aPath: tool + "(pattern)", aCommand: tool + "(command)",
+	family := map[argKind]string{aPath: tool + "(pattern)", aCommand: tool + "(command)",
 		aDomain: tool + "(domain:HOST)", aName: tool + "(name)"}[what]
 	if family == "" {
 		family = "Read(pattern), Edit(pattern), Bash(command) or WebFetch(domain:HOST)"
