@@ -62,10 +62,10 @@ type Conn struct {
 	Flights jsonrpc.InFlight
 	Out     *jsonrpc.LineWriter
 
-	o      Options
-	tenant atomic.Pointer[tenants.Tenant]
-	crew   *crew
-	asks   jsonrpc.Outgoing
+	o       Options
+	tenant  atomic.Pointer[tenants.Tenant]
+	workers *workers
+	asks    jsonrpc.Outgoing
 	// replies are the answers that the reading goroutine gives by itself. Another one writes them, so that a client
 	// which does not read can still cancel. It ends with replyEnd, and replied says that nothing is left.
 	replies           chan []byte
@@ -87,7 +87,7 @@ type legacy struct {
 // NewConn begins a connection, whose messages leave through out. The caller runs Close.
 func NewConn(o Options, out *jsonrpc.LineWriter) *Conn {
 	c := &Conn{
-		o: o, Out: out, crew: newCrew(),
+		o: o, Out: out, workers: newWorkers(),
 		replies: make(chan []byte, jsonrpc.MaxInFlight), replyEnd: make(chan struct{}), replied: make(chan struct{}),
 	}
 	if o.Gone == nil {
@@ -111,7 +111,7 @@ func (c *Conn) Close() {
 	c.asks.Close()
 	c.Out.Shut(jsonrpc.ErrClosed) // a reader that was left behind writes nothing any more
 	c.endReplies()
-	c.crew.dismiss()
+	c.workers.stop()
 }
 
 // End takes no more requests, lets calls finish for grace, then cancels them. Open listens get their result at once.
@@ -234,7 +234,7 @@ func (c *Conn) settleRoots(ctx context.Context) {
 	if client := c.client.Load(); client == nil || !client.HasRoots {
 		return
 	}
-	c.crew.do(func() {
+	c.workers.do(func() {
 		c.roots.Settle(ctx, c.o.RootsTime, c.tenant.Load(), func(ctx context.Context) (json.RawMessage, bool) {
 			answer, err := c.asks.Call(ctx, c.way(nil), methodListRoots, nil)
 			return answer, !errors.Is(err, jsonrpc.ErrNoCalls)
@@ -273,7 +273,7 @@ func (c *Conn) request(ctx context.Context, env jsonrpc.Envelope, msg []byte) {
 		answer := work(ctx) // here, since what comes next depends on it
 		c.initialized(answer.Client)
 		line := answer.Line(env.ID)
-		c.crew.do(func() {
+		c.workers.do(func() {
 			defer finish()
 			_ = c.Out.WriteLine(line, 0, func() bool { // in the writer's turn: no broadcast comes before the answer
 				ok := f.Settle()
@@ -286,7 +286,7 @@ func (c *Conn) request(ctx context.Context, env jsonrpc.Envelope, msg []byte) {
 		})
 		return
 	}
-	c.crew.do(func() {
+	c.workers.do(func() {
 		defer finish()
 		answer := work(ctx)
 		// a cancelled request gets no answer; a write error ends the connection
