@@ -11,7 +11,7 @@ import (
 const memoryOf = "CODEHAND_TEST_MEMORY_OF"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(memoryOf) != "" || os.Getenv(deskIn) != "" { // a child that is measured or killed; its parent is guarded
+	if os.Getenv(memoryOf) != "" || os.Getenv(workdirIn) != "" { // a child that is measured or killed; its parent is guarded
 		os.Exit(m.Run())
 	}
 	leaktest.Main(m)

@@ -50,7 +50,7 @@ func (r *Reader) Pages(ctx context.Context, src io.ReaderAt, size int64, from, t
 	defer r.printing.leave()
 	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(r.options.PDFTime, defaultPDF), ErrSlow)
 	defer cancel()
-	d, err := r.newDesk(src, size)
+	d, err := r.newWorkdir(src, size)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func checkPDF(src io.ReaderAt, size int64) error {
 }
 
 // pages reads the text of all pages at once, then makes the images that are wanted.
-func (r *Reader) pages(ctx context.Context, d *desk, from, to int) ([]Page, error) {
+func (r *Reader) pages(ctx context.Context, d *workdir, from, to int) ([]Page, error) {
 	count, err := r.count(ctx, d)
 	switch {
 	case err != nil:
@@ -106,7 +106,7 @@ func (r *Reader) pages(ctx context.Context, d *desk, from, to int) ([]Page, erro
 }
 
 // count asks pdfinfo. The title and its like come before, and may have lines of their own; so the last line counts.
-func (r *Reader) count(ctx context.Context, d *desk) (int, error) {
+func (r *Reader) count(ctx context.Context, d *workdir) (int, error) {
 	said, err := r.run(ctx, d, maxTextBytes, "pdfinfo", input)
 	if err != nil {
 		return 0, err
@@ -125,7 +125,7 @@ func (r *Reader) count(ctx context.Context, d *desk) (int, error) {
 
 // texts returns the text of each page. pdftotext ends a page with a form feed, which a font may also claim for a glyph:
 // then the pages are read one by one.
-func (r *Reader) texts(ctx context.Context, d *desk, from, to int) ([]string, error) {
+func (r *Reader) texts(ctx context.Context, d *workdir, from, to int) ([]string, error) {
 	text, err := r.text(ctx, d, from, to)
 	if err != nil {
 		return nil, err
@@ -144,14 +144,14 @@ func (r *Reader) texts(ctx context.Context, d *desk, from, to int) ([]string, er
 	return texts, nil
 }
 
-func (r *Reader) text(ctx context.Context, d *desk, from, to int) (string, error) {
+func (r *Reader) text(ctx context.Context, d *workdir, from, to int) (string, error) {
 	text, err := r.run(ctx, d, maxTextBytes, "pdftotext", "-layout", "-enc", "UTF-8", "-eol", "unix",
 		"-f", strconv.Itoa(from), "-l", strconv.Itoa(to), input, "-")
 	return strings.ToValidUTF8(string(text), "\uFFFD"), err
 }
 
 // draw makes the image of a page, no larger than is shown.
-func (r *Reader) draw(ctx context.Context, d *desk, number int) (*Image, error) {
+func (r *Reader) draw(ctx context.Context, d *workdir, number int) (*Image, error) {
 	n := strconv.Itoa(number)
 	// Not larger than usual even if the options allow it: 8,192 by 8,192 pixels would be more than fit takes.
 	edge := min(cmp.Or(r.options.Fit.MaxEdge, defaultEdge), defaultEdge)

@@ -52,13 +52,12 @@ func (r *Reader) program(name string) (string, error) {
 // first argument that is no option, and never a name from a user.
 const input = "/dev/stdin"
 
-// run runs a program of poppler on the copy and returns what it printed, at most most bytes. Its environment has
-// nothing of the server's; it has no other open file, a session of its own, and is ended with all that it started. From
-// LevelKernel on it reads the system's directories and its desk, writes nothing and has no network; below that it may
-// do what the server's user may. Errors:
-// *ProgramError, ErrEncrypted, ErrDamaged with what the program said, a *LimitError, the reason for which ctx ended, or
-// that not all of what it printed could be read.
-func (r *Reader) run(ctx context.Context, d *desk, most int64, name string, args ...string) ([]byte, error) {
+// run runs a program of poppler on the copy and returns what it printed, at most most bytes. The program gets no
+// variable of the server's, no other open file and a session of its own, and run ends it with all that it started. From
+// LevelKernel on it reads the system's directories and its workdir, writes nothing and has no network; below that it
+// may do what the server's user may. Errors: *ProgramError, ErrEncrypted, ErrDamaged with what the program said, a
+// *LimitError, the cause for which ctx ended, or an error that says that some of the output could not be read.
+func (r *Reader) run(ctx context.Context, d *workdir, most int64, name string, args ...string) ([]byte, error) {
 	path, err := r.program(name)
 	if err != nil {
 		return nil, err
@@ -106,7 +105,7 @@ func (r *Reader) run(ctx context.Context, d *desk, most int64, name string, args
 }
 
 // confined is how the kernel confines a program that works on d, whose bytes a stranger wrote; nil: not at all.
-func (r *Reader) confined(d *desk) (*sandbox.Profile, sandbox.Level) {
+func (r *Reader) confined(d *workdir) (*sandbox.Profile, sandbox.Level) {
 	if r.options.Level == nil {
 		return nil, sandbox.LevelLimits
 	}

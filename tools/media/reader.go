@@ -40,7 +40,7 @@ const maxPrinting = 2
 // New makes a Reader. No program is looked for and nothing made before it is needed.
 func New(o Options) *Reader {
 	if o.Temp != "" {
-		sweepDesks(o.Temp)
+		sweepWorkdirs(o.Temp)
 	}
 	if o.Dirs == nil {
 		o.Dirs = popplerDirs()

@@ -10,30 +10,30 @@ import (
 	"strings"
 )
 
-// A desk is what the programs for one PDF work on: a directory that they find empty, and a copy of the PDF without a
-// name. Its directory is locked as long as its process lives, so that another can tell what a killed one left.
-type desk struct {
+// A workdir is what the programs for one PDF get: an empty directory to work in, and an open copy of the PDF without a
+// name. Its process locks the directory for as long as it lives, so other processes can tell what a killed one left.
+type workdir struct {
 	path string
 	lock *os.File // the directory; nil: it is not there yet
 	root *os.Root // likewise
 	file *os.File // a copy of the PDF, which no other program changes meanwhile
 }
 
-// deskMark begins the name of every desk.
-const deskMark = "pdf-"
+// workdirPrefix begins the name of every workdir.
+const workdirPrefix = "pdf-"
 
-// unguessable is a name for a desk, of 128 random bits.
-func unguessable() string { return deskMark + rand.Text() }
+// unguessable is a name for a workdir, of 128 random bits.
+func unguessable() string { return workdirPrefix + rand.Text() }
 
-// newDesk copies a PDF.
-func (r *Reader) newDesk(src io.ReaderAt, size int64) (*desk, error) {
+// newWorkdir copies a PDF.
+func (r *Reader) newWorkdir(src io.ReaderAt, size int64) (*workdir, error) {
 	temp := r.options.Temp
 	if temp == "" {
 		temp = os.TempDir()
 	} else if err := os.MkdirAll(temp, 0o700); err != nil {
 		return nil, err
 	}
-	d, err := openDesk(temp)
+	d, err := openWorkdir(temp)
 	if err != nil {
 		return nil, err
 	}
@@ -44,17 +44,18 @@ func (r *Reader) newDesk(src io.ReaderAt, size int64) (*desk, error) {
 	return d, nil
 }
 
-// deskTries is how often a desk is made anew because a sweep took it before its lock. One process sweeps once.
-const deskTries = 10
+// workdirTries is how many directories openWorkdir makes at most: a sweep of another process may remove one before
+// it is locked. One process sweeps once.
+const workdirTries = 10
 
-// openDesk makes a directory in temp and locks it.
-func openDesk(temp string) (*desk, error) {
-	for range deskTries {
-		d := &desk{path: filepath.Join(temp, unguessable())}
+// openWorkdir makes a directory in temp and locks it.
+func openWorkdir(temp string) (*workdir, error) {
+	for range workdirTries {
+		d := &workdir{path: filepath.Join(temp, unguessable())}
 		if err := os.Mkdir(d.path, 0o700); err != nil {
 			return nil, err
 		}
-		got, err := d.take()
+		got, err := d.lockNew()
 		if err != nil {
 			d.close()
 			return nil, err
@@ -64,11 +65,11 @@ func openDesk(temp string) (*desk, error) {
 		}
 		d.close()
 	}
-	return nil, fmt.Errorf("other processes removed %d directories in %s before they were used", deskTries, temp)
+	return nil, fmt.Errorf("other processes removed %d directories in %s before they were used", workdirTries, temp)
 }
 
-// take locks the directory and opens it. got: it still is the one that was made.
-func (d *desk) take() (got bool, err error) {
+// lockNew locks the directory and opens it. got: it still is the one that was made.
+func (d *workdir) lockNew() (got bool, err error) {
 	if d.lock, err = os.Open(d.path); errors.Is(err, os.ErrNotExist) {
 		return false, nil
 	} else if err != nil {
@@ -87,7 +88,7 @@ func (d *desk) take() (got bool, err error) {
 }
 
 // fill puts the copy into the directory and takes its name away.
-func (d *desk) fill(src io.ReaderAt, size int64) (err error) {
+func (d *workdir) fill(src io.ReaderAt, size int64) (err error) {
 	const name = "pdf"
 	if d.file, err = d.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
 		return err
@@ -99,7 +100,7 @@ func (d *desk) fill(src io.ReaderAt, size int64) (err error) {
 }
 
 // close forgets the copy. Nothing depends on it any more. The lock goes last.
-func (d *desk) close() {
+func (d *workdir) close() {
 	if d.file != nil {
 		_ = d.file.Close()
 	}
@@ -112,17 +113,17 @@ func (d *desk) close() {
 	}
 }
 
-// sweepDesks removes the desks of processes that were killed. What cannot be removed stays for the next sweep.
-func sweepDesks(temp string) {
+// sweepWorkdirs removes the workdirs of processes that were killed. What cannot be removed stays for the next sweep.
+func sweepWorkdirs(temp string) {
 	entries, _ := os.ReadDir(temp) // it may not be there yet
 	for _, e := range entries {
-		if e.IsDir() && strings.HasPrefix(e.Name(), deskMark) {
-			sweepDesk(filepath.Join(temp, e.Name()))
+		if e.IsDir() && strings.HasPrefix(e.Name(), workdirPrefix) {
+			sweepWorkdir(filepath.Join(temp, e.Name()))
 		}
 	}
 }
 
-func sweepDesk(path string) {
+func sweepWorkdir(path string) {
 	dir, err := os.Open(path)
 	if err != nil {
 		return

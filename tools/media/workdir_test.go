@@ -12,22 +12,22 @@ import (
 	"testing"
 )
 
-// deskIn names a directory for TestDeskChild.
-const deskIn = "CODEHAND_TEST_DESK_IN"
+// workdirIn names a directory for TestWorkdirChild.
+const workdirIn = "CODEHAND_TEST_WORKDIR_IN"
 
-// TestDeskChild is a process of its own, killed while it works on a PDF and while another is copied.
-func TestDeskChild(t *testing.T) {
-	temp := os.Getenv(deskIn)
+// TestWorkdirChild is a process of its own, killed while it works on a PDF and while another is copied.
+func TestWorkdirChild(t *testing.T) {
+	temp := os.Getenv(workdirIn)
 	if temp == "" {
 		return // it is only run by TestSweepOfKilled
 	}
 	r := New(Options{Temp: temp})
-	held, err := r.newDesk(strings.NewReader(pdf), int64(len(pdf)))
+	held, err := r.newWorkdir(strings.NewReader(pdf), int64(len(pdf)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer held.close() // keeps the file reachable: its finalizer would close it and drop the lock
-	_, err = r.newDesk(killedHere{}, 100<<20)
+	_, err = r.newWorkdir(killedHere{}, 100<<20)
 	t.Fatal("it was not killed: ", err)
 }
 
@@ -52,7 +52,7 @@ func TestSweepOfKilled(t *testing.T) {
 		t.Skip("there is no lock of a directory, and no program for PDF files")
 	}
 	temp := filepath.Join(t.TempDir(), "pdf")
-	alive, err := New(Options{Temp: temp}).newDesk(strings.NewReader(pdf), int64(len(pdf)))
+	alive, err := New(Options{Temp: temp}).newWorkdir(strings.NewReader(pdf), int64(len(pdf)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,8 +62,8 @@ func TestSweepOfKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestDeskChild$")
-	child.Env = append(os.Environ(), deskIn+"="+temp)
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestWorkdirChild$")
+	child.Env = append(os.Environ(), workdirIn+"="+temp)
 	out, err := child.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestSweepOfKilled(t *testing.T) {
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
 	New(Options{Temp: temp}) // it lives, so nothing of it is removed
-	left, size := desks(t, temp)
+	left, size := workdirs(t, temp)
 	if len(left) != 3 || size < 1<<20 {
 		t.Errorf("before the kill (%q, %v): %d directories with %d bytes, want 3 with the half of a PDF", line, err, len(left), size)
 	}
@@ -85,11 +85,11 @@ func TestSweepOfKilled(t *testing.T) {
 	}
 	_ = child.Wait() // it was killed
 
-	if left, _ = desks(t, temp); len(left) != 3 {
+	if left, _ = workdirs(t, temp); len(left) != 3 {
 		t.Errorf("after the kill: %q, want 3", left)
 	}
 	New(Options{Temp: temp})
-	if left, size = desks(t, temp); len(left) != 1 || left[0] != alive.path || size != 0 {
+	if left, size = workdirs(t, temp); len(left) != 1 || left[0] != alive.path || size != 0 {
 		t.Errorf("left are %q with %d bytes, want %s", left, size, alive.path)
 	}
 	if _, err := os.Stat(other); err != nil {
@@ -97,14 +97,14 @@ func TestSweepOfKilled(t *testing.T) {
 	}
 }
 
-// desks are the directories of PDF files in temp, and how many bytes there are in them.
-func desks(t *testing.T, temp string) (paths []string, size int64) {
+// workdirs are the directories of PDF files in temp, and how many bytes there are in them.
+func workdirs(t *testing.T, temp string) (paths []string, size int64) {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(temp, deskMark+"*"))
+	paths, err := filepath.Glob(filepath.Join(temp, workdirPrefix+"*"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob(filepath.Join(temp, deskMark+"*", "*"))
+	files, err := filepath.Glob(filepath.Join(temp, workdirPrefix+"*", "*"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestSweepWhileOthersWork(t *testing.T) {
 		group.Go(func() {
 			r := New(Options{Temp: temp})
 			for range times {
-				d, err := r.newDesk(strings.NewReader(pdf), int64(len(pdf)))
+				d, err := r.newWorkdir(strings.NewReader(pdf), int64(len(pdf)))
 				if err != nil {
 					t.Error(err)
 					return
@@ -143,7 +143,7 @@ func TestSweepWhileOthersWork(t *testing.T) {
 		})
 		group.Go(func() {
 			for range times {
-				sweepDesks(temp)
+				sweepWorkdirs(temp)
 			}
 		})
 	}
