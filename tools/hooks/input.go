@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// told is what a hook reads on its standard input. The names are those that hook scripts of other agents know.
-type told struct {
+// hookInput is what a hook reads on its standard input. The names are those that hook scripts of other agents know.
+type hookInput struct {
 	SessionID      string          `json:"session_id"`
 	TranscriptPath string          `json:"transcript_path"` // "": the conversation is the client's; scripts expect the key
 	Cwd            string          `json:"cwd"`
@@ -26,9 +26,9 @@ type told struct {
 	FilePath       string          `json:"file_path,omitempty"`
 }
 
-// told writes an event as hooks read it.
-func (r *Runner) told(e Event) ([]byte, error) {
-	t := told{
+// input writes an event as hooks read it.
+func (r *Runner) input(e Event) ([]byte, error) {
+	t := hookInput{
 		SessionID: e.Session, Cwd: e.Cwd, PermissionMode: e.Mode.String(), Event: e.Name, AgentID: e.Agent,
 		AgentType: e.AgentType,
 		ToolName:  r.toolName(e), ToolInput: e.Input, ToolUseID: e.Call, Reason: e.Reason, Source: e.Source,

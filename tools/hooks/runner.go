@@ -170,7 +170,7 @@ func (r *Runner) ask(ctx context.Context, e Event) (Outcome, error) {
 	if len(matching) == 0 {
 		return Outcome{}, nil
 	}
-	input, err := r.told(e)
+	input, err := r.input(e)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -204,7 +204,7 @@ func (r *Runner) Tell(e Event) {
 	if len(matching) == 0 {
 		return
 	}
-	input, err := r.told(e)
+	input, err := r.input(e)
 	if err != nil {
 		r.log.Warn("hooks could not be told", "event", e.Name, "error", err)
 		return

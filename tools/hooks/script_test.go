@@ -387,7 +387,7 @@ func TestTold(t *testing.T) {
 	for _, tt := range tests {
 		r := &Runner{o: Options{OwnNames: tt.own}}
 		tt.e.Name = tt.name
-		got, err := r.told(tt.e)
+		got, err := r.input(tt.e)
 		want := `{"session_id":"s","transcript_path":"","cwd":"/w","permission_mode":"plan","hook_event_name":"` + tt.name + `",` + tt.more + "}\n"
 		if err != nil || string(got) != want {
 			t.Errorf("got  %swant %s%v", got, want, err)
