@@ -89,7 +89,7 @@ func user(m loop.Message) (list []object) {
 	var texts []string
 	for _, p := range m.Parts {
 		if r := p.Result; r != nil {
-			list = append(list, object{"role": "tool", "tool_call_id": r.CallID, "content": told(r)})
+			list = append(list, object{"role": "tool", "tool_call_id": r.CallID, "content": resultText(r)})
 		} else if p.Text != "" {
 			texts = append(texts, p.Text)
 		}
@@ -133,8 +133,8 @@ func assistant(m loop.Message) object {
 	return out
 }
 
-// told is a result as text: the format has no other results, and no mark for errors.
-func told(r *loop.Result) string {
+// resultText is a result as text: the format has no other results, and no mark for errors.
+func resultText(r *loop.Result) string {
 	text := shown(r.Text)
 	if r.IsError {
 		text = "Error: " + text
