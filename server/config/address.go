@@ -178,8 +178,8 @@ func readPort(s string) (string, error) {
 	return strconv.FormatUint(n, 10), nil
 }
 
-// readName reads a host name or an address without brackets. A name whose last label is a number is an address that
-// somebody mistyped: some resolvers would take 127.1 for one.
+// readName reads a host name or an address without brackets. A name whose last label is a number is a mistyped address:
+// some resolvers would take 127.1 for one.
 func readName(s string) (string, error) {
 	if a, err := netip.ParseAddr(s); err == nil {
 		return a.Unmap().String(), nil

@@ -180,7 +180,7 @@ func checkAgent(l *loader) {
 		l.problems.add(l.config.Origin("agent.backend"), "agent.backend: sampling needs agent.sampling = true")
 	}
 	if n, ok := l.env[agent.DepthVariable]; ok && n != "" {
-		a.Depth = 1000 // a depth that nobody can read starts no sub-agent
+		a.Depth = 1000 // an unreadable depth starts no sub-agent
 		if d, err := parseDepth(n); err == nil {
 			a.Depth = d
 		}

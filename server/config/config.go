@@ -22,7 +22,7 @@ import (
 // A Config is what holds for this process. Every value was checked. It is made by Load and does not change.
 type Config struct {
 	// Roots are absolute and clean, as written (links unresolved); empty: every path is outside. In serve they are
-	// those of the person who started it, for whom nobody signs in: Principals.Default.Roots if these are the same for
+	// those of the person who started it, who needs no sign-in: Principals.Default.Roots if these are the same for
 	// everybody, else none if they are templates, else what stdio would take.
 	Roots    []string
 	StateDir string // absolute; OpenState makes and checks it
@@ -121,7 +121,7 @@ type Hook struct {
 // Plan is plan mode.
 type Plan struct {
 	Directory        string // of plan files, absolute; "": in the state directory
-	ApprovalFallback string // client, console, auto: who approves when nobody can be asked
+	ApprovalFallback string // client, console, auto: who approves when no person can be asked
 }
 
 // Results are the texts that were too long to show.
@@ -253,7 +253,7 @@ type HTTP struct {
 	OrphanGrace    time.Duration // for calls whose client is gone
 	LameDuck       time.Duration // between SIGTERM and the first 503; -1: 0 on loopback, else 5 s
 	SSE            bool          // /sse and /message are served
-	DataDir        string        // absolute; StateDir if nobody says another
+	DataDir        string        // absolute; StateDir by default
 	BehindProxy    bool
 	TrustedProxies []netip.Prefix // without bits behind the mask; no IPv4 as IPv6
 	UnixMode       fs.FileMode
@@ -371,10 +371,10 @@ func (c Config) OfProject(origin string) bool {
 
 // Origin says where the value of a setting comes from: `default`, `default of serve`, `flag --log-level`,
 // `CODEHAND_LOG_LEVEL`, or file and line. "" for a key that does not exist, and for one of a principal, such as
-// `principals.default.roots`, that nobody set.
+// `principals.default.roots`, that is not set.
 func (c Config) Origin(key string) string { return c.origins[key] }
 
-// Said says whether anybody has set the value of key.
+// Said says whether the value of key was set.
 func (c Config) Said(key string) bool {
 	return c.origins[key] != byDefault && c.origins[key] != serveOrigin
 }

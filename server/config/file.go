@@ -32,7 +32,7 @@ func readUserFile(path string) ([]byte, error) {
 	return readChecked(f, true)
 }
 
-// missingUnlessLink refuses a link without a target: somebody wanted settings that are not there.
+// missingUnlessLink refuses a link without a target: its author wanted settings that are missing.
 func missingUnlessLink(path string) error {
 	if _, err := os.Lstat(path); err == nil {
 		return errors.New("is a link to a file that does not exist")
@@ -82,8 +82,8 @@ func readChecked(f *os.File, own bool) ([]byte, error) {
 	return data, err
 }
 
-// checkFile refuses a file that somebody else may have written. own: it must also belong to this user or to root; a
-// project file may belong to whoever made the checkout, since it only narrows.
+// checkFile refuses a file that another user may have written. own: it must also belong to this user or to root; a
+// project file may belong to the user who made the checkout, since it only narrows.
 func checkFile(info fs.FileInfo, own bool) error {
 	switch {
 	case !info.Mode().IsRegular():

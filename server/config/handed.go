@@ -38,7 +38,7 @@ func (c Config) Handed(deny []string) []string {
 // together is both of two lists, as a flag takes them.
 func together(a, b string) string { return strings.Trim(a+","+b, ",") }
 
-// setTyped sets what somebody typed, and notes it for Handed. Paths are noted as they were understood.
+// setTyped sets a typed value, and notes it for Handed. Paths are noted as they were understood.
 func setTyped(l *loader, s setting, value, origin string) {
 	l.set(s, l.typed(value, origin))
 	if _, grows := s.at.(growing); grows {

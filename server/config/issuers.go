@@ -296,7 +296,7 @@ func besideIssuers(before []Issuer, i Issuer) error {
 	return nil
 }
 
-// issuerURL refuses a URL for which anybody on the way could answer, and one with a character of never.
+// issuerURL refuses a URL whose answers a host on the way could forge, and one with a character of never.
 func issuerURL(s, never string) error {
 	u, err := url.Parse(s)
 	switch {

@@ -52,7 +52,7 @@ func entries(in input) ([]string, error) {
 	return nil, errors.New(`must be a list of texts, such as ["a", "b"]`)
 }
 
-// splitList refuses a list of which nobody can say where an entry ends: a rule would vanish in the one before it.
+// splitList refuses a list whose entries cannot be told apart: a rule would vanish in the one before it.
 func splitList(s string) ([]string, error) {
 	var texts []string
 	depth, start := 0, 0

@@ -106,7 +106,7 @@ type loader struct {
 	warnings []Warning
 }
 
-// byDefault is where a value comes from that nobody has set.
+// byDefault is the origin of a value that is not set.
 const byDefault = "default"
 
 func environment(list []string) map[string]string {

@@ -35,12 +35,12 @@ func managedFile() string {
 // A managed layer is what the machine's administrator fixed.
 type managed struct {
 	path      string
-	fixed     map[string]bool // keys whose value nobody changes
+	fixed     map[string]bool // keys whose value no other source may change
 	rulesOnly bool
 }
 
-// managedFile applies the administrator's file over everything that people may say. What it says about lists that grow
-// is added to theirs; anything else is fixed, and whoever says something different is told so.
+// managedFile applies the administrator's file over everything that people may say. Its entries of lists that grow are
+// added to theirs. Anything else is fixed, and a different value is an error that says so.
 func (l *loader) managedFile() {
 	path := l.src.ManagedFile
 	l.config.Permissions.Highest = permission.Bypass

@@ -11,7 +11,7 @@ import (
 	"codehand/tools/permission"
 )
 
-// managed writes the administrator's file, which belongs to whoever runs the test.
+// managed writes the administrator's file, which belongs to the user who runs the test.
 func (w *world) managed(t *testing.T, text string) string {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -161,7 +161,7 @@ func TestManagedRootsAreThoseOfArguments(t *testing.T) {
 	}
 }
 
-// A file that somebody else could have written holds for nobody, and is not passed over either.
+// A file that another user could have written is not used, and not ignored either: it is an error.
 func TestManagedFileIsTrusted(t *testing.T) {
 	for name, c := range map[string]struct {
 		arrange func(w *world, path string) error

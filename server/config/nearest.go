@@ -8,8 +8,8 @@ import (
 // maxTypos is how many letters a name may differ in from the one that was meant.
 const maxTypos = 2
 
-// Nearest returns the one of known that somebody who typed word probably meant; "": none comes near. Letter case does
-// not count, and the first of several equally near ones wins.
+// Nearest returns the one of known that word is probably a misspelling of; "": none comes near. Letter case does not
+// count, and the first of several equally near ones wins.
 func Nearest(word string, known []string) string {
 	word = strings.ToLower(strings.TrimSpace(word))
 	best, least := "", min(maxTypos, len(word)/2)+1

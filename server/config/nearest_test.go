@@ -2,7 +2,7 @@ package config
 
 import "testing"
 
-// TestNearest: what somebody probably meant, and nothing where that would be a guess.
+// TestNearest: the name that was probably meant, and none where that would be a guess.
 func TestNearest(t *testing.T) {
 	t.Parallel()
 	known := []string{"call", "classify", "doctor", "history", "permissions", "serve", "log.level", "log.file"}

@@ -14,8 +14,8 @@ func mine(fs.FileInfo) bool { return true }
 
 func trustedOwner(fs.FileInfo) bool { return true }
 
-// ownedBy refuses every file: settings that hold for everybody must not come from just anybody, and the directory for
-// them is one in which every user of Windows may make files.
+// ownedBy refuses every file: settings for all users must not come from an ordinary one, and on Windows every user may
+// make files in the directory for them.
 func ownedBy(fs.FileInfo, int) error {
 	return errors.New("cannot be used: on this system codehand cannot check who may change it; remove it")
 }

@@ -30,7 +30,7 @@ func trustedOwner(info fs.FileInfo) bool {
 	return ok && (uid == os.Geteuid() || uid == 0)
 }
 
-// ownedBy refuses what somebody besides the user by may change.
+// ownedBy refuses a file that a user other than by may change.
 func ownedBy(info fs.FileInfo, by int) error {
 	uid, ok := owner(info)
 	switch {
@@ -46,7 +46,7 @@ func writableByOthers(info fs.FileInfo) bool { return info.Mode().Perm()&0o002 !
 
 func othersHaveRights(info fs.FileInfo) bool { return info.Mode().Perm()&0o077 != 0 }
 
-// replaceable says whether somebody besides the owner may rename what lies in a directory. A group counts, too.
+// replaceable says whether users other than the owner may rename what lies in a directory. A group counts, too.
 func replaceable(info fs.FileInfo) bool { return info.Mode().Perm()&0o022 != 0 }
 
 // writable says why directories cannot be made in dir; nil: they can.

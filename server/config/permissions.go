@@ -254,8 +254,8 @@ const (
 	additionalKey  = "permissions.additional_dirs"
 )
 
-// Start returns the mode in which a session starts of which somebody says m: not auto without a classifier, and nothing
-// that is looser than what the machine's administrator fixed.
+// Start returns the mode in which a session starts that asks for m: not auto without a classifier, and none looser than
+// what the machine's administrator fixed.
 func (p Permissions) Start(m permission.Mode) permission.Mode {
 	if m == permission.Auto && len(p.Classifier) == 0 {
 		m = permission.Default
@@ -310,13 +310,13 @@ func (l *loader) planDirectory(before, origin string) {
 	}
 }
 
-// inRoots says whether dir lies in a root of anybody.
+// inRoots says whether dir lies in a root of any principal.
 func (l *loader) inRoots(dir string) bool {
 	lists := []rootList{{"", l.config.Roots}, {"", l.config.Permissions.AdditionalDirs}}
 	if l.src.Serve {
 		lists = append(lists, l.templates()...)
 		if len(l.config.Roots) == 0 && len(l.config.Principals.Default.Roots) == 0 {
-			return true // workspaces of which nobody said where; each place looks for itself
+			return true // workspaces at their default place; each principal looks for itself
 		}
 	}
 	at := components(Canonical(dir))

@@ -41,7 +41,7 @@ func TestRulesOfAllSources(t *testing.T) {
 	}
 }
 
-// Mode auto needs somebody who judges.
+// Mode auto needs a classifier.
 func TestAutoWithoutClassifier(t *testing.T) {
 	for _, c := range []struct {
 		user, project string

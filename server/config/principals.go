@@ -33,8 +33,8 @@ func depth(path []string) int {
 	return 1
 }
 
-// ofLater are the tables and keys that belong to later versions: whoever copies them from a document should read that
-// this program does not have them, not that they are misspelt.
+// ofLater are the tables and keys that belong to later versions: a person who copies them from a document should read
+// that this version does not have them, not that they are misspelt.
 func ofLater(path []string) bool {
 	for _, later := range [...][]string{
 		{"auth", "token_source"}, {"auth", "front_secret_file"}, {"auth", "front_old_secret_file"},

@@ -145,7 +145,7 @@ func TestPrincipalsRefuse(t *testing.T) {
 	}
 }
 
-// ROOT arguments of serve are templates, and what is wrong with them is said without a key that nobody wrote.
+// ROOT arguments of serve are templates, and an error about them names no key that the person did not write.
 func TestRootArgumentsOfServe(t *testing.T) {
 	for arg, want := range map[string]string{
 		"missing": "argument ROOT: stat ", "missing/{principal}": "argument ROOT: $TOP/project/missing/{principal}: stat ", "file": "file is not a directory",
@@ -171,7 +171,7 @@ func TestRootArgumentsOfServe(t *testing.T) {
 	}
 }
 
-// What the model can change is never what serve remembers, whoever the model works for (SEC-45, SEC-46).
+// The model can never change what serve remembers, no matter for which principal it works (SEC-45, SEC-46).
 func TestServeKeptApart(t *testing.T) {
 	for name, c := range map[string]struct {
 		root, data, want string // want "": accepted

@@ -314,7 +314,7 @@ func TestProjectFilesOfAllRoots(t *testing.T) {
 	}
 }
 
-// A configuration file that somebody else may have written is refused, also behind a link.
+// A configuration file that another user may have written is refused, also behind a link.
 func TestFilesOfOthers(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("mode bits mean nothing on Windows")

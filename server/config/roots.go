@@ -30,9 +30,9 @@ func (l *loader) roots() {
 	l.checkRoots()
 }
 
-// rootsOfServe decides where principals work. Arguments replace what the file says about all of them. If nobody says
-// anything, each has a workspace of its own in the data directory; but where nobody signs in, the person who started
-// serve means what `roots` or the working directory mean on stdio.
+// rootsOfServe decides where principals work. Arguments replace what the file says about all of them. By default each
+// has a workspace of its own in the data directory. Without sign-in the default is that of stdio: `roots`, or the
+// working directory of the person who started serve.
 func (l *loader) rootsOfServe() {
 	const key = principalsTable + "." + everyone + ".roots"
 	c := &l.config
@@ -90,7 +90,7 @@ func (l *loader) startedIn(remedy string) {
 	}
 }
 
-// byAccident says that a program is started in dir when nobody chose one.
+// byAccident says that dir is where a program starts when no person chose a directory.
 func (l *loader) byAccident(dir string) bool {
 	if dir == "" {
 		return false

@@ -108,10 +108,10 @@ func authModes() []string {
 	return append(all, "auto", auth.ModeNone)
 }
 
-// serveOrigin is where values come from that differ in serve and that nobody has set.
+// serveOrigin is the origin of values that are not set and whose default differs in serve.
 const serveOrigin = "default of serve"
 
-// serveDefaults makes serve answer by itself: nobody sits at it who could be asked.
+// serveDefaults makes serve answer by itself: there is no person at its terminal to ask.
 func (l *loader) serveDefaults() {
 	if !l.src.Serve {
 		return
@@ -168,8 +168,8 @@ func (l *loader) serveTogether() {
 	}
 }
 
-// serveModes refuses the mode that asks nobody, and says in which mode principals start about whom nothing is said. A
-// mode that a project file narrowed holds for those with one of their own, too.
+// serveModes refuses the mode that never asks, and sets the mode of principals without one. A mode that a project file
+// narrowed also limits principals with a mode of their own.
 func (l *loader) serveModes(narrowed bool) {
 	if !l.src.Serve {
 		return

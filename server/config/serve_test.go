@@ -66,7 +66,7 @@ func TestProjectSetsNothingOfServe(t *testing.T) {
 	}
 }
 
-// What serve does by default differs where nobody is there to be asked; whoever says something is obeyed.
+// The defaults of serve differ where there is no person to ask; settings are obeyed.
 func TestDefaultsOfServe(t *testing.T) {
 	for name, c := range map[string]struct {
 		serve               bool
@@ -331,7 +331,7 @@ func TestTextIsReadAgain(t *testing.T) {
 	}
 }
 
-// The data directory is the state directory unless somebody says another one.
+// The data directory is the state directory by default.
 func TestDataDir(t *testing.T) {
 	w := newServe(t)
 	if c, _ := w.load(t); c.HTTP.DataDir != c.StateDir || c.StateDir == "" {

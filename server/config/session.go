@@ -63,7 +63,7 @@ func (l *loader) together() {
 	l.serveTogether()
 }
 
-// bypass refuses the mode that asks nobody where it would mean the whole machine.
+// bypass refuses the mode that never asks where it would cover the whole machine.
 func (l *loader) bypass() {
 	c := &l.config
 	if c.Permissions.Mode == permission.Bypass && os.Geteuid() == 0 && !l.inContainer() {

@@ -11,7 +11,7 @@ import (
 )
 
 // stateDir finds the state directory: the setting, $STATE_DIRECTORY of systemd, or the platform's place. The data
-// directory of serve is the same one unless somebody says another.
+// directory of serve is the same one by default.
 func (l *loader) stateDir() {
 	c := &l.config
 	if c.StateDir == "" {
@@ -48,9 +48,9 @@ func (l *loader) usualStateDir() string {
 }
 
 // OpenState makes the state directory with mode 0700, if it is missing, and returns its canonical path. It refuses a
-// directory that somebody else could look into or replace: one that is a link, belongs to another user, has mode bits
-// for others, lies below a directory that others may write without the sticky bit, or has a link inside. The error
-// names the component.
+// directory that another user could read or replace: one that is a link, belongs to another user, has mode bits for
+// others, lies below a directory that others may write without the sticky bit, or has a link inside. The error names
+// the component.
 func OpenState(dir string) (string, error) {
 	if !filepath.IsAbs(dir) {
 		return "", fmt.Errorf("state directory %s: must be absolute", dir)
@@ -65,7 +65,7 @@ func OpenState(dir string) (string, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", fmt.Errorf("state directory: %w", err)
 	}
-	// Once more: the parents may have been made by somebody else meanwhile, and links resolve only now.
+	// Once more: another process may have made the parents meanwhile, and links resolve only now.
 	real, err := filepath.EvalSymlinks(filepath.Dir(dir))
 	if err != nil {
 		return "", fmt.Errorf("state directory: %w", err)
@@ -86,9 +86,9 @@ func OpenState(dir string) (string, error) {
 // sessions/PRINCIPAL/SESSION/jobs. Below, files are made anew and have names of chance.
 const insideDepth = 4
 
-// checkInside refuses links within the state directory: nothing of ours is one, and what is made behind one lies where
-// somebody else wants it. Only names are read, no file is looked at. What is in the directory named but belongs to
-// people, who may have links there, not to us.
+// checkInside refuses links within the state directory: the server makes none, and behind one it would write where
+// another user wants. It reads names only and opens no file. The directory called but belongs to people and may hold
+// links.
 func checkInside(dir string, depth int, but string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // another process tidies up
@@ -126,7 +126,8 @@ func checkState(dir string) error {
 	return nil
 }
 
-// checkParents refuses a way on which somebody else could exchange a directory. What does not exist yet is made by us.
+// checkParents refuses a path on which another user could replace a directory. The server makes what does not exist
+// yet.
 func checkParents(dir string) error {
 	for at := dir; ; at = filepath.Dir(at) {
 		info, err := os.Stat(at)

@@ -11,11 +11,11 @@ import (
 	"codehand/server/auth"
 )
 
-// placeholder stands in a root for the directory name of whoever calls.
+// placeholder stands in a root for the directory name of the calling principal.
 const placeholder = "{principal}"
 
-// workspaces is where principals work of whom nobody says where, below the data directory. It is the only part of that
-// directory that a root may lie in.
+// workspaces is the default place of principals' roots, below the data directory. It is the only part of that directory
+// that a root may lie in.
 const workspaces = "workspaces"
 
 // readTemplate reads a root of a principal.

@@ -13,8 +13,8 @@ var notSettings = map[string]bool{
 	"CODEHAND_UPDATE": true,
 }
 
-// environment applies the variables. An empty one counts as not set: clients write empty ones for fields that nobody
-// filled in.
+// environment applies the variables. An empty one counts as not set: clients write empty ones for fields that the
+// person left empty.
 func (l *loader) environment() {
 	rest := map[string]string{}
 	for name, value := range l.env {
@@ -75,7 +75,7 @@ func spelled(table []setting, as func(env, flag string) string) []string {
 	return names
 }
 
-// typed is an input that somebody typed: relative to where that was.
+// typed is a typed input: relative to where it was typed.
 func (l *loader) typed(value, origin string) input {
 	return input{raw: value, origin: origin, base: l.config.WorkDir, home: l.config.Home}
 }
