@@ -90,7 +90,7 @@ func TestRequestHooks(t *testing.T) {
 	}
 }
 
-// Nobody is asked twice while a call waits for a person: no hook, no classifier.
+// Neither hooks nor the classifier are asked twice while a call waits for a person.
 func TestConsultedOnce(t *testing.T) {
 	t.Parallel()
 	p, s := newCorridor(), newState(t, "s")
@@ -191,7 +191,7 @@ func TestClassifierIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// Hooks learn of calls that were not permitted, whoever said so.
+// Hooks learn of calls that were not permitted, no matter what denied them.
 func TestDeniedIsTold(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -47,7 +47,7 @@ type Record struct {
 	Origin   string
 	Asked    bool   // a person answered
 	Decision string // what became of the verdict: one of the words below; "": the call did not come so far
-	By       string // who or what decided: one of the words below; "": nobody
+	By       string // who or what decided: one of the words below; "": no decision yet
 
 	Code      string // "ok", else that of the refusal; PENDING while a person is asked
 	Cancelled bool
@@ -66,7 +66,7 @@ type Record struct {
 const (
 	allowed      = "allow"
 	askAllowed   = "ask.allow"
-	askDenied    = "ask.deny" // a person did, or there was nobody to ask
+	askDenied    = "ask.deny" // a person did, or there was no person to ask
 	denied       = "deny"
 	planDenied   = "plan"  // mode plan
 	scopeDenied  = "scope" // server, before the corridor
@@ -100,7 +100,7 @@ const (
 	codePending = "PENDING"
 )
 
-// decided notes the decision. What becomes of an ask is noted by whoever settles it.
+// decided notes the decision. The code that settles an ask notes its outcome.
 func (r *Record) decided(d permission.Decision, about permission.Request) {
 	switch d.Verdict {
 	case permission.Allow:
@@ -207,7 +207,7 @@ type seen struct {
 	whole bool                       // all were looked at
 }
 
-// beforeShell looks at the session's files before a command runs; nil: the call is no command, or nobody listens.
+// beforeShell looks at the session's files before a command runs; nil: the call is no command, or there is no audit.
 func (c *call) beforeShell(ctx context.Context) *seen {
 	if c.pipe.Audit == nil && !c.wants(hooks.FileChanged) || c.state.Files == nil || c.record.ReadOnly ||
 		!slices.ContainsFunc(c.bound.Targets, func(t permission.Target) bool { return t.Kind == permission.Command }) {
@@ -313,7 +313,7 @@ func (c *call) finish(ctx context.Context, result *tool.Result, err error) error
 func (c *call) logRefusal(ctx context.Context, refusal *tool.Refusal) {
 	level := slog.LevelInfo
 	if refusal.Code == tool.RateLimited {
-		level = slog.LevelDebug // whoever floods the server must not flood its log
+		level = slog.LevelDebug // a client that floods the server must not flood its log
 	}
 	attrs := []any{"tool", c.record.Tool, "call", c.record.Call, "code", c.record.Code}
 	if refusal.Cause != nil {

@@ -224,7 +224,7 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// What a command did to the session's files is in its record, and what somebody else did before is not.
+// What a command did to the session's files is in its record, and what another program did before is not.
 func TestAuditOfACommand(t *testing.T) {
 	t.Parallel()
 	root := leaktest.Dir(t)

@@ -27,7 +27,7 @@ type Hooks interface {
 	After(context.Context, hooks.Event) (hooks.Outcome, error)
 	// Wants says whether any hook is told of the event of that name.
 	Wants(event string) bool
-	// Tell tells them of an event that nobody decides about. It never waits for them.
+	// Tell runs them for an event that they cannot stop. It never waits for them.
 	Tell(hooks.Event)
 }
 
@@ -64,8 +64,8 @@ func (c *call) recall() {
 	c.found = f
 }
 
-// before is stage 3: the operator's programs give their opinions. When they take long, the call's place in the queue
-// is given up, so that nobody waits for them. Of what was found before a person's answer, nothing is asked again.
+// before is stage 3: the operator's programs give their opinions. When they take long, the call gives up its place in
+// the queue, so that no other call waits for them. After a person's answer they are not asked again.
 func (c *call) before(ctx context.Context) error {
 	fresh := c.found.Hooks == nil
 	if fresh {
@@ -94,9 +94,8 @@ func (c *call) before(ctx context.Context) error {
 	return err
 }
 
-// Started says what the hooks of SubagentStart decided: the text that they add to the instructions of the sub-agent, or
-// the refusal of its start. They can let it start or not. One that wants a person to decide blocks it, since nobody is
-// asked.
+// Started returns what the hooks of SubagentStart decided: the text that they add to the instructions of the sub-agent,
+// or the refusal of its start. A hook that wants a person to decide blocks the start, since no person is asked.
 func Started(o hooks.Outcome) (added string, err error) {
 	switch reason := o.Reason; {
 	case slices.Contains(o.Opinions, permission.Deny):
@@ -133,8 +132,8 @@ func notYours(err error) error {
 	return &told
 }
 
-// consult asks hooks and classifier, at the same time: neither needs the other. When a hook says no, nobody waits for
-// the classifier.
+// consult asks hooks and classifier, at the same time: neither needs the other. When a hook says no, the call does not
+// wait for the classifier.
 func (c *call) consult(ctx context.Context) error {
 	c.found.Judged = nil
 	if !c.wants(hooks.PreToolUse) && !c.judged() {

@@ -23,7 +23,7 @@ type Explanation struct {
 	Unheard  bool          // hooks or a classifier would be asked about the call, and may decide otherwise
 }
 
-// Explain walks a call up to its decision, by the same code as a call that runs. It runs nothing, asks nobody and
+// Explain walks a call up to its decision, by the same code as a call that runs. It runs nothing, asks no person and
 // starts no hook. Errors are those of a Store that does not answer, and faults.
 func (p *Pipeline) Explain(ctx context.Context, s *session.State, t tool.Tool,
 	raw json.RawMessage) (Explanation, error) {

@@ -50,7 +50,7 @@ type gate struct {
 // A ticket is one call's place at one gate. All fields but gate are covered by the lock of gates.
 type ticket struct {
 	gate  *gate
-	ready chan struct{} // closed when the call is let in; nil: nobody waits for that
+	ready chan struct{} // closed when the call is let in; nil: no call waits for it
 
 	arrived bool // the call stands at the gate; until then its ticket only holds back the later ones
 	writer  bool
@@ -107,7 +107,7 @@ func (g *gates) drop(t *ticket) {
 	}
 }
 
-// advance lets in whom it can, strictly from the front: nobody overtakes.
+// advance admits calls strictly from the front, as many as fit: none overtakes another.
 func (at *gate) advance() {
 	for len(at.queue) > 0 {
 		t := at.queue[0]
@@ -163,7 +163,7 @@ func (o obstacle) String() string {
 // A wait is how long, and with what words, a call waits.
 type wait struct {
 	until time.Time
-	note  func(string) // nil: nobody hears it
+	note  func(string) // nil: no note is sent
 }
 
 // ready returns what is closed when t is let in; nil: it is.

@@ -98,7 +98,7 @@ func (g *guest) isDone() bool {
 	}
 }
 
-// bubble runs test on a clock of its own, and checks that nobody is left at a gate.
+// bubble runs test on a clock of its own, and checks that no call is left at a gate.
 func bubble(t *testing.T, test func(*testing.T, *corridor)) {
 	t.Helper()
 	t.Parallel()
@@ -519,7 +519,7 @@ func (w *watch) enter(s *session.State, n int, reader bool) {
 	defer w.mu.Unlock()
 	k := s.Key.Session
 	if reader {
-		// Readers that are let in together may start in any order; nobody may start before an earlier writer.
+		// Readers that are let in together may start in any order; none may start before an earlier writer.
 		w.readers[k]++
 	} else {
 		w.writers[k]++

@@ -23,9 +23,9 @@ type inside struct {
 	lent []permission.Grant // rules that count for it alone
 }
 
-// inner runs another tool as a call of its own, with its own turn at the gate, its own hooks and its own record. Nobody
-// is asked for it, neither a person nor the client's dialog: they were shown another call. It comes from within, so it
-// makes no calls itself.
+// inner runs another tool as a call of its own, with its own turn at the gate, its own hooks and its own record. It
+// asks neither a person nor the client's dialog: they were shown another call. It comes from within, so it makes no
+// calls itself.
 func (c *call) inner(ctx context.Context, name string, input json.RawMessage, loan *tool.Loan) (tool.Result, error) {
 	at := *c.state // its tool may not change what this one has
 	var v *Visit

@@ -100,8 +100,8 @@ func TestInnerNeedsAnUngatedCall(t *testing.T) {
 	}
 }
 
-// TestInnerAsksNobody: what the mode asks about is refused, whoever could be asked; the client's own dialog showed the
-// outer call.
+// TestInnerAsksNobody: what the mode asks about is refused, even if a person could be asked; the client's own dialog
+// showed the outer call.
 func TestInnerAsksNobody(t *testing.T) {
 	t.Parallel()
 	for _, fallback := range []string{AskClient, "deny"} {

@@ -16,8 +16,8 @@ type About struct {
 	Paths []string // that the call named, absolute
 }
 
-// add puts under the text of a call what there is to tell, as far as there is room; the rest waits for the next call.
-// What a call from within another shows may not be shown to anybody, and a client that left reads nothing.
+// add puts the news under the text of a call, as far as there is room; the rest waits for the next call. It skips inner
+// calls, whose text the model may never see, and calls whose client has left.
 func (news News) add(ctx context.Context, c *call, o *outcome) {
 	if news == nil || c.arrival.inside != nil || c.arrival.Lost != nil && c.arrival.Lost() {
 		return

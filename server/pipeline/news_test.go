@@ -81,7 +81,7 @@ func TestNews(t *testing.T) {
 	}
 }
 
-// Whose result nobody reads is not told, nor is a call from within another.
+// A call whose client has left gets no news, nor does an inner call.
 func TestNewsUnheard(t *testing.T) {
 	t.Parallel()
 	asked := 0

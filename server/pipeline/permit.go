@@ -14,8 +14,8 @@ import (
 	"codehand/tools/tool"
 )
 
-// permit is stage 4: the one decision about the call, and where it says so, a person's. Whoever asks a person gives up
-// the place in the queue first.
+// permit is stage 4: the one decision about the call, and a person's where that decision asks for one. A call that asks
+// a person gives up its place in the queue first.
 func (c *call) permit(ctx context.Context) error {
 	r, d := c.decide(ctx)
 	guardOpens(c)
@@ -168,7 +168,7 @@ func (c *call) canAsk() bool {
 }
 
 // ask gets the answer to one question: from the reply that this call brought, or from a person. Unanswered means that
-// nobody can be asked.
+// there is no person to ask.
 func (c *call) ask(ctx context.Context, what string, q tool.Question) (tool.Answer, error) {
 	if c.replied(what) {
 		a := c.arrival.Reply.Answer

@@ -134,7 +134,7 @@ func (c *call) tired(ctx context.Context) error {
 	return tool.Refuse(tool.UserDeclined, "Several requests were declined. Change the approach or talk to the user.")
 }
 
-// declined counts a no, and is the refusal. Where nobody answered, nobody declined: that is not counted.
+// declined counts a decline, and returns the refusal. A question without an answer does not count as a decline.
 func (c *call) declined(ctx context.Context, d permission.Decision, rule string, a tool.Answer) error {
 	c.record.Verdict, c.record.Decision = "deny", askDenied
 	if a.Silent {

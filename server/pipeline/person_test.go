@@ -182,7 +182,7 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// TestDeclines: after 3 declines of a tool in a row, or 20 of all, nobody is asked for 10 minutes, but for hard asks.
+// TestDeclines: after 3 declines of a tool in a row, or 20 of all, the server asks only hard questions for 10 minutes.
 func TestDeclines(t *testing.T) {
 	t.Parallel()
 	const tired = "Several requests were declined. Change the approach or talk to the user."

@@ -33,18 +33,18 @@ type Pipeline struct {
 	// nil: there is none.
 	Classify func(context.Context, hooks.Event) (permission.Verdict, error)
 
-	Always   *Always      // keeps what a person allows for good; nil: nobody is offered that
+	Always   *Always      // keeps what a person allows for good; nil: that is not offered
 	UserFile string       // the user's file of settings, as refusals name it; "": there is none
 	Parallel int          // readers of one session at the same time, 1 to 10; else 10
-	Record   func(Record) // metrics; must not block; nil: nobody listens
+	Record   func(Record) // metrics; must not block; nil: not called
 	Log      *slog.Logger // nil: nothing is logged
 
 	// Audit writes a record durably: of every call when it is done, and before Run of one that is not read-only, then
 	// with Started. If a call cannot be recorded before it runs, it is refused. It is called from many goroutines. nil:
-	// nobody listens.
+	// there is no audit.
 	Audit func(Record) error
 	// AuditReady says why no call may be made now: Audit failed, and has not worked since. It is asked twice a call, so
-	// it must be cheap. nil: whoever listens does not mind.
+	// it must be cheap. nil: calls go on without audit.
 	AuditReady func() error
 
 	gates gates
@@ -72,12 +72,12 @@ type Asking struct {
 
 // An Arrival is what the transport knows about a call beside its input.
 type Arrival struct {
-	Progress tool.Progress // nil: nobody listens
+	Progress tool.Progress // nil: no progress is sent
 	Token    bool          // the client gave a progress token, so it can be kept waiting
 	Via      string        // the alias or the dispatcher that was called, for the record; "": the tool's own name
 	From     From          // for the record
 	Refused  *tool.Refusal // what server refuses this call for: a scope, a quota; the call is recorded and not run
-	Lost     func() bool   // says that the client left, so that nobody reads the result; nil: it does not
+	Lost     func() bool   // says that the client left and no longer reads the result; nil: it does not
 	Reply    *Reply        // the answer to an earlier Asking that this request brings, verified by server; nil: none
 
 	// Ask puts a question to a person; it goes up to server and may return tool.ErrPending. nil: no person can be
@@ -98,7 +98,7 @@ type Arrival struct {
 	Hands agent.Hands
 	// Sample is Env.Sample; nil: the client's model may not be asked.
 	Sample func(ctx context.Context, system, prompt string, maxTokens int) (string, error)
-	// Agent is the sub-agent that makes the call: the client's own dialog has shown nobody what it is.
+	// Agent is the sub-agent that makes the call: the client's own dialog has not shown it to a person.
 	Agent Agent
 
 	inside *inside // a call that another one makes; nil: it comes from a client
@@ -114,7 +114,7 @@ type From struct {
 	Era       string // legacy, modern
 	IP        string // of the client; "": none
 	Trace     string // trace id; "": none
-	// a web page sent it that no operator listed: nobody can be taken to have seen it
+	// a web page that no operator listed sent it: no person can be taken to have seen it
 	Page bool
 }
 
@@ -224,7 +224,7 @@ func (v *Visit) Call(ctx context.Context, t tool.Tool, raw json.RawMessage, a Ar
 	c.tellChanged(&o)
 	own := *o.text()
 	_ = c.timed(&c.record.Stages.After, func() error { c.after(late, &o); return nil })
-	if ctx.Err() == nil { // nobody may read the result of a call that was cancelled
+	if ctx.Err() == nil { // no client may be left to read the result of a cancelled call
 		c.paged = c.paged || own != *o.text() // what hooks said must not be cut away again
 		a.News.add(late, c, &o)
 	}
@@ -264,7 +264,7 @@ func (c *call) validate(ctx context.Context, raw json.RawMessage) error {
 	}
 	c.digest = c.record.Digest
 	if c.bound.Traits.Ungated {
-		c.visit.stepAside() // it takes no turn, so nobody waits for it
+		c.visit.stepAside() // it takes no turn, so no other call waits for it
 	}
 	c.recall()
 	return interrupted(ctx)

@@ -587,7 +587,7 @@ func TestToolQuestion(t *testing.T) {
 			}
 		})
 	}
-	// Nobody can be asked: the tool decides what that means.
+	// There is no person to ask: the tool decides what that means.
 	if _, err := p.run(t, s, with(&tool.Question{Title: "?"}, nil), `{"path":"a"}`, Arrival{}); err != nil || got.Outcome != tool.Unanswered {
 		t.Errorf("got %+v, %v", got, err)
 	}

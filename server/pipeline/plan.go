@@ -41,8 +41,8 @@ func (c *call) plan(ctx context.Context) error {
 			"the plan is ready.", c.bound.Spec.Name, plan.Path)
 }
 
-// loadMode finds the mode of the session. When the Store does not answer, nobody knows whether the session had been
-// narrowed: only readers go on, under the stricter of what is configured and what asks.
+// loadMode finds the mode of the session. When the Store does not answer, the session may have been narrowed: only
+// readers go on, under the stricter of the configured mode and the mode that asks.
 func (c *call) loadMode(ctx context.Context) error {
 	now := time.Now()
 	mode, plan, err := c.state.InForce(ctx, now)

@@ -221,13 +221,13 @@ func reveal(text string, lines bool) (shown string, hidden bool) {
 	return b.String(), hidden
 }
 
-// oneLine makes a text of somebody else fit for a line of ours.
+// oneLine makes a foreign text fit for a line of ours.
 func oneLine(text string) string {
 	shown, _ := results.Show(text)
 	return strings.TrimSuffix(strings.Join(strings.Fields(shown), " "), ".")
 }
 
-// maxLine is how many characters a line of ours has that names something of somebody else.
+// maxLine is how many characters a line of ours has that names something foreign.
 const maxLine = 500
 
 // clipLine cuts such a text.

@@ -62,7 +62,7 @@ func (c *call) request() permission.Request {
 	}
 	r.Confined = c.bound.Spec.Family == permission.FamilyBash && c.state.Confine.Trusted()
 	if r.Mode == permission.Auto && c.pipe.Classify == nil {
-		r.Mode = permission.Default // nobody judges
+		r.Mode = permission.Default // there is no classifier
 	}
 	if c.found.Hooks != nil { // else stage 3 asks: a condition of a hook is held against this, too
 		r.Opinions = c.found.Hooks.Opinions

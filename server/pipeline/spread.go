@@ -16,9 +16,9 @@ import (
 const maxGlobbed = 50_000
 
 // spreads are the places in which a command touches files that it does not name, each with the files there that a rule
-// is about, or that are protected: such a command is held against the rule as if it had named them. What decides is
-// told by the place, so a refusal names no file that nobody may see. Below the directories that it goes down into
-// nothing is looked at without a rule about paths.
+// is about, or that are protected: the rule judges such a command as if it had named them. A refusal names the place
+// and not the file, which the caller may not be allowed to see. Without a rule about paths, spreads does not walk the
+// directories that the command descends into.
 func (c *call) spreads(a *bash.Analysis) []permission.Target {
 	compares := c.state.Rules.ComparesPaths()
 	targets := make([]permission.Target, 0, len(a.Spreads))

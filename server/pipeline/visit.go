@@ -41,7 +41,7 @@ func (p *Pipeline) Arrive(s *session.State) *Visit {
 	if s.Results != nil {
 		v.shelf, v.answered = s.Results.Arrive()
 		if s.Shared {
-			v.answered() // nobody knows whose conversation the next call is
+			v.answered() // the next call may belong to another conversation
 		}
 	}
 	return v

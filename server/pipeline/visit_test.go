@@ -8,7 +8,7 @@ import (
 )
 
 // TestRuns: a call counts as one that runs until its answer is out, whichever comes first, its end or the client's leave;
-// so what it kept is not removed before anybody has read its name.
+// so what it kept is not removed before the client has read its name.
 func TestRuns(t *testing.T) {
 	t.Parallel()
 	p, s := newCorridor(), newState(t, "runs")
