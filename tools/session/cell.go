@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 )
 
-// changeTries is how often Change tries. A session's own calls take turns, so whoever loses five races against other
-// processes in a row has met a fault and not a crowd.
+// changeTries is how often Change tries. A session's own calls take turns, so five lost races against other processes
+// in a row mean a fault and not a busy Store.
 const changeTries = 5
 
 // errNoMemory is what Change of a zero Cell says: a change that is kept nowhere would be a lie.
@@ -46,9 +46,9 @@ func NewCell[T any](m Memory, key string) Cell[T] {
 	return Cell[T]{memory: m, key: key, last: &atomic.Pointer[decoded[T]]{}, turn: make(chan struct{}, 1)}
 }
 
-// Load returns the value, or the zero T if there is none. It is shared: nobody may change what it points to. An error
-// means that the Store did not answer or holds something else under this key; the value is then the zero T and must not
-// be taken for the truth.
+// Load returns the value, or the zero T if there is none. It is shared: callers must not change what it points to. An
+// error means that the Store did not answer or holds something else under this key; the value is then the zero T and
+// must not be taken for the truth.
 func (c Cell[T]) Load(ctx context.Context) (T, error) {
 	var zero T
 	if c.memory == nil {

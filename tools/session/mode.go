@@ -13,7 +13,7 @@ const PlanIdle = time.Hour
 
 // InForce returns the mode that holds for a call at this time, and the plan as far as it was needed for that. It is
 // what a tool or a person has set, else how the session starts, and never above Highest. An error means that the Store
-// did not answer: nobody knows the mode then.
+// did not answer: the mode is unknown then.
 func (s *State) InForce(ctx context.Context, now time.Time) (permission.Mode, Plan, error) {
 	mode, err := s.Mode.Load(ctx)
 	var plan Plan

@@ -13,7 +13,7 @@ func TestInForce(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	for _, c := range []struct {
 		name           string
-		set            permission.Mode // Default: nobody set one
+		set            permission.Mode // Default: it is not set
 		plan           Plan
 		start, highest permission.Mode
 		shared         bool

@@ -33,7 +33,7 @@ func (s *State) Situation(mode permission.Mode, begins bool) string {
 	return fmt.Sprintf("Your directories: %s. %s in mode %s.%s", some(roots, 0), subject, mode, commands)
 }
 
-// commands says how far commands are confined; "": nobody knows yet, and a client that begins does not wait for it.
+// commands says how far commands are confined; "": that is not known yet, and a new client does not wait for it.
 func (s *State) commands() string {
 	if s.Prefs.NoShell != "" {
 		return " No commands run here."

@@ -358,7 +358,8 @@ func TestVisible(t *testing.T) {
 	}
 }
 
-// A skill of a repository read the .env of its workspace to the model, by a link or a hard link, and nobody was asked.
+// A skill of a repository read the .env of its workspace to the model, by a link or a hard link, and no person was
+// asked.
 func TestVisibleNoSecret(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, permission.Options{})

@@ -22,9 +22,9 @@ const (
 	openTries = 3      // of a name that is replaced while it is opened
 )
 
-// Visible reaches the files that calls of this session may read and nobody need be asked about. What lies outside its
-// areas, also through a link, what a rule denies or asks about, and what has the name of a secret does not exist: the
-// error is then fs.ErrNotExist. It is safe for concurrent use.
+// Visible reaches the files that calls of this session may read without a question to a person. Files outside its
+// areas, also through a link, files that a rule denies or asks about, and files with the name of a secret do not exist
+// for it: the error is fs.ErrNotExist. It is safe for concurrent use.
 func (s *State) Visible() skills.Files { return visible{s.Space, s.Rules} }
 
 type visible struct {
@@ -50,7 +50,7 @@ func (v visible) ReadDir(path string, limit int) ([]fs.FileInfo, error) {
 	}
 	defer list.Close()
 	if opened, err := list.Stat(); err != nil || !os.SameFile(before, opened) {
-		return nil, absent(path) // a link stands there now, and nobody has asked where it leads
+		return nil, absent(path) // a link stands there now, and its target was not checked
 	}
 	entries, err := list.ReadDir(maxListed)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -145,7 +145,7 @@ func (v visible) reach(path string) (workspace.Place, error) {
 }
 
 // hidden says whether a rule is about any name of what info describes at path, which leads to p, or one of them is that
-// of a secret. A file with names that nobody could look for is hidden where there are such rules.
+// of a secret. A file whose names could not all be found is hidden where there are such rules.
 func (v visible) hidden(path string, p workspace.Place, info fs.FileInfo) bool {
 	closed := func(name string) bool {
 		return v.rules.Hidden(name) || v.rules.SecretName(name) || v.rules.Ruled(name, false) != permission.Allow

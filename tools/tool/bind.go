@@ -82,7 +82,7 @@ func (b *binder[In]) command(s *session.State, in In) (*bash.Analysis, error) {
 	return analyzed(s, b.def.Command(in), weigh)
 }
 
-// analyzed reads a command and has it weighed, if there is somebody to do it.
+// analyzed parses a command, and calls weigh if there is one.
 func analyzed(s *session.State, command string, weigh func(*bash.Analysis) error) (*bash.Analysis, error) {
 	a := bash.Analyze(command, insideOf(s))
 	if weigh == nil {
@@ -91,7 +91,7 @@ func analyzed(s *session.State, command string, weigh func(*bash.Analysis) error
 	proved, ifBound := a.Class, a.IfBound
 	err := weigh(&a)
 	if proved != bash.ReadOnly && a.Class == bash.ReadOnly && (!ifBound || a.Bound == "") {
-		a.Class = proved // whoever weighs proves nothing
+		a.Class = proved // weigh proves nothing
 	}
 	return &a, err
 }

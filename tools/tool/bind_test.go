@@ -544,7 +544,7 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// Whoever decides about a call sees what Complete has set, as Run does.
+// Decisions about a call see what Complete has set, as Run does.
 func TestComplete(t *testing.T) {
 	t.Parallel()
 	type input struct {

@@ -19,8 +19,7 @@ type commandInput struct {
 	Command string `json:"command" jsonschema:"a command line"`
 }
 
-// A command is read once: rules, whoever weighs it and Run see the same reading, and whoever weighs it can only make
-// it worse.
+// A command is parsed once: rules, Weigh and Run see the same analysis, and Weigh can only make it worse.
 func TestCommand(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -70,7 +69,7 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// Whoever weighs a command cannot prove it to change nothing.
+// Weigh cannot prove that a command changes nothing.
 func TestWeighProvesNothing(t *testing.T) {
 	t.Parallel()
 	x := Define(Def[commandInput]{

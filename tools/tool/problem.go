@@ -122,7 +122,7 @@ func (s *shape) nearest(key string, accepted map[string]string) string {
 	return best
 }
 
-// plain drops case and separators: filePath, file-path and file_path are one name to whoever writes it.
+// plain drops case and separators: filePath, file-path and file_path are one name to a model.
 func plain(s string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(s))
 }

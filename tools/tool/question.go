@@ -7,7 +7,7 @@ type Question struct {
 	Fields []Field
 
 	// Seen is what Run gets back with the answer, as it was when the question went out: a digest of what the person was
-	// shown, for whoever must know whether it is still the same. At most 1 KiB.
+	// shown, for a Run that must know whether it is still the same. At most 1 KiB.
 	Seen string
 }
 
@@ -22,7 +22,7 @@ type Field struct {
 	Optional bool     // the choice may be left open
 }
 
-// An Outcome says what became of a Question. The zero value is no answer: nobody could be asked.
+// An Outcome says what became of a Question. The zero value is no answer: there was no person to ask.
 type Outcome int
 
 // The outcomes. Only Accepted carries values.
@@ -38,5 +38,5 @@ type Answer struct {
 	Outcome Outcome
 	Values  map[string][]string
 	Seen    string // Question.Seen, of the question that was answered; filled in by the corridor
-	Silent  bool   // Declined or Cancelled because nobody answered, and not because a person said so
+	Silent  bool   // Declined or Cancelled because no person answered, and not because one said so
 }
