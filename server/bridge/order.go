@@ -9,9 +9,9 @@ import (
 	"codehand/server/jsonrpc"
 )
 
-// An order is what runs for the messages of a client, and in which order they are sent: that in which they came, as far
-// as HTTP permits. Each begins when the one before is written to its connection. Only initialize and
-// notifications/initialized are waited for to their ends.
+// An order holds the work for a client's messages, and sends them in the order in which they came, as far as HTTP
+// permits. Each message begins when the one before is written to its connection. Only initialize and
+// notifications/initialized hold up the next one until they are done.
 type order struct {
 	broken <-chan struct{} // closed when writing to the client fails
 

@@ -25,8 +25,8 @@ const (
 	noChanges = `{"changes":[],"more":false}`
 	// listedChanges is how many changes the list has at most: the newest.
 	listedChanges = 200
-	// glancedChanges and glanceTime are how much of the journal is looked at, and for how long, to say whether there
-	// are changes to list: clients list resources often, and a journal may hold a month.
+	// glancedChanges and glanceTime bound how much of the journal resources/list may read, and for how long, to find
+	// whether there are changes: clients list resources often, and a journal may hold a month.
 	glancedChanges = 500
 	glanceTime     = 50 * time.Millisecond
 )

@@ -22,10 +22,10 @@ const (
 	maxShownRoot = 200
 )
 
-// ClientRoots are what the client of one connection or session said of the roots that it wants to be used. They only
-// ever take roots away, down to none. An empty list says nothing: many clients send one while no folder is open; it
-// narrows nothing, and gives nothing back. It is safe for concurrent use; the zero value is of a client that says
-// nothing. Its exported fields are set before its first use.
+// ClientRoots are the roots that the client of one connection or session wants to use. They only ever take roots away,
+// down to none. An empty list says nothing: many clients send one while no folder is open; it narrows nothing, and
+// gives nothing back. It is safe for concurrent use; the zero value belongs to a client that names no roots. Its
+// exported fields are set before its first use.
 type ClientRoots struct {
 	// FollowLinks is for the client that started this process: a root of its that lies nowhere in ours is looked at
 	// through its links. What a stranger names is not looked at.

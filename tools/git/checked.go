@@ -20,8 +20,8 @@ const (
 	maxModules = 1000
 )
 
-// configured looks through all configurations of one repository, and of its submodules, into which git goes for status
-// and diff.
+// configured checks all configuration files of one repository and of its submodules, which git enters for status and
+// diff.
 func (g *Inspector) configured(r *repository) string {
 	own := func(key, value string) bool { return isWorktree(key) && real(below(r.dir, value)) == real(r.top) }
 	for _, file := range r.configs() {

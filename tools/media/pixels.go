@@ -24,7 +24,7 @@ func (l luma) toRGB(y, cb, cr float32) (r, g, b uint8) {
 	return whole(y + 1.402*cr), whole(y - 0.344136*cb - 0.714136*cr), whole(y + 1.772*cb)
 }
 
-// paint gives a decoded image, whose own corner is 0, 0, to a canvas at a place of it.
+// paint copies a decoded image, whose own corner is 0, 0, onto a canvas, with that corner at at.
 func paint(s *source, m image.Image, at image.Point, l luma, c *canvas) error {
 	if c == nil {
 		return nil
