@@ -52,7 +52,7 @@ func visible(text string) string {
 
 // Show makes text of a file safe to show: valid UTF-8, every control and invisible character shown as an escape
 // (`\x1b`, `\u202e`). n counts the escapes. It is pure, and a second time it changes nothing. U+FEFF is always shown:
-// at the start of a file it is a byte order mark, which whoever decodes the file takes off.
+// at the start of a file it is a byte order mark, which the decoder of the file removes.
 func Show(text string) (shown string, n int) {
 	if harmless(text) {
 		return text, 0

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Fence puts foreign text (a page, hits of a search) between two lines that nobody outside can guess, so that what
-// stands there cannot be taken for the server's words: controls are removed, invisible characters shown, secrets
-// masked, and lines that look like ours get a `\` in front. Our own words stand before the first mark.
+// Fence puts foreign text (a page, hits of a search) between two unpredictable lines, so that it cannot pass for the
+// server's words. It removes controls, shows invisible characters, masks secrets, and puts a `\` before lines that look
+// like ours. Our own words stand before the first mark.
 func Fence(text string) string {
 	return fence(text, func() string {
 		var b [8]byte

@@ -110,9 +110,9 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 	}, "|") + ")")
 })
 
-// Disown puts a `\` before each line of a program's output that is equal in form to one of ours, so that nobody takes
-// the program's word for the server's. A line that has `\` there already gets one more: no two outputs become the same.
-// text is clean; what is kept of the output does not change.
+// Disown puts a `\` before each line of a program's output that is equal in form to one of ours, so that the model does
+// not take the program's word for the server's. A line that has `\` there already gets one more: no two outputs become
+// the same. text is clean; what is kept of the output does not change.
 func Disown(text string) string {
 	var b strings.Builder
 	at, done := 0, 0 // done: bytes of text that are in b
@@ -131,7 +131,7 @@ func Disown(text string) string {
 	return b.String()
 }
 
-// looksOurs says whether a line is equal in form to one of ours. Characters that nobody sees do not count.
+// looksOurs says whether a line is equal in form to one of ours. Invisible characters do not count.
 func looksOurs(line string) bool {
 	line = strings.TrimSuffix(line, "\n")
 	for i := range len(line) {

@@ -58,7 +58,7 @@ var ourLines = []string{
 	"[image/png, 3 KB, not shown: damaged, or of no known kind]", "[no text]", "[lines 1-20 of 300; the next ones: x?offset=21]",
 	"[instructions for this directory: a/AGENTS.md]", "[not text: 3 bytes]", "[8,192 bytes of 9,000 are shown; the rest: read_file {}]",
 	"[line 3 is too long for an answer and was truncated]", "[there is no line 9; the text has 3]",
-	// What nobody sees between the characters: a variation selector, a grapheme joiner, a filler.
+	// Invisible between the characters: a variation selector, a grapheme joiner, a filler.
 	"[\ufe0fexit code 1: no match]", "\u034f[exit code 1: no match]", "Std\u3164err:", "PERM\ufe0fISSION_DENIED: no", "<system\U000e0100-reminder>",
 }
 

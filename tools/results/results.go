@@ -67,7 +67,7 @@ func (s *Shelf) Bound(_ context.Context, call, tool, text string, f Form) Shown 
 	return shown
 }
 
-// noRoom ends the first line of what is not too large at all: nobody needs to read it in pieces.
+// noRoom ends the first line of what is not too large at all: there is no need to read it in pieces.
 const noRoom = " The other results of this turn leave no room for it; called on its own it is shown."
 
 // A Whole is where all of a text lies that is too long to show. Path "": nowhere; the call has to be made again.
@@ -115,8 +115,8 @@ type Spool struct {
 	Fault string // why the file does not hold all; "": it does
 }
 
-// Link gives a file that does not change any more the name on the shelf that Bound would give it, so that whoever made
-// it may remove it. An error means that it keeps only the name that it has: not every file system has links.
+// Link gives a file that does not change any more the name on the shelf that Bound would give it, so that its maker may
+// remove the old name. An error means that it keeps only the name that it has: not every file system has links.
 func (s *Shelf) Link(call, tool, file string) (path string, err error) {
 	return s.place(call, tool, suffix, func(path string) error { return os.Link(file, path) })
 }

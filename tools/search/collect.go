@@ -24,9 +24,9 @@ type entry struct {
 
 // A collector keeps the entries that can be in the answer and counts all others.
 //
-// The answer is the first entries in order, whoever finds them first. So what is kept is a heap with the last entry on
-// top, which goes as soon as those before it are enough, or their texts too large. What was dropped can never be in the
-// answer again: more entries before it can only make it come later.
+// The answer is the first entries in order, no matter which worker finds them first. So what is kept is a heap with the
+// last entry on top, which goes as soon as those before it are enough, or their texts too large. What was dropped can
+// never be in the answer again: more entries before it can only make it come later.
 type collector struct {
 	need    int   // entries up to Offset+Limit; 0: all
 	maxText int64 // bytes

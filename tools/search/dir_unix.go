@@ -17,7 +17,7 @@ import (
 // placeFlags open what a query names without waiting for the other end of a FIFO.
 const placeFlags = os.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY
 
-// errSystem says that a directory belongs to a file system that has no files of anybody.
+// errSystem says that a directory belongs to a file system that holds no user's files.
 var errSystem = errors.New("system file system")
 
 // A folder is an open directory of a walk. Everything below the walk's start is reached from the start's own handle,

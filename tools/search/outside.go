@@ -39,7 +39,7 @@ func (x excludes) of(d folder, abs string) *ignore.List {
 }
 
 // linked reads the exclude file of a work tree or submodule, whose .git is a file that names the place. Only a place
-// with a component ".git" is followed: nobody keeps other files there.
+// with a component ".git" is followed: only git keeps files there.
 func (x excludes) linked(gitFile string) *ignore.List {
 	if !x.outside {
 		return nil

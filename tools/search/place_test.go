@@ -11,7 +11,7 @@ import (
 )
 
 // A file system that answers EINVAL for its own reasons was taken for a link that came and went, and the caller was told for
-// ever that somebody else changes the file.
+// ever that another program changes the file.
 func TestPlaceRefusedBySystem(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -33,7 +33,7 @@ func (s *sink) allowed() bool {
 	return s.may
 }
 
-// count takes matches. false: nobody may know of the file.
+// count takes matches. false: the file must not be mentioned.
 func (s *sink) count(n int) bool {
 	if s.all == 0 {
 		if !s.allowed() {

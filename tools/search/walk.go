@@ -216,7 +216,7 @@ func (w *walk) abs(rel string) string { return joinPath(w.scope.Place.Path, rel)
 
 func (w *walk) hidden(rel string) bool { return w.scope.Skip != nil && w.scope.Skip(w.abs(rel)) }
 
-// note counts a path in the Coverage, unless nobody may know of it.
+// note counts a path in the Coverage, unless it must not be mentioned.
 func (w *walk) note(field func(*Coverage) *Some, rel string) {
 	if !w.hidden(rel) {
 		w.log.note(field, w.abs(rel))

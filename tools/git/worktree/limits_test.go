@@ -54,7 +54,7 @@ func TestTreesInUse(t *testing.T) {
 	}
 }
 
-// Whoever looked at one slow work tree held up all others while that one was forgotten.
+// A look at one slow work tree blocked all others while that tree was being forgotten.
 func TestForgetHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	trees, slow := New("", ""), newRepo(t)

@@ -19,7 +19,7 @@ const (
 
 // A loss is a file whose content of before is no longer there and is not taken back. A copy may be the only one.
 type loss struct {
-	name string // "": nobody may be told
+	name string // "": it must not be reported
 	was  *record
 	any  bool // nothing is known of its content when it went: every new file may be a copy
 }

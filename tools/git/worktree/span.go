@@ -55,7 +55,7 @@ type Change struct {
 // An Asker answers what a tree cannot know.
 type Asker struct {
 	May func(path string) bool // whether a file may be told of
-	// Content returns the content of a file that has this hash, if anybody else knows it; nil: nobody
+	// Content returns the content of a file that has this hash, if another room knows it; nil: no room does
 	Content func(path string, sum disk.Digest) []byte
 	// Keep returns why a file is not to be taken back, a clause; "": it may be
 	Keep func(path string) string

@@ -9,7 +9,7 @@ import (
 
 const (
 	maxTrees = 8                // that are remembered
-	idle     = 15 * time.Minute // after which a tree that nobody uses is forgotten, at the next look at another
+	idle     = 15 * time.Minute // after which an unused tree is forgotten, at the next look at another
 )
 
 // Trees remembers work trees between commands. One serves a process, and it is safe for concurrent use. Close frees

@@ -13,7 +13,7 @@ import (
 	"codehand/tools/git"
 )
 
-// everything may be told, and nobody else knows a content.
+// everything permits every name, and knows no content.
 var everything = Asker{
 	May:     func(string) bool { return true },
 	Content: func(string, disk.Digest) []byte { return nil },

@@ -128,8 +128,8 @@ func trimBlanks(s string) string {
 }
 
 // Match says what the last matching rule says about rel, a slash path below the list's directory without
-// a slash at either end. Only rel itself is looked at: whoever does not enter ignored directories, as git
-// does not, asks for each directory on the way.
+// a slash at either end. It looks at rel alone: a caller that does not enter ignored directories, as git does not, asks
+// for each directory on the way.
 func (l *List) Match(rel string, dir bool) Verdict {
 	switch n := l.last(rel, dir); {
 	case n == 0:
