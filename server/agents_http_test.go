@@ -76,8 +76,7 @@ func TestAgentOfPrincipal(t *testing.T) {
 	}
 }
 
-// The limits of sub-agents are those of one principal: what one uses is missing to nobody else. Nobody writes to the
-// sub-agents of others.
+// Each principal has limits of its own for sub-agents. A principal cannot write to the sub-agents of another one.
 func TestAgentLimitsOfPrincipals(t *testing.T) {
 	t.Parallel()
 	begun, let := make(chan struct{}), make(chan struct{})

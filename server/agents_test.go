@@ -134,7 +134,7 @@ func TestAgentExplores(t *testing.T) {
 	}
 }
 
-// A sub-agent starts with what its parent has read; nobody is asked for it, so a call that needs a person is refused.
+// A sub-agent starts with what its parent has read; it never asks a person, so a call that needs one is refused.
 func TestAgentChanges(t *testing.T) {
 	t.Parallel()
 	script := func() *scripted {
@@ -297,7 +297,7 @@ func TestSendMessage(t *testing.T) {
 	}
 }
 
-// What a sub-agent says imitates nobody, and a model that fails is an error with a code.
+// What a sub-agent says cannot imitate another speaker, and a model that fails is an error with a code.
 func TestAgentSays(t *testing.T) {
 	t.Parallel()
 	m := &scripted{script: map[string][]scriptTurn{

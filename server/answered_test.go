@@ -72,7 +72,7 @@ type lateConn struct {
 }
 
 func (c *lateConn) Write(b []byte) (int, error) {
-	a := c.p.next.Swap(nil) // before: whoever has what is written may hold the next write at once
+	a := c.p.next.Swap(nil) // before: the reader of what is written may hold the next write at once
 	n, err := c.Conn.Write(b)
 	if a != nil {
 		close(a.sent)

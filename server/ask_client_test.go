@@ -82,7 +82,7 @@ func askingSettings(more ...string) map[string]string {
 // A wireKind is a way to connect.
 type wireKind struct{ transport, era string }
 
-// eachWire runs a test with a client on each transport and era in which somebody can be asked.
+// eachWire runs a test with a client on each transport and era on which the server can ask a person.
 func eachWire(t *testing.T, caps string, tools func(*runCount) []tool.Tool, test func(t *testing.T, c *replaytest.ElicitClient, runs *runCount)) {
 	for _, k := range []wireKind{{"stdio", "legacy"}, {"stdio", "modern"}, {"http", "legacy"}, {"http", "modern"}} {
 		t.Run(k.transport+"/"+k.era, func(t *testing.T) {

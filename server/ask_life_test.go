@@ -77,7 +77,7 @@ func TestAskNoAnswer(t *testing.T) {
 }
 
 // TestAskSilence: a client that was away, or whose questions failed, locked itself out of all questions, and the model was
-// told that the user had declined. Nobody's answer is no one's no.
+// told that the user had declined. No answer is not a decline.
 func TestAskSilence(t *testing.T) {
 	t.Parallel()
 	for _, transport := range []string{"stdio", "http"} {

@@ -158,7 +158,7 @@ func (b brokenStore) Get(context.Context, string) ([]byte, uint64, error) { retu
 
 func (b brokenStore) Swap(context.Context, string, []byte, uint64) (bool, error) { return false, b.err }
 
-// TestAskWithoutStore: without the Store nobody is asked, and no approval counts.
+// TestAskWithoutStore: without the Store the server asks no person, and no approval counts.
 func TestAskWithoutStore(t *testing.T) {
 	t.Parallel()
 	runs := &runCount{}

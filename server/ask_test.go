@@ -66,8 +66,8 @@ func TestAskUndeclared(t *testing.T) {
 	}
 }
 
-// TestAskNotOverSSE: nobody is asked on the transport of 2024-11-05, whatever the client declares. One of its clients
-// declares elicitation and never answers, so its calls would hang.
+// TestAskNotOverSSE: the server asks no person on the transport of 2024-11-05, whatever the client declares. One of its
+// clients declares elicitation and never answers, so its calls would hang.
 func TestAskNotOverSSE(t *testing.T) {
 	t.Parallel()
 	runs := &runCount{}
@@ -167,7 +167,7 @@ func TestAskWords(t *testing.T) {
 	})
 }
 
-// TestQuestionOverSSE: nobody is asked over legacy SSE, whatever the client declares.
+// TestQuestionOverSSE: the server asks no person over legacy SSE, whatever the client declares.
 func TestQuestionOverSSE(t *testing.T) {
 	t.Parallel()
 	c, _ := onSSE(t, serveHTTP(t, siteSetup{tools: tools.All(), settings: askingSettings()}), "", replaytest.Declared)

@@ -15,7 +15,7 @@ import (
 	"codehand/tools/session"
 )
 
-// A slowMemory answers nobody: it says that it was asked, and waits for the end of the call.
+// A slowMemory never answers: it reports each question, and waits for the end of the call.
 type slowMemory struct{ asked chan<- string }
 
 func (m slowMemory) Get(ctx context.Context, _ string) ([]byte, uint64, error) {

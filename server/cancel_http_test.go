@@ -258,7 +258,7 @@ func TestCancelSSE(t *testing.T) {
 	x.quiet(t)
 }
 
-// TestCancelOfOthers: nobody but the owner, in the same session, ends a call.
+// TestCancelOfOthers: only the owner, in the same session, can cancel a call.
 func TestCancelOfOthers(t *testing.T) {
 	t.Parallel()
 	x := staged(t, map[string]string{"http.orphan_grace": "1h"})
@@ -436,7 +436,7 @@ func TestStreamLost(t *testing.T) {
 	}
 }
 
-// TestRevoked: whoever loses a token loses calls and streams, and nobody else does.
+// TestRevoked: a principal whose token is revoked loses its calls and streams, and no other principal does.
 func TestRevoked(t *testing.T) {
 	t.Parallel()
 	x := staged(t, map[string]string{"http.orphan_grace": "1h"})

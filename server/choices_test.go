@@ -119,7 +119,7 @@ func TestConfigurationIsFixed(t *testing.T) {
 	}
 }
 
-// TestChoicesWithoutStore: whoever cannot know what the session has chosen runs nothing that might be wider.
+// TestChoicesWithoutStore: a call that cannot read the session's choices runs nothing that they might forbid.
 func TestChoicesWithoutStore(t *testing.T) {
 	t.Parallel()
 	x := serveHTTP(t, siteSetup{})

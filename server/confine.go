@@ -83,8 +83,8 @@ func (e *engines) confining(cfg config.Config, o Options) confine.Options {
 	return c
 }
 
-// bounded adds to a report what the operator set, and what this process has for commands. A limit of memory that nobody
-// set is no more than usual on this machine.
+// bounded adds to a report what the operator set, and what this process has for commands. The default limit of memory
+// is no more than usual on this machine.
 func (e *engines) bounded(cfg config.Config, r sandbox.Report) sandbox.Report {
 	r.Spares, r.Processes = e.spares, cfg.Sandbox.Processes
 	if r.Groups == nil {
@@ -106,7 +106,7 @@ func ownSecrets(cfg config.Config) []string {
 		func(path string) bool { return !filepath.IsAbs(path) || slices.Contains(cfg.Projects, path) })
 }
 
-// canonical resolves links, since a profile has none: whoever changed one would change what commands reach.
+// canonical resolves links, since a profile has none: changing one would change what commands reach.
 func canonical(paths []string) []string {
 	all := make([]string, len(paths))
 	for i, path := range paths {

@@ -126,8 +126,8 @@ func TestSignalLeavesTimeForJobs(t *testing.T) {
 	})
 }
 
-// TestSignalWhileEnding: a signal counts also while what was cancelled ends, and while the server closes after it. One that
-// comes first is no hurry, as nobody has said that more will follow.
+// TestSignalWhileEnding: a signal counts also while what was cancelled ends, and while the server closes after it. The
+// first signal does not hurry the end: a second one may never follow.
 func TestSignalWhileEnding(t *testing.T) {
 	t.Parallel()
 	const grace = 5 * time.Second // stdio.eof_grace
@@ -177,7 +177,7 @@ func TestSignalWhileEnding(t *testing.T) {
 }
 
 // TestCloseWaitsForRecords: the record was closed under calls that had not yet ended, so it had no line of what became of
-// them. A call that does not end keeps nobody for long.
+// them. A call that does not end delays Close only briefly.
 func TestCloseWaitsForRecords(t *testing.T) {
 	t.Parallel()
 	for want, late := range map[string]bool{"serve.start call.done serve.stop": false, "serve.start serve.stop": true} {

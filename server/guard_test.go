@@ -47,7 +47,7 @@ type guardSite struct {
 	log    replaytest.LockedBuffer
 }
 
-// guarded starts one with the tool echo and a token for each principal; without principals nobody must sign in.
+// guarded starts one with the tool echo and a token for each principal; without principals there is no sign-in.
 func guarded(t *testing.T, settings map[string]string, principals ...auth.Token) *guardSite {
 	t.Helper()
 	x := &guardSite{t: t, data: filepath.Join(t.TempDir(), "data"), tokens: map[string]string{}}
@@ -319,7 +319,8 @@ func TestGuardHost(t *testing.T) {
 }
 
 // TestGuardProxied: a request through a tunnel had the rights of the person who ran serve: it looked like one of this
-// machine. Where nobody signs in, a forwarding header or a Host of elsewhere is refused, and the refusal says what to do.
+// machine. On a server without sign-in, a forwarding header or a Host of elsewhere is refused, and the refusal says
+// what to do.
 func TestGuardProxied(t *testing.T) {
 	t.Parallel()
 	x := guarded(t, map[string]string{"http.public_url": "https://tools.example.com", "http.allowed_hosts": "other.example,box.localhost"})

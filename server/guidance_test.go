@@ -33,7 +33,7 @@ func (a guest) project(uri string) string {
 	return read.Contents[0].Text
 }
 
-// TestProjectInstructions: whoever connects is told that there are instructions, and can read them whole as a resource and a
+// TestProjectInstructions: every client learns that there are instructions, and can read them whole as a resource and a
 // prompt, in each era, on each transport.
 func TestProjectInstructions(t *testing.T) {
 	t.Parallel()

@@ -32,7 +32,7 @@ func TestHooksMeanTheSame(t *testing.T) {
 	for _, command := range []string{"guard", "/bin/guard", "./guard", "bin/guard", "", "..", "a b"} {
 		all = append(all, hook{hooks.PreToolUse, "", command, 1000})
 	}
-	for _, ms := range []int{1, 60_000, 600_000, 600_001, -1} { // 0 is the engine's word for nobody said
+	for _, ms := range []int{1, 60_000, 600_000, 600_001, -1} { // 0 means to the engine that no limit is set
 		all = append(all, hook{hooks.PreToolUse, "", "guard", ms})
 	}
 	home := t.TempDir()

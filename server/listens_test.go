@@ -96,7 +96,7 @@ func TestNobodyListens(t *testing.T) {
 	}
 }
 
-// TestListenIsFiltered: a broadcast reaches each listen that asked for it, tagged with its id, and nobody else.
+// TestListenIsFiltered: a broadcast reaches each listen that asked for it, tagged with its id, and no other one.
 func TestListenIsFiltered(t *testing.T) {
 	t.Parallel()
 	f := start(t, setup{silent: true})

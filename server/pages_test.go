@@ -101,7 +101,7 @@ func TestPagePrompt(t *testing.T) {
 	}
 }
 
-// withoutMarks has MARK for what nobody can guess.
+// withoutMarks puts MARK in place of random marks.
 func withoutMarks(text string) string {
 	_, tail, found := strings.Cut(text, "--- untrusted content ")
 	if !found || len(tail) < 16 {

@@ -125,7 +125,7 @@ func TestPromptsChangedForOne(t *testing.T) {
 			t.Errorf("%s heard %s", who, got)
 		}
 	}
-	// Nobody heard more than that: the next thing on bob's stream is of his own.
+	// No other client got a notice: the next message on bob's stream is of his own.
 	bob := x.guest(t, "bob", true, nil)
 	args, err := json.Marshal(map[string]string{"file_path": filepath.Join(x.data, "workspaces", "bob", ".claude", "skills", "last", "SKILL.md"), "content": "---\nname: last\ndescription: y\n---\nText.\n"})
 	must(t, err)

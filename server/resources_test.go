@@ -146,7 +146,7 @@ func (a guest) read(uri string) (text, mime string) {
 	return got.Contents[0].Text, got.Contents[0].MimeType
 }
 
-// gone checks that a resource is answered as one that nobody ever had.
+// gone checks that a resource is answered as one that never existed.
 func (a guest) gone(uri string) {
 	a.t.Helper()
 	r := a.ask("resources/read", map[string]any{"uri": uri})
@@ -405,8 +405,8 @@ func TestKeptIsReadable(t *testing.T) {
 	}
 }
 
-// TestPlanResource: the plan of a session is listed and read once there is one, and is nobody else's; what was removed, or
-// replaced by a link to somewhere else, is not.
+// TestPlanResource: the plan of a session is listed and read once there is one, by its own session only; what was
+// removed, or replaced by a link to somewhere else, is not.
 func TestPlanResource(t *testing.T) {
 	t.Parallel()
 	for name, a := range guests(t, "default") {

@@ -148,7 +148,7 @@ func TestTenAtOnce(t *testing.T) {
 				t.Parallel()
 				arrived := make(chan struct{})
 				hold := fixtureTool("hold", tool.Traits{Private: true, Local: true}, func(context.Context, tool.Env, word) (tool.Result, error) {
-					<-arrived // until then nobody goes through the gate, and none of the ten is answered
+					<-arrived // until then no call passes the gate, and none of the ten is answered
 					return tool.Result{Text: "held"}, nil
 				})
 				f := start(t, setup{client: "claude-code", modern: modern, tools: append(tools.All(), wide(), hold)})

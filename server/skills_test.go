@@ -276,7 +276,7 @@ func TestHostileSkills(t *testing.T) {
 	}
 }
 
-// TestCompletions: names and paths of skills, the words that a hint offers, and nothing of anybody else.
+// TestCompletions: names and paths of skills, the words that a hint offers, and nothing of other principals.
 func TestCompletions(t *testing.T) {
 	t.Parallel()
 	many := maps.Clone(replaytest.Skills)

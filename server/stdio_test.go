@@ -275,7 +275,7 @@ func TestCancelUnread(t *testing.T) {
 	t.Parallel()
 	begun, ended := make(chan struct{}), make(chan struct{})
 	inR, inW := io.Pipe()
-	outR, outW := io.Pipe() // nobody reads it
+	outR, outW := io.Pipe() // without a reader
 	f := start(t, setup{tools: []tool.Tool{fixtureTool("hold", reader, func(ctx context.Context, _ tool.Env, _ word) (tool.Result, error) {
 		close(begun)
 		<-ctx.Done()

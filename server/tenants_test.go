@@ -30,8 +30,8 @@ const (
 	writeA      = `{"file_path":"a.txt","content":"a\n"}`
 )
 
-// TestTemplates: {principal} becomes the directory of whoever calls, made 0700 at the first call; a root without it is
-// everybody's.
+// TestTemplates: {principal} becomes the directory of the calling principal, made 0700 at the first call; all
+// principals share a root without it.
 func TestTemplates(t *testing.T) {
 	t.Parallel()
 	base := leaktest.Dir(t)
@@ -347,8 +347,8 @@ func TestBrokenWorkspace(t *testing.T) {
 	}
 }
 
-// TestLinksOnTheWay: what is missing on the way to a root is made without following a link, so nobody who may write above
-// it chooses where it lies.
+// TestLinksOnTheWay: what is missing on the way to a root is made without following a link, so a user who may write
+// above it cannot choose where it lies.
 func TestLinksOnTheWay(t *testing.T) {
 	t.Parallel()
 	base, elsewhere := leaktest.Dir(t), leaktest.Dir(t)
@@ -601,8 +601,8 @@ func TestRulesOfNarrowTokens(t *testing.T) {
 	}
 }
 
-// TestIdleRulesAreTold: a rule of a principal that can match nothing is in the log, once for its tenant. One that holds
-// for everybody may be about the files of somebody else.
+// TestIdleRulesAreTold: a rule of a principal that can match nothing is in the log, once for its tenant. One for all
+// principals may be about the files of another one.
 func TestIdleRulesAreTold(t *testing.T) {
 	t.Parallel()
 	var log replaytest.LockedBuffer
@@ -632,7 +632,7 @@ func TestIdleRulesAreTold(t *testing.T) {
 	}
 }
 
-// TestReloadKeepsTenants: whoever has the rights that he had goes on where he was, with the jobs that he has running.
+// TestReloadKeepsTenants: a principal with unchanged rights goes on where it was, with its running jobs.
 func TestReloadKeepsTenants(t *testing.T) {
 	t.Parallel()
 	x := serveHTTP(t, siteSetup{principals: []string{"alice"}, settings: map[string]string{"sandbox.policy": "off", "permissions.ask_fallback": "client"}})

@@ -320,7 +320,7 @@ func TestModernAnswersMissing(t *testing.T) {
 	}
 }
 
-// Progress of a call goes to the request that waits now, under its own token, and to nobody between two.
+// Progress of a call goes to the request that waits now, under its own token, and to none between two.
 func TestModernProgress(t *testing.T) {
 	t.Parallel()
 	f := start(t, setup{silent: true, settings: map[string]string{"agent.sampling": "true"}})

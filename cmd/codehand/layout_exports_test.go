@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// keptExports are exported names that nobody outside of their room uses, each with the reason.
+// keptExports are exported names that no other room uses, each with the reason.
 var keptExports = map[string]string{
 	"server/listen limitedConn.NetConn": "whoever asks for the peer of a socket unwraps it by that name, as a tls.Conn",
 	"server/state Audit":                "the family of a stream that the page of an operator will read",

@@ -15,7 +15,7 @@ func TestClientIP(t *testing.T) {
 		want    string // "": none
 	}{
 		{"192.0.2.7:4711", nil, "192.0.2.7"},
-		{"192.0.2.7:4711", []string{"1.2.3.4"}, "192.0.2.7"}, // anybody can send the header
+		{"192.0.2.7:4711", []string{"1.2.3.4"}, "192.0.2.7"}, // any client can send the header
 		{"[2001:db8::1]:80", nil, "2001:db8::1"},
 		{"[::ffff:192.0.2.7]:80", nil, "192.0.2.7"},
 		{"[fe80::1%eth0]:80", nil, "fe80::1"},

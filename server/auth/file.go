@@ -84,7 +84,7 @@ func readTokens(path string, trusted trust) (reading, error) {
 	return r, nil
 }
 
-// readPrivate reads a file that nobody else may read. It stores what the file was before it was read.
+// readPrivate reads a file that no other user may read. before gets the state of the file from before it was read.
 func readPrivate(path string, trusted trust, before *fs.FileInfo) ([]byte, error) {
 	// Opening a pipe would wait for its other end.
 	if info, err := os.Stat(path); err != nil {
@@ -150,8 +150,8 @@ func lockBeside(path string, patience time.Duration) (unlock func(), err error) 
 	case err != nil:
 		return nil, fmt.Errorf("lock %s: %w", name, bare(err))
 	}
-	// It may have been removed since it was opened, and a lock on a file without a name keeps nobody out. A link would
-	// let the owner of the directory choose what root makes and gives away.
+	// It may have been removed since it was opened, and a lock on a file without a name keeps no process out. A link
+	// would let the owner of the directory choose what root makes and gives away.
 	mine, err := l.Stat()
 	if err == nil {
 		var named fs.FileInfo

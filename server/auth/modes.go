@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// ModeNone is the mode in which nobody signs in. It is also the Via of a principal who needed no token.
+// ModeNone is the mode without sign-in. It is also the Via of a principal that needed no token.
 const ModeNone = "none"
 
 // Modes are the ways in which callers sign in, as auth.mode names them.
 type Modes struct {
-	None  bool // nobody signs in, and one person calls
+	None  bool // there is no sign-in, and one person calls
 	Token bool // tokens of the tokens file
 	Owner bool // one person signs in on a page of this server
 	Team  bool // principals do

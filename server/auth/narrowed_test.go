@@ -12,8 +12,8 @@ import (
 	"codehand/filestate/leaktest"
 )
 
-// A directory that a person approved and that was exchanged for a link since leads nowhere: whoever may write beside it
-// would choose what a token opens. What the operator's own links lead to stays open.
+// An approved directory that was replaced by a link leads nowhere: else a writer beside it would choose what a token
+// opens. The targets of the operator's own links stay open.
 func TestNarrowedRootsAreReal(t *testing.T) {
 	t.Parallel()
 	base := Real(leaktest.Dir(t))

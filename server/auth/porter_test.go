@@ -169,7 +169,7 @@ func TestAuthenticateRefuses(t *testing.T) {
 			}
 		}
 	}
-	// Unknown, expired, revoked: nobody can tell them apart.
+	// Unknown, expired, revoked: a client cannot tell them apart.
 	a, b, c := refused(t, p, ask(old)), refused(t, p, ask(gone)), refused(t, p, ask(swapped))
 	a.Reason, b.Reason, c.Reason = "", "", ""
 	if *a != *b || *b != *c {

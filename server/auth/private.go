@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A PrivateFile is a small file of the data directory that nobody but its owner may read, as the tokens file. Its
-// writers are processes of codehand; they take turns. It is safe for concurrent use.
+// A PrivateFile is a small file of the data directory that only its owner may read, as the tokens file. Its writers are
+// processes of codehand; they take turns. It is safe for concurrent use.
 type PrivateFile struct {
 	path string
 	now  func() time.Time
@@ -27,7 +27,7 @@ func OpenPrivate(path string) *PrivateFile { return &PrivateFile{path: path, now
 func (f *PrivateFile) Path() string { return f.path }
 
 // Read returns what the file holds now, following links; nil: there is no file. The caller must not change it. An error
-// names the file: others may read it, it belongs to somebody else, or it cannot be read. A file that looks as it did is
+// names the file: others may read it, it belongs to another user, or it cannot be read. A file that looks as it did is
 // not read again, so Read may be called for each request.
 func (f *PrivateFile) Read() ([]byte, error) {
 	f.mu.Lock()

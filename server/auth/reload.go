@@ -90,7 +90,7 @@ func (p *Porter) lines() map[string]*line {
 // Watch looks every 2 s whether the tokens file changed, until ctx ends. A file that cannot be read keeps the tokens
 // that there are, and is logged; one that is gone has none, but only if it is still gone at the next look, since some
 // editors write a file anew. It calls changed after each change, and when a token has expired: then Valid says whom it
-// concerns. It runs in Watch's goroutine; nil: nobody wants to know. Watch also keeps the last use of the tokens in its
+// concerns. It runs in Watch's goroutine; nil: it is not called. Watch also keeps the last use of the tokens in its
 // file.
 func (p *Porter) Watch(ctx context.Context, changed func()) {
 	if p.file == nil {

@@ -374,7 +374,7 @@ func TestLastUse(t *testing.T) {
 	})
 }
 
-// A last use that cannot be written is logged once, and nobody is kept out by it.
+// A last use that cannot be written is logged once, and locks no caller out.
 func TestLastUseCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	f := tokenFile(t)

@@ -27,7 +27,7 @@ type Values struct {
 	Quota   map[string]string // keys of Quota, values as written
 }
 
-// What holds where nobody says anything.
+// What holds by default.
 const (
 	defaultMode    = "acceptEdits"
 	defaultMaxMode = "acceptEdits"
@@ -136,7 +136,7 @@ func Resolve(id, workspaces string, sources ...Values) (p Principal, enabled boo
 			}
 		}
 	}
-	// The scope and the key say the same thing, so that nobody must ask for both.
+	// The scope and the key say the same thing, so that a client need not ask for both.
 	if p.Admin = p.Admin || p.Scopes.Has(AdminConsole); p.Admin {
 		p.Scopes |= AdminConsole
 	}

@@ -14,7 +14,7 @@ import (
 	"codehand/server/replaytest"
 )
 
-// nobody is the user that the program runs as when root runs the tests, since root reads and writes everything.
+// It is the user that the program runs as when root runs the tests, since root reads and writes everything.
 const nobody = 65534
 
 // TestRights: a file that may not be read and a directory that may not be written to are refused with the reason, and

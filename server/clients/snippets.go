@@ -24,7 +24,7 @@ type Launch struct {
 	Path    string            // PATH for clients with windows, which have none of use; "": not told
 }
 
-// A Snippet is what somebody pastes into a file of one client, and what codehand install writes there.
+// A Snippet is what a person pastes into a file of one client, and what codehand install writes there.
 type Snippet struct {
 	Client string // id: claude-code
 	Files  Files

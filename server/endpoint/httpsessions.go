@@ -38,7 +38,7 @@ type httpSessions struct {
 	e   *Endpoint
 	now func() time.Time
 
-	revoked chan struct{} // closed when the token that a session was used with may be revoked
+	revoked chan struct{} // receives a value when the token of a session may have been revoked
 
 	mu   sync.Mutex
 	live map[string]*httpSession // by id

@@ -219,7 +219,7 @@ func (h *Hub) Relist(key session.Key) <-chan struct{} {
 	return h.lists[key]
 }
 
-// Relisted says that the client of a session reads its list of tools, or that nobody waits for that any more.
+// Relisted says that the client of a session reads its list of tools, or that no call waits for that any more.
 func (h *Hub) Relisted(key session.Key) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

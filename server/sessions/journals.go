@@ -112,8 +112,7 @@ func (j *Journals) Close() error {
 	return errors.Join(errs...)
 }
 
-// A Recovered is a content that a process which was killed left in a temporary file, and that nobody else has: the
-// journal keeps it.
+// A Recovered is a content that a killed process left in a temporary file as its only copy: the journal keeps it.
 type Recovered struct {
 	ID   string // of the journal's entry
 	Path string

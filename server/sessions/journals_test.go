@@ -129,7 +129,7 @@ func TestJournalsLog(t *testing.T) {
 	}
 }
 
-// A journal that is opened after the end would be closed by nobody.
+// No code would close a journal that is opened after the end.
 func TestNoJournalAfterClose(t *testing.T) {
 	t.Parallel()
 	j := NewJournals(t.TempDir(), nil, config.Config{}, slog.New(slog.DiscardHandler))

@@ -8,8 +8,8 @@ import (
 )
 
 // A PromptMark is what a client was last shown of the prompts of a session: of each connection, and over HTTP in the
-// modern era of each session in use. It goes with them: whoever comes back later hears of no change before it lists
-// again. It is safe for concurrent use, and nobody was shown anything by nil.
+// modern era of each session in use. It ends with them: a client that comes back later gets no notice of a change
+// before it lists again. It is safe for concurrent use. A nil PromptMark has shown nothing.
 type PromptMark struct {
 	mu     sync.Mutex
 	of     session.Key // whose prompts they were

@@ -23,7 +23,7 @@ const (
 const NoticesCell = "cell.notices"
 
 // resumed says whether a client can come back to a session over stdio after its process has ended: it gives it the same
-// name again, in the request or in the environment. Nobody can come back to one that is named after its process.
+// name again, in the request or in the environment. A session that is named after its process cannot be resumed.
 func resumed(key session.Key) bool {
 	for _, kind := range []string{ByHandle, ByThread, byConversation} {
 		if strings.HasPrefix(key.Session, kind) {
@@ -34,9 +34,9 @@ func resumed(key session.Key) bool {
 }
 
 // lasting is what a session over stdio finds of a value after its process has ended; nil: nothing. What persons allowed
-// ends with the process, since whoever gives the session's name again may be somebody else by then: no grant lasts, and
-// of the modes only that of planning, which lets least pass. That leads back to start, in which the operator lets
-// sessions start now, whatever was in force before.
+// ends with the process, since another person may give the session's name next time: no grant lasts, and of the modes
+// only plan, which permits least. Leaving plan mode then leads to start, in which the operator lets sessions start now,
+// whatever was in force before.
 func lasting(key string, value []byte, start permission.Mode) []byte {
 	switch key {
 	case GrantsCell, NoticesCell:

@@ -7,7 +7,7 @@ import (
 	"codehand/tools/session"
 )
 
-// What persons allowed a session ends with its process, whoever comes back to it, and plan mode does not.
+// What persons allowed a session ends with its process, no matter who comes back to it; plan mode does not.
 func TestLasting(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ key, value, want string }{ // of a session that starts in dontAsk

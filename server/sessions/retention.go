@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	// keptDays is how long what a session left on disk is kept if nobody says (results.keep_days): kept results and job
+	// keptDays is how long what a session left on disk is kept by default (results.keep_days): kept results and job
 	// logs, which a client that resumes a conversation may still name.
 	keptDays = 30
-	// keptBytes is how much of it all sessions together keep if nobody says (results.max_bytes).
+	// keptBytes is how much of it all sessions together keep by default (results.max_bytes).
 	keptBytes = 1 << 30
 	// sessionShare is the part of that which one session may have, so that one cannot take all.
 	sessionShare = 4
@@ -28,8 +28,8 @@ const (
 	slack = 16
 	// mostHeld is of how many sessions it is known what they had.
 	mostHeld = 10_000
-	// longestJob is more than any job may run: spool files that nobody wrote to for so long are those of a process that
-	// was killed.
+	// longestJob is more than any job may run: spool files without a write for so long belong to a process that was
+	// killed.
 	longestJob = 24 * time.Hour
 	// sweepPause is the time between two sweeps for age.
 	sweepPause = time.Hour
@@ -114,8 +114,8 @@ func (r *Retention) Close() {
 	r.sweeps.Wait()
 }
 
-// sweep looks through all sessions. If they have too much together, those go first of which the principal with the most
-// has the oldest: nobody loses what he kept because another one floods.
+// sweep looks through all sessions. If they have too much together, it removes the oldest sessions of the principal
+// with the most first: a principal that floods does not cost others what they kept.
 func (r *Retention) sweep() {
 	principals, err := os.ReadDir(r.dir)
 	if err != nil {
@@ -136,7 +136,7 @@ func (r *Retention) sweep() {
 		most := slices.MaxFunc(all, func(a, b *holding) int { return cmp.Compare(a.size, b.size) })
 		if len(most.files) == 0 {
 			if most.size == 0 {
-				return // nobody has anything that may go
+				return // no principal has anything that may go
 			}
 			most.size = 0
 			continue
@@ -155,8 +155,8 @@ type holding struct {
 	size  int64      // of all, also of those that may not go
 }
 
-// sweepPrincipal removes sessions that nobody has written to for long, then files that are too old, then the oldest of
-// the sessions that have too much, and returns what may still go.
+// sweepPrincipal removes sessions without a write for long, then files that are too old, then the oldest of the
+// sessions that have too much, and returns what may still go.
 func (r *Retention) sweepPrincipal(dir string) *holding {
 	h := &holding{}
 	entries, err := os.ReadDir(dir)
@@ -207,9 +207,9 @@ func (r *Retention) trim(files []keptFile, most int64) (left int64) {
 
 func byAge(a, b keptFile) int { return a.last.Compare(b.last) }
 
-// abandoned says whether nobody has written to a session for long, and no process holds the lock on what it remembers.
-// That is looked at last: the walk over the files takes longer. Whoever comes between the look and the end of the
-// removal still loses what was there, and may have a call fail; the next call makes the directories anew, but what a
+// abandoned says whether a session had no write for long, and no process holds the lock on what it remembers. It looks
+// at the lock last: the walk over the files takes longer. A client that comes between that look and the end of the
+// removal still loses what was there, and may have a call fail. The next call makes the directories anew, but what a
 // process remembers is then kept without the lock, or not at all. Sessions over HTTP have no lock, so for them that
 // window begins with the walk.
 func (r *Retention) abandoned(path string) (bool, error) {

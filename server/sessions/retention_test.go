@@ -73,8 +73,8 @@ func (p *past) retention(most int64) *Retention {
 
 const day = 24 * time.Hour
 
-// TestSweepByAge: what nobody has written to for 30 days goes, a session whole, in one that lives on file by file; but not
-// what is not ours, nor the files of a job that may run. Those of a job whose server was killed go.
+// TestSweepByAge: what had no write for 30 days goes, a session whole, in one that lives on file by file; but not what
+// is not ours, nor the files of a job that may run. Those of a job whose server was killed go.
 func TestSweepByAge(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
@@ -201,7 +201,8 @@ func TestSessionShare(t *testing.T) {
 		"a/s1/tool-results/open-t.txt", "a/s2/tool-results/4-t.txt")
 }
 
-// TestSweepBySize: of more than all may have, the oldest go of whoever has most, whichever session they are of.
+// TestSweepBySize: of more than all may have, the oldest files of the principal with the most go, from any of its
+// sessions.
 func TestSweepBySize(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)

@@ -31,11 +31,11 @@ type Table struct {
 	Idle  time.Duration // how long an idle session keeps its handles
 	Most  int           // sessions with handles; over it, idle ones lose theirs early
 
-	// Began and Ended are told when a session gets its handles and when it has lost them, whatever its tenant. Began
-	// may take its time; Ended must not wait for anybody. nil: nobody listens.
+	// Began and Ended are called when a session gets its handles and when it has lost them, for every tenant. Began may
+	// take its time; Ended must not block. nil: not called.
 	Began func(*session.State)
 	Ended func(st *session.State, why string)
-	Left  func() // told when a call is over; nil: nobody listens
+	Left  func() // called when a call is over; nil: not called
 
 	mu    sync.Mutex
 	live  map[seat]*liveSession

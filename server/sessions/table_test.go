@@ -125,7 +125,7 @@ func TestSessionBeginsAlone(t *testing.T) {
 }
 
 // TestNothingAfterClose: a call that came while the server was being closed, as at a second signal, got a fresh session, whose
-// jobs nobody ended any more, and ran without a line in the record.
+// jobs were never ended, and ran without a line in the record.
 func TestNothingAfterClose(t *testing.T) {
 	t.Parallel()
 	built := 0

@@ -22,7 +22,7 @@ type Local struct {
 	out    *slog.Logger
 }
 
-// OpenLocal returns nil if nobody asked for a record.
+// OpenLocal returns nil if the settings ask for no record.
 func OpenLocal(cfg config.Config, version string, out *slog.Logger) (*Local, error) {
 	if cfg.Audit.Dir == "" {
 		return nil, nil
@@ -40,7 +40,7 @@ func OpenLocal(cfg config.Config, version string, out *slog.Logger) (*Local, err
 	if err != nil {
 		return nil, &config.Unusable{Err: fmt.Errorf("audit.dir: %w", err)}
 	}
-	// One person at a desk is told, and goes on; whoever wants more says so.
+	// By default a failure is logged and calls go on, since one person is at the desk; settings can demand more.
 	refuse := cfg.Audit.OnError == "refuse" && cfg.Origin("audit.on_error") != "default"
 	return &Local{log: log, refuse: refuse, out: out}, nil
 }

@@ -32,7 +32,7 @@ type Signing struct {
 	OAuth   *oauth.Server   // with its own pages, or only the metadata of what is served
 	issuers *issuer.Issuers // nil: none
 	checked map[string]bool // issuers that /readyz tells of, by name; "": also whether there is any way to sign in
-	people  *signin.Pages   // nil: nobody signs in here
+	people  *signin.Pages   // nil: there is no sign-in here
 	prefix  string          // path of http.public_url
 	dir     string          // of data
 	log     *slog.Logger
@@ -214,8 +214,8 @@ func (t *Team) signed(name string, fields map[string]any) {
 	t.Event(name, fields)
 }
 
-// pageEvent takes what happened on the pages of a sign-in into the audit. Guesses are counted and not listed one by
-// one: whoever guesses must not fill the disk.
+// pageEvent writes what happened on the pages of a sign-in to the audit. It counts guesses and does not list each: a
+// guesser must not fill the disk.
 func (t *Team) pageEvent(name string, fields map[string]any) {
 	if name == "signin.failed" || name == "signin.limited" {
 		ip, _ := fields["ip"].(string)
@@ -235,8 +235,7 @@ func (t *Team) revoked() {
 	}
 }
 
-// named are the principals by name. The owner works where the person who started serve would, if nobody says another
-// place.
+// named are the principals by name. By default the owner works where the person who started serve would.
 func named(cfg config.Config, p config.Principals) map[string]auth.Values {
 	modes, err := auth.ParseModes(cfg.Auth.Mode)
 	all := p.Named

@@ -159,7 +159,7 @@ func (t *Team) Watch(w Watched) state.Store {
 	return t.Metrics.Measure(store, strings.TrimSuffix(cfg.Store.URL, ":"))
 }
 
-// gauges are what is asked when somebody scrapes. stats nil: the Store cannot say how it is.
+// gauges are read at each scrape. stats nil: the Store cannot report its state.
 func (t *Team) gauges(w Watched, stats state.Stater, level func() int) metrics.Gauges {
 	return metrics.Gauges{
 		Sessions: func() map[string]int {
@@ -381,7 +381,7 @@ func LocalPrincipal(cfg config.Config) auth.Principal {
 }
 
 // follow notes this process's name for the next start, and mends what the process before it left: each process has an
-// audit file of its own, so nobody else would.
+// audit file of its own, so no other process would.
 func follow(dir, audits, replica string, log *slog.Logger) error {
 	path := filepath.Join(dir, "replica.id")
 	before, err := os.ReadFile(path)

@@ -12,7 +12,7 @@ type Entry struct {
 // Tokens estimates what the entry costs in a model's context: bytes / 4.
 func (e Entry) Tokens() int { return (len(e.JSON) + 3) / 4 }
 
-// Entries are all that tools/list shows to anybody who is offered o, in its order.
+// Entries are all that tools/list shows to clients that are offered o, in its order.
 func (set Set) Entries(o Offer) []Entry {
 	entries := make([]Entry, 0, len(o.Tools))
 	for i, d := range o.Tools {

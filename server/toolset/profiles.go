@@ -45,7 +45,7 @@ func (p Profiles) Loads(name, transport string) []string {
 	return strings.Fields(p.Of(name).Loads)
 }
 
-// maxImages is how many images one result has at most, whoever reads it.
+// maxImages is how many images one result has at most, for every client.
 const maxImages = 8
 
 // imagesOf is how many images of one result a client takes.

@@ -68,8 +68,8 @@ func (set Set) find(name string) (t tool.Tool, ok bool) {
 	return tool.Tool{}, false
 }
 
-// A Target is the tool that a call is for, with its input. Whoever decides about a call looks at it and not at the name
-// that was called, which may be an alias or that of a dispatcher.
+// A Target is the tool that a call is for, with its input. Decisions about a call use it and not the called name, which
+// may be an alias or that of a dispatcher.
 type Target struct {
 	Tool    tool.Tool
 	Input   json.RawMessage

@@ -90,7 +90,7 @@ func (l *Limiter) Sent(n int64) {
 	l.out.take(l.touch(), minute(float64(l.quota.BytesOutPerMinute)), float64(max(n, 0)))
 }
 
-// openAfter is when to try again to open what others must close first: nobody knows, so not at once.
+// openAfter is when to try again to open what others must close first: when they do is unknown, so not at once.
 const openAfter = 5 * time.Second
 
 // Stream counts an open stream. end gives it back, once. The error is an *OverError.

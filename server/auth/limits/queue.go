@@ -21,7 +21,7 @@ type queue struct {
 // A Turn is a place in a queue. It is safe for concurrent use.
 type Turn struct {
 	q      *queue
-	called chan struct{} // closed when it has come or was given up; nil: nobody waits for that
+	called chan struct{} // closed when it has come or was given up; nil: no call waits for it
 	in     bool
 	left   bool
 }
@@ -43,7 +43,7 @@ func (l *Limiter) arrive(q *queue) *Turn {
 }
 
 // Wait waits until the turn has come, at most 10 s. ok is false if it did not come; err is that of ctx. Then the place
-// is given up, so nobody behind it waits for Leave.
+// is given up, so the turns behind it do not wait for Leave.
 func (t *Turn) Wait(ctx context.Context) (ok bool, err error) {
 	called, ok := t.waits()
 	if called == nil { // as for most
@@ -108,7 +108,7 @@ func (t *Turn) wake() {
 	}
 }
 
-// advance lets in whom it can, from the front: nobody overtakes. The caller has mu.
+// advance admits turns from the front, as many as fit: none overtakes another. The caller holds mu.
 func (q *queue) advance() {
 	for len(q.waiting) > 0 && (q.most == 0 || q.in < q.most) {
 		t := q.waiting[0]

@@ -75,7 +75,7 @@ func TestTurnThatDoesNotCome(t *testing.T) {
 			t.Errorf("the next one: %v, %v", ok, err)
 		}
 		late.Leave()
-		late.Leave() // takes nothing from anybody
+		late.Leave() // takes no place from the others
 		if third := l.Shell(); third.in {
 			t.Error("leaving twice gives two places")
 		}
@@ -86,7 +86,7 @@ func TestTurnThatDoesNotCome(t *testing.T) {
 		if ok, err := l.Shell().Wait(ctx); ok || !errors.Is(err, context.Canceled) || time.Since(start) != time.Second {
 			t.Errorf("cancelled after %s: %v, %v", time.Since(start), ok, err)
 		}
-		// Leave while somebody waits, as when a connection ends.
+		// Leave while a turn waits, as when a connection ends.
 		waiting := l.Shell()
 		time.AfterFunc(time.Second, waiting.Leave)
 		if ok, err := waiting.Wait(t.Context()); ok || err != nil {
@@ -95,7 +95,7 @@ func TestTurnThatDoesNotCome(t *testing.T) {
 	})
 }
 
-// New numbers hold at once: more let in who waits, fewer let nobody in until enough have left.
+// New limits hold at once: a higher one admits waiting turns, a lower one admits none until enough have left.
 func TestTurnsWithNewNumbers(t *testing.T) {
 	t.Parallel()
 	at := newClock()

@@ -127,8 +127,8 @@ func lastNote(known []note) []note {
 	return known[len(known)-1:]
 }
 
-// remove takes a file away that an install made. It is moved aside first, so that what somebody writes to it at this
-// moment is put back.
+// remove removes a file that an install made. It moves the file aside first, so that it can put back what another
+// program writes to it at this moment.
 func (a applying) remove(ctx context.Context, f FileChange, real string) error {
 	aside := real + ".codehand-removed"
 	for n := 2; there(aside); n++ { // what an earlier one left, when it was killed, is a person's content
@@ -152,7 +152,7 @@ func (a applying) remove(ctx context.Context, f FileChange, real string) error {
 	a.step("removed")
 	for _, dir := range slices.Backward(f.note.Dirs) {
 		if os.Remove(dir) != nil {
-			break // somebody has put something there
+			break // another program has put something there
 		}
 	}
 	err := a.writeNotes(ctx, f.File, nil)
@@ -207,7 +207,7 @@ func (a applying) writeNotes(ctx context.Context, shown string, notes []note) er
 		return err
 	}
 	is = append(is, '\n')
-	if was == nil { // nobody reads it without its content
+	if was == nil { // no program reads it without its content
 		fresh := file + ".new"
 		// A note holds what an entry was, which can be a secret.
 		if err := os.WriteFile(fresh, is, 0o600); err != nil {

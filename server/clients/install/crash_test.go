@@ -64,8 +64,8 @@ func planOf(p Places, what string) (*Change, error) {
 	return Plan(p, "cursor", wanted)
 }
 
-// TestKilled: whoever is killed while it changes a file leaves the old or the new one, whatever the step; then an
-// install works as if nothing had been, and an uninstall leaves what was there at first.
+// TestKilled: a process that is killed while it changes a file leaves the old or the new one, at any step. An install
+// then works as if nothing had happened, and an uninstall restores the first state.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	const other = "{\n  // mine\n  \"mcpServers\": {\"files\": {\"command\": \"npx\"}}\n}\n"

@@ -15,8 +15,8 @@ import (
 // notesFile is where the notes are, in the state directory.
 const notesFile = "installs.json"
 
-// A note is what one install did to one file, so that an uninstall leaves the file as it was, byte for byte, unless
-// somebody else has changed it, and else at least what they changed.
+// A note is what one install did to one file, so that an uninstall leaves the file as it was, byte for byte, or, if
+// another program has changed it since, keeps at least those changes.
 type note struct {
 	Client string
 	// Command is the program that the entry starts; "": it is remote, or no entry was written.

@@ -328,7 +328,8 @@ func TestLinks(t *testing.T) {
 	golden(t, filepath.Join("testdata", "links.txt"), []byte(b.String()))
 }
 
-// TestExclusiveOrder: whoever dies in the middle of an uninstall leaves the client with its own tools, never with none.
+// TestExclusiveOrder: a process that dies in the middle of an uninstall leaves the client with its own tools, never
+// with none.
 func TestExclusiveOrder(t *testing.T) {
 	t.Parallel()
 	p := here(t, "linux")
