@@ -58,6 +58,9 @@ func Begin(m Tests, ends ...func()) *Guard {
 	if err == nil {
 		err = startReaper(run)
 	}
+	if err == nil {
+		err = chooseTests()
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "leaktest:", err)
 		os.Exit(1)

@@ -24,3 +24,16 @@ func Rounds(short, whole int) int {
 	}
 	return short
 }
+
+// OutsideGate leaves a test out of `go test ./...`, the gate, which has a few minutes for all of them: CODEHAND_TESTS=all
+// runs it, as .ci/long does, and so does CODEHAND_LONG=1. why completes the sentence "it …", as in "starts ten servers";
+// another test of the same promise stays in the gate.
+func OutsideGate(t testing.TB, why string) {
+	t.Helper()
+	if !All() {
+		t.Skipf("it %s; CODEHAND_TESTS=all runs it", why)
+	}
+}
+
+// All says whether tests outside of the gate run, too.
+func All() bool { return Long() || os.Getenv("CODEHAND_TESTS") == "all" }

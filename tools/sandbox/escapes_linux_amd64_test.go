@@ -14,7 +14,7 @@ func otherCalls() []escape {
 	return []escape{
 		{Attempt: probe.Attempt{Name: "call the kernel as 32 bit programs do", Level: 2, Gap: probe.KernelCalls, Try: func(*probe.Scene) error {
 			return interrupt()
-		}}, alone: true},
+		}}, alone: true, free: "a kernel may be built without it"},
 		{Attempt: probe.Attempt{Name: "call the kernel as x32 programs do", Level: 2, Gap: probe.KernelCalls, Try: func(*probe.Scene) error {
 			const x32 = 0x40000000
 			return call(unix.SYS_GETPPID | x32)
