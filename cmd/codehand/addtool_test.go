@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"codehand/filestate/leaktest"
 )
 
 // addedPaths is all that may differ after a tool was added: what its author writes, and what -update writes for it.
@@ -38,6 +40,7 @@ var addedTests = []struct{ dir, run string }{
 // differs then. Each further path is a place that the author of a tool would have to know.
 func TestAddTool(t *testing.T) {
 	t.Parallel()
+	leaktest.OnlyLong(t, "compiles and tests a copy of the module")
 	module := filepath.Join(t.TempDir(), "codehand")
 	copyModule(t, module)
 	template := func(name string) string { return readText(t, filepath.Join("testdata", "addtool", name)) }
