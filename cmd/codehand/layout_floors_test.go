@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	floorHeading = regexp.MustCompile("(?m)^### ([0-9])\\. ")
+	floorHeading = regexp.MustCompile(`(?m)^### ([0-9])\. `)
 	roomSentence = regexp.MustCompile("(?m)^- `([\\w/]+)`: (\\S.*\\.)$")
 )
 
