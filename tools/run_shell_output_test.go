@@ -62,6 +62,7 @@ func TestDisownKnowsEveryNote(t *testing.T) {
 		"[>] ": "an item of a list", "[running]": "searched in outputs",
 		"Command failed": "stands behind a code", "Command timed out": "likewise", "The command w": "likewise",
 		"Interrupted by": "likewise", "No job ": "likewise", "Invalid regex": "likewise", "Too many jobs": "likewise",
+		"Long commands belong": "advice of the instructions", "For commands that change nothing": "likewise",
 		"Read job output": "a title", "Run shell command": "a title", "Reading output": "an activity",
 	}
 	note := regexp.MustCompile(`^(?:\[[^\]]|</?[a-z])`)
