@@ -9,16 +9,18 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"codehand/filestate/leaktest"
 )
 
-// foreignDir has notebooks that other programs made, from packages of Debian; .ci/run fetches them.
+// foreignDir has notebooks that other programs made, from packages of Debian; .ci/long fetches them.
 const foreignDir = "../../.ci/notebooks"
 
 // without skips a test for what is missing, but not in CI.
 func without(t *testing.T, what string) {
 	t.Helper()
 	if os.Getenv("CI") != "" {
-		t.Fatal(what + ": .ci/run gets it")
+		t.Fatal(what + ": .ci/long gets it")
 	}
 	t.Skip(what)
 }
@@ -49,6 +51,7 @@ type foreignEdit struct {
 // Notebooks that other programs made are read, each is edited in every mode, and Jupyter's own library finds the result
 // valid, the edited cell as it should be, and all others as they were. Byte by byte, nothing but the cell has changed.
 func TestForeign(t *testing.T) {
+	leaktest.OutsideGate(t, "reads notebooks of packages, which .ci/long fetches")
 	t.Parallel()
 	python := jupyter(t)
 	if found, _ := filepath.Glob(foreignDir + "/*"); len(found) == 0 {

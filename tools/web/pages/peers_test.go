@@ -62,7 +62,7 @@ func contests(t *testing.T) (small, large []contest) {
 }
 
 // Other extractors read the pages of this package in the same run. CODEHAND_PEERS has one on each line, a name and a
-// command that reads HTML from stdin and writes Markdown; the pages of packages are those that .ci/run fetched:
+// command that reads HTML from stdin and writes Markdown; the pages of packages are those that .ci/long fetched:
 //
 //	CODEHAND_PEERS='fetch python3 /tmp/extract.py' go test -v -run TestBesidePeers ./tools/web/pages
 //

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// realDir has pages that other people's generators made, from packages of Debian and of npm; .ci/run fetches them.
+// realDir has pages that other people's generators made, from packages of Debian and of npm; .ci/long fetches them.
 const realDir = "../../../.ci/pages"
 
 // A realPage is a row of testdata/real.txt, which says what its lines mean.
@@ -66,11 +66,11 @@ func realPages(t *testing.T) (all []realPage) {
 // tables; nothing of the navigation around it is kept. What must be there is read from the HTML by other means.
 func TestRealPages(t *testing.T) {
 	if os.Getenv("CODEHAND_LONG") == "" {
-		t.Skip("pages of packages that .ci/run fetches: CODEHAND_LONG=1")
+		t.Skip("pages of packages that .ci/long fetches: CODEHAND_LONG=1")
 	}
 	if found, _ := filepath.Glob(realDir + "/*"); len(found) == 0 {
 		if os.Getenv("CI") != "" {
-			t.Fatal("no pages of packages in .ci/pages: .ci/run gets them")
+			t.Fatal("no pages of packages in .ci/pages: .ci/long gets them")
 		}
 		t.Skip("no pages of packages in .ci/pages")
 	}
