@@ -20,9 +20,9 @@ import (
 // a person says why, and a reviewer reads it. A hard limit would make people write worse code to stay below it.
 
 // A register lists the things that need a reason, in testdata/layout/NAME.txt. A row is `NUMBER THING: REASON`. The
-// number is how large the thing was when its reason was written. -update adds rows, lowers numbers and deletes rows.
-// It never writes a reason: where one is missing or has to be read again, it puts a question mark, which fails until a
-// person writes a sentence in its place.
+// number is how large the thing was when its reason was written. -update adds rows, deletes rows, and lowers the numbers
+// of what became clearly smaller. It never writes a reason: where one is missing or has to be read again, it puts a
+// question mark, which fails until a person writes a sentence in its place.
 type register struct {
 	name   string
 	unit   string                 // of the numbers, as "lines"
@@ -95,8 +95,8 @@ func (r register) failures(found map[string]int, rows map[string]row) []string {
 	return failures
 }
 
-// renewed are the rows that -update writes. A number that grew within the slack stays, so that many small steps count
-// as the large one that they are.
+// renewed are the rows that -update writes. A number stays while the thing changes within the slack: many small steps
+// count as the large one that they are, and a change of a line moves no file.
 func (r register) renewed(found map[string]int, rows map[string]row) map[string]row {
 	renewed := map[string]row{}
 	for thing, now := range found {
@@ -106,8 +106,8 @@ func (r register) renewed(found map[string]int, rows map[string]row) map[string]
 			was = row{now, asked}
 		case r.grew(was.number, now):
 			was = row{now, asked + " " + strings.TrimLeft(was.reason, asked+" ")}
-		default:
-			was.number = min(was.number, now)
+		case r.grew(now, was.number):
+			was.number = now
 		}
 		renewed[thing] = was
 	}
@@ -156,12 +156,12 @@ func writeRows(head string, rows map[string]row) []byte {
 func TestPlantedRows(t *testing.T) {
 	t.Parallel()
 	r := register{name: "x", unit: "lines", advice: "split it", slack: func(int) int { return 2 }}
-	head, rows, err := readRows([]byte("# head\n12 gone: it is right so\n12 grew: it is right so\n12 less: it is right so\n" +
+	head, rows, err := readRows([]byte("# head\n12 fell: it is right so\n12 gone: it is right so\n12 grew: it is right so\n12 less: it is right so\n" +
 		"12 promise: Until it is split\n12 short: no reason\n12 within: it is right: so\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]int{"grew": 15, "less": 11, "new": 11, "promise": 12, "short": 12, "within": 14}
+	found := map[string]int{"fell": 8, "grew": 15, "less": 11, "new": 11, "promise": 12, "short": 12, "within": 14}
 	const file = "cmd/codehand/testdata/layout/x.txt"
 	wantFailures(t, r.failures(found, rows),
 		"grew: 12 -> 15 lines: read its reason in "+file+"; split it, or say why it is right and set its number to 15",
@@ -172,7 +172,7 @@ func TestPlantedRows(t *testing.T) {
 
 	renewed := r.renewed(found, rows)
 	wantFailures(t, r.failures(found, renewed), "grew: its row", "new: its row", "promise: its reason", "short: its row")
-	want := "# head\n15 grew: ? it is right so\n11 less: it is right so\n11 new: ?\n12 promise: Until it is split\n" +
+	want := "# head\n8 fell: it is right so\n15 grew: ? it is right so\n12 less: it is right so\n11 new: ?\n12 promise: Until it is split\n" +
 		"12 short: no reason\n12 within: it is right: so\n"
 	if got := string(writeRows(head, renewed)); got != want {
 		t.Errorf("-update writes\n%s\nwant\n%s", got, want)
