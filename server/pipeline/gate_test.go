@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"codehand/tools/hooks"
+	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 )
@@ -207,6 +208,30 @@ func TestGateUngatedPasses(t *testing.T) {
 		<-next.done
 		if want := []string{"run", "output", "next"}; !slices.Equal(c.came(), want) {
 			t.Errorf("order %v", c.came())
+		}
+	})
+}
+
+// An edit that was sent beside a change to plan mode ran in plan mode: its mode was read before it waited at the gate.
+func TestGatePlanModeMeanwhile(t *testing.T) {
+	bubble(t, func(t *testing.T, p *corridor) {
+		s := newState(t, "s")
+		s.Start = permission.Bypass
+		enters := send(t, p, s, fixture("enter", tool.Traits{Private: true}, func(ctx context.Context, _ tool.Env) (tool.Result, error) {
+			time.Sleep(time.Second) // the edit waits by then
+			_, err := s.Mode.Change(ctx, func(permission.Mode) (permission.Mode, error) { return permission.Plan, nil })
+			return tool.Result{}, err
+		}), Arrival{})
+		synctest.Wait()
+		var c crowd
+		edit := send(t, p, s, fixture("edit", writes, c.stay("edit", 0)), Arrival{})
+		read := send(t, p, s, fixture("read", reads, c.stay("read", 0)), Arrival{})
+		for _, g := range []*guest{enters, edit, read} {
+			<-g.done
+		}
+		wantRefusal(t, edit.err, tool.PlanMode, "")
+		if enters.err != nil || read.err != nil || !slices.Equal(c.came(), []string{"read"}) {
+			t.Errorf("%v ran; %v, %v", c.came(), enters.err, read.err)
 		}
 	})
 }

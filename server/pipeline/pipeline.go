@@ -200,6 +200,9 @@ func (v *Visit) Call(ctx context.Context, t tool.Tool, raw json.RawMessage, a Ar
 	if err := c.timed(&c.record.Stages.Gate, func() error { return c.enter(ctx) }); err != nil {
 		return result, err
 	}
+	if err := c.planAgain(ctx); err != nil {
+		return result, err
+	}
 	if err := c.announce(); err != nil {
 		return result, err
 	}
