@@ -33,7 +33,8 @@ var addedTests = []struct{ dir, run string }{
 	{"tools", "^(TestNames|TestDescriptions|TestTraits|TestSchemas|TestBytes|TestSpecs|TestCodes|TestToolSearch.*|TestContract.*)$/^word_count$"},
 	{"server", "^(TestSessions|TestWire|TestDigest|TestSelfCheck)$/" +
 		"^(word_count|tool_search|call_tool|calls|envelope|eras|list_changed|listen)$"},
-	{"cmd/codehand", "^(TestToolTable|TestToolFiles|TestToolsShareNothing|TestRuleWeight|TestRuleKnots|TestRuleToolNames|TestRooms|TestImports)$"},
+	{"cmd/codehand", "^(TestToolTable|TestToolFiles|TestToolsShareNothing|TestRuleWeight" +
+		"|TestRuleKnots|TestRuleToolNames|TestRooms|TestImports)$"},
 }
 
 // TestAddTool adds a tool in a copy of the module, from testdata/addtool and by the steps of CONTRIBUTING.md, and counts what

@@ -29,19 +29,24 @@ func once(t *testing.T) bool {
 	return true
 }
 `
+	const bad = `func TestBad(t *testing.T) { t.Error("bad") }`
 	for name, c := range map[string]struct {
 		code   string
 		fails  bool
 		says   string
 		silent string
 	}{
-		"all pass":       {"func TestGood(t *testing.T) {}", false, "", "CHANCE"},
-		"a failure":      {`func TestBad(t *testing.T) { t.Error("bad") }`, true, "once more, alone: planted -run ^(TestBad)$", "CHANCE"},
-		"a chance":       {`func TestLuck(t *testing.T) { if once(t) { t.Error("bad luck") } }`, false, "CHANCE: TestLuck in planted", ""},
-		"a chance below": {`func TestLuck(t *testing.T) { t.Run("part", func(t *testing.T) { if once(t) { t.Error("x") } }) }`, false, "CHANCE: TestLuck in planted", ""},
+		"all pass":  {"func TestGood(t *testing.T) {}", false, "", "CHANCE"},
+		"a failure": {bad, true, "once more, alone: planted -run ^(TestBad)$", "CHANCE"},
+		"a chance": {`func TestLuck(t *testing.T) { if once(t) { t.Error("bad luck") } }`, false,
+			"CHANCE: TestLuck in planted", ""},
+		"a chance below": {`func TestLuck(t *testing.T) {
+	t.Run("part", func(t *testing.T) { if once(t) { t.Error("x") } })
+}`, false, "CHANCE: TestLuck in planted", ""},
 		"one of both": {`func TestLuck(t *testing.T) { if once(t) { t.Error("x") } }
-func TestBad(t *testing.T) { t.Error("bad") }`, true, "once more, alone: planted -run ^(TestLuck|TestBad)$", "CHANCE"},
-		"a panic by chance":     {`func TestLuck(t *testing.T) { if once(t) { panic("x") } }`, false, "CHANCE: planted", ""},
+` + bad, true, "once more, alone: planted -run ^(TestLuck|TestBad)$", "CHANCE"},
+		"a panic by chance": {`func TestLuck(t *testing.T) { if once(t) { panic("x") } }`, false,
+			"CHANCE: planted", ""},
 		"an exit":               {`func TestGone(t *testing.T) { os.Exit(3) }`, true, "once more, alone: planted", "CHANCE"},
 		"what does not compile": {`func TestTypo(t *testing.T) { undefined() }`, true, "none runs again", "CHANCE"},
 		"too many": {`func TestA(t *testing.T) { t.Fail() }
@@ -64,10 +69,12 @@ func TestF(t *testing.T) { t.Fail() }`, true, "none runs again", "CHANCE"},
 			cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off")
 			out, err := cmd.CombinedOutput()
 			text := string(out)
-			if (err != nil) != c.fails || !strings.Contains(text, c.says) || c.silent != "" && strings.Contains(text, c.silent) {
+			if (err != nil) != c.fails || !strings.Contains(text, c.says) ||
+				c.silent != "" && strings.Contains(text, c.silent) {
 				t.Errorf("got %v:\n%s", err, text)
 			}
-			if last := text[strings.LastIndex(strings.TrimSpace(text), "\n")+1:]; !c.fails && !strings.HasPrefix(last, "ok  \tplanted") {
+			last := text[strings.LastIndex(strings.TrimSpace(text), "\n")+1:]
+			if !c.fails && !strings.HasPrefix(last, "ok  \tplanted") {
 				t.Errorf("the last line is %q", last)
 			}
 		})
