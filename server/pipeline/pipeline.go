@@ -200,8 +200,11 @@ func (v *Visit) Call(ctx context.Context, t tool.Tool, raw json.RawMessage, a Ar
 	if err := c.timed(&c.record.Stages.Gate, func() error { return c.enter(ctx) }); err != nil {
 		return result, err
 	}
-	if err := c.planAgain(ctx); err != nil {
-		return result, err
+	if t := c.bound.Traits; !t.ReadOnly && !t.Private {
+		// While it waited for a hook, a person or its turn, the session may have gone to plan mode.
+		if err := c.plan(ctx); err != nil {
+			return result, err
+		}
 	}
 	if err := c.announce(); err != nil {
 		return result, err

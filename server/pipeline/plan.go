@@ -41,15 +41,6 @@ func (c *call) plan(ctx context.Context) error {
 			"the plan is ready.", c.bound.Spec.Name, plan.Path)
 }
 
-// planAgain is stage 2 once more, for a call that is through the gate: while it waited for a hook, a person or its turn,
-// the session may have gone to plan mode.
-func (c *call) planAgain(ctx context.Context) error {
-	if t := c.bound.Traits; t.ReadOnly || t.Private {
-		return nil
-	}
-	return c.plan(ctx)
-}
-
 // loadMode finds the mode of the session. When the Store does not answer, the session may have been narrowed: only
 // readers go on, under the stricter of the configured mode and the mode that asks.
 func (c *call) loadMode(ctx context.Context) error {
