@@ -109,8 +109,17 @@ func (c Command) NoNetwork() string {
 // pathsIn returns the paths that a message names, absolute and clean.
 func pathsIn(line, dir string) []string {
 	var paths []string
-	for _, m := range absolute().FindAllStringSubmatch(line, -1) {
-		paths = append(paths, filepath.Clean(m[1]))
+	for _, m := range absolute().FindAllStringSubmatchIndex(line, -1) {
+		path := line[m[2]:m[3]]
+		// A name may have blanks. What stands behind one belongs to the path if the directory of the whole is there.
+		whole := line[m[2]:]
+		if end := strings.IndexAny(whole, "'\"`:‘’“”"); end >= 0 {
+			whole = whole[:end]
+		}
+		if strings.HasPrefix(whole, path+" ") && exists(filepath.Dir(whole)) {
+			path = whole
+		}
+		paths = append(paths, filepath.Clean(path))
 	}
 	for _, m := range slices.Concat(quoted().FindAllStringSubmatch(line, -1),
 		relative().FindAllStringSubmatch(line, -1)) {

@@ -10,7 +10,18 @@ import (
 // A model looked for a mistake of its own where the sandbox had refused something.
 func TestExplain(t *testing.T) {
 	t.Parallel()
-	root := tree(t, "f", "secret/x", ".git/config", "outside")
+	explains(t, tree(t, "f", "secret/x", ".git/config", "outside", "in/.git/config"))
+}
+
+// It blamed the wrong directory where a name of the path had a blank in it.
+func TestExplainBlanks(t *testing.T) {
+	t.Parallel()
+	root := tree(t, "my own code/f", "my own code/secret/x", "my own code/outside", "my own code/in/.git/config")
+	explains(t, root+"/my own code")
+}
+
+func explains(t *testing.T, root string) {
+	t.Helper()
 	c := Command{Level: sandbox.LevelFull, Profile: &sandbox.Profile{
 		Sockets:  true,
 		Writable: []string{root + "/in"}, Hidden: []string{root + "/secret"}, Protected: []string{root + "/in/.git/config"},
@@ -24,6 +35,8 @@ func TestExplain(t *testing.T) {
 		"error: could not lock config file .git/config: File exists":                                "",
 		"error: could not write config file " + root + "/in/.git/config: Device or resource busy":   "is protected",
 		"error: could not write config file .git/config: Device or resource busy":                   "is protected",
+		"cat: '" + root + "/secret/x': Permission denied":                                           "is hidden from commands by the rule Read(secret/**), test",
+		"mv: cannot move '/etc/a' to '/etc/b': Read-only file system":                               "/etc/a is outside of what commands may change",
 		"mv: cannot move '.git' to 'x': Device or resource busy":                                    "is protected",
 		"open /var/x.txt: permission denied":                                                        "/var/x.txt",
 		"npm error Error: EACCES: permission denied, mkdir '/usr/lib/x'":                            "/usr/lib/x",
