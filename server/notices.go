@@ -60,6 +60,7 @@ func (t subscriber) changeNotices(edit func(n notices) (notices, error)) error {
 	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
 	defer cancel()
 	_, err := t.s.engines.notices(t.req.Shelf).Change(ctx, edit)
+	t.s.hub.AskSubscriptions(t.req.Shelf)
 	return err
 }
 
@@ -196,8 +197,15 @@ func (s notifier) tellUpdates(ctx context.Context, key session.Key, v resources.
 // tellConnection tells a legacy connection of what moved. Of several that look at once, one tells it.
 func (s notifier) tellConnection(ctx context.Context, connection, key session.Key,
 	moved func(uri, seen string) (string, bool)) {
+	none, remember := s.hub.NoSubscriptions(connection)
+	if none {
+		return
+	}
 	cell := s.engines.notices(connection)
 	n, err := cell.Load(ctx)
+	if err == nil && len(n.Subs) == 0 {
+		remember()
+	}
 	if err != nil || !slices.ContainsFunc(n.Subs, func(x subscription) bool { return x.Session == key.Session }) {
 		return // it is told after the next call
 	}

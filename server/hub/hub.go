@@ -26,6 +26,9 @@ type Hub struct {
 	rereading map[session.Key]int
 	// the sessions other than their own that legacy connections have called, while they have a stream
 	calls map[session.Key]map[session.Key]bool
+	// unsubscribed are the legacy connections that subscribe to no resource, as far as NoSubscriptions was told
+	unsubscribed map[session.Key]bool
+	asked        uint64 // counts what AskSubscriptions and the ends of connections have dropped of it
 }
 
 // A Listener is one client's stream of such messages: a subscriptions/listen, or a legacy connection, which gets all.
@@ -82,6 +85,7 @@ func (h *Hub) remove(l *Listener) {
 	}
 	if l.id == nil && !slices.ContainsFunc(h.listeners, func(o *Listener) bool { return o.key == l.key }) {
 		delete(h.calls, l.key)
+		h.askSubscriptions(l.key)
 	}
 }
 
@@ -158,6 +162,42 @@ func (h *Hub) Listening(key session.Key) (connections []session.Key, subscribed 
 		}
 	}
 	return connections, subscribed
+}
+
+// NoSubscriptions says whether a legacy connection is known to subscribe to no resource, so that the Store need not be
+// asked. If it is not known, the caller asks the Store, and calls remember if there are none. That holds until
+// AskSubscriptions, or until the connection has no stream here: while it has one, this process serves all requests of
+// its principal.
+func (h *Hub) NoSubscriptions(connection session.Key) (known bool, remember func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	before := h.asked
+	return h.unsubscribed[connection], func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		has := slices.ContainsFunc(h.listeners, func(l *Listener) bool { return l.id == nil && l.key == connection })
+		if h.asked != before || !has {
+			return // the connection may have subscribed since the Store was asked
+		}
+		if h.unsubscribed == nil {
+			h.unsubscribed = map[session.Key]bool{}
+		}
+		h.unsubscribed[connection] = true
+	}
+}
+
+// AskSubscriptions forgets what NoSubscriptions knows of a connection. Call it after each attempt to write to the Store
+// what it subscribes to, also after one that failed: the Store may have carried it out.
+func (h *Hub) AskSubscriptions(connection session.Key) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.askSubscriptions(connection)
+}
+
+// askSubscriptions is AskSubscriptions for a caller that holds mu.
+func (h *Hub) askSubscriptions(connection session.Key) {
+	h.asked++
+	delete(h.unsubscribed, connection)
 }
 
 // all returns those that match, the oldest first.

@@ -99,3 +99,54 @@ func TestOneStreamHears(t *testing.T) {
 		t.Errorf("without it: %d, %d, %d", first.heard, second.heard, other.heard)
 	}
 }
+
+// TestNoSubscriptions: what the Store said of a connection is not remembered if the connection may have subscribed
+// meanwhile, or has no stream here.
+func TestNoSubscriptions(t *testing.T) {
+	t.Parallel()
+	var h Hub
+	key, other := session.Key{Principal: "alice", Session: "c:one"}, session.Key{Principal: "alice", Session: "c:two"}
+	known := func(key session.Key) bool { known, _ := h.NoSubscriptions(key); return known }
+	note := func(key session.Key) (remember func()) { _, remember = h.NoSubscriptions(key); return remember }
+	stop := h.Connect(key, &heardPeer{})
+
+	if note(other)(); known(other) {
+		t.Error("a connection without a stream is remembered")
+	}
+	listen := h.Subscribe(other, json.RawMessage("7"), &heardPeer{}, "")
+	if note(other)(); known(other) {
+		t.Error("a subscriptions/listen counts as a connection")
+	}
+	listen.End()
+	if known(key) {
+		t.Error("known before the Store was asked")
+	}
+	late := note(key)
+	if note(key)(); !known(key) || known(other) {
+		t.Error("what the Store said is not remembered, or for another connection")
+	}
+	h.AskSubscriptions(key)
+	if known(key) {
+		t.Error("known after the connection has subscribed")
+	}
+	if late(); known(key) {
+		t.Error("an answer of the Store from before the connection subscribed is remembered")
+	}
+	late = note(key)
+	if late(); !known(key) {
+		t.Error("not remembered again")
+	}
+	second := h.Connect(key, &heardPeer{})
+	if second(); !known(key) {
+		t.Error("forgotten while the connection has a stream")
+	}
+	stop()
+	if known(key) {
+		t.Error("known after the last stream ended")
+	}
+	stop = h.Connect(key, &heardPeer{})
+	defer stop()
+	if late(); known(key) {
+		t.Error("an answer from before the last stream ended is remembered")
+	}
+}
