@@ -105,7 +105,7 @@ func (r *Reading) SawIn(ctx context.Context, form string, spans ...Span) (Sight,
 	if size > r.ledger.large && !view.Whole() {
 		return r.sawParts(ctx, view)
 	}
-	sum, err := r.digest(ctx)
+	sum, look, err := r.digest(ctx)
 	if err != nil {
 		return Sight{}, err
 	}
@@ -116,7 +116,7 @@ func (r *Reading) SawIn(ctx context.Context, form string, spans ...Span) (Sight,
 	if err := r.unmoved(ctx); err != nil {
 		return Sight{}, err
 	}
-	known, err := l.records.Load(ctx, r.path)
+	known, err := l.records.LoadAgain(ctx, r.path, look)
 	next := known.See(sum, r.stamp, view)
 	next.Path = r.path
 	if err == nil {
@@ -153,26 +153,27 @@ func sightOf(rec *seen.Record, v Version) Sight {
 }
 
 // digest returns the hash of the whole content, from memory if the stamp proves that it still holds.
-// A content that is small enough is held for diffs.
-func (r *Reading) digest(ctx context.Context) (disk.Digest, error) {
+// A content that is small enough is held for diffs. look is the record that digest has asked for. It is zero for a file
+// that is hashed in a stream: that takes long enough for another process to change the record.
+func (r *Reading) digest(ctx context.Context) (sum disk.Digest, look seen.Look, err error) {
 	size := r.stamp.Size
-	known, err := r.ledger.records.Load(ctx, r.path)
-	if err == nil && known.Hashed() && known.Stamp.Proves(r.stamp) {
+	look = r.ledger.records.Look(ctx, r.path)
+	if known := look.Record; known.Hashed() && known.Stamp.Proves(r.stamp) {
 		if size > seen.MaxHeld || r.ledger.contents.Get(known.Hash) != nil {
-			return known.Hash, nil
+			return known.Hash, look, nil
 		}
 	}
 	if size <= seen.MaxHeld {
 		content, err := disk.ReadAll(ctx, r.file, size)
 		if err != nil {
-			return disk.Digest{}, r.wrap(err)
+			return disk.Digest{}, seen.Look{}, r.wrap(err)
 		}
 		sum := disk.DigestOf(content)
 		r.ledger.contents.Put(sum, content)
-		return sum, nil
+		return sum, look, nil
 	}
-	sum, err := disk.StreamDigest(ctx, r.file, size)
-	return sum, r.wrap(err)
+	sum, err = disk.StreamDigest(ctx, r.file, size)
+	return sum, seen.Look{}, r.wrap(err)
 }
 
 // hashStep is how many bytes of what was given out are compared at a time: a piece may be all of a large file.

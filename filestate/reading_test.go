@@ -264,3 +264,52 @@ func (d desk) rename(from, to string) {
 		d.Fatal(err)
 	}
 }
+
+// A busyMemory lets something happen after it has given out a value.
+type busyMemory struct {
+	*mapMemory
+	then func()
+}
+
+func (m *busyMemory) Get(ctx context.Context, key string) ([]byte, uint64, error) {
+	value, rev, err := m.mapMemory.Get(ctx, key)
+	if then := m.then; then != nil {
+		m.then = nil
+		then()
+	}
+	return value, rev, err
+}
+
+// TestSawBesideAnother: two calls read one file at once. The record that the first has read when the second comes is
+// not written back over that of the second.
+func TestSawBesideAnother(t *testing.T) {
+	t.Parallel()
+	m := &busyMemory{mapMemory: newMapMemory()}
+	d := newDesk(t, func(o *filestate.Options) { o.Memory = m })
+	d.write("a", "one\ntwo\nthree\n")
+	d.see("a", filestate.Span{From: 0, To: 4})
+	m.then = func() { d.see("a", filestate.Span{From: 4, To: 8}) }
+	if sight := d.see("a", filestate.Span{From: 8, To: 14}); !sight.Whole {
+		t.Errorf("after all three lines: %+v", sight)
+	}
+	d.must(d.put("a", "all of it was seen"))
+}
+
+// TestForgottenBesideSaw: what is forgotten while a call reads the file stays forgotten.
+func TestForgottenBesideSaw(t *testing.T) {
+	t.Parallel()
+	m := &busyMemory{mapMemory: newMapMemory()}
+	d := newDesk(t, func(o *filestate.Options) { o.Memory = m })
+	d.write("a", "one\ntwo\n")
+	d.see("a", filestate.Span{From: 0, To: 4})
+	m.then = func() {
+		if err := d.l.Forget(t.Context(), d.path("a")); err != nil {
+			t.Error(err)
+		}
+	}
+	if sight := d.see("a", filestate.Span{From: 4, To: 8}); sight.Whole {
+		t.Errorf("half of it was forgotten: %+v", sight)
+	}
+	_, err := d.put("a", "x")
+	wantError(t, err, filestate.ErrPartRead)
+}

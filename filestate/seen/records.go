@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 const (
@@ -33,11 +34,24 @@ func keyOf(path string) string {
 // of use. They are safe for concurrent use; who changes a record holds its lock from the loading to the saving.
 type Records struct {
 	memory Memory
-	locks  [stripes]sync.Mutex // each covers changes of the records whose keys fall on it
+	locks  [stripes]stripe // each covers changes of the records whose keys fall on it
 
 	mu   sync.Mutex               // covers the rest
 	byID map[string]*list.Element // of *use, by key; nil: not asked for yet
 	age  *list.List               // most recently used first
+}
+
+// A stripe is the lock of some records.
+type stripe struct {
+	mu    sync.Mutex
+	turns atomic.Uint64 // how often mu was released: each holder may have changed a record
+}
+
+// A Look is a record as it was found without its lock. The zero Look has found nothing out.
+type Look struct {
+	Record *Record // nil: there is none
+	turns  uint64  // of its stripe, before the Memory was asked
+	known  bool    // the Memory answered
 }
 
 // A use is a record in the order of use.
@@ -58,15 +72,43 @@ func NewRecords(m Memory) *Records {
 // takes no other.
 func (r *Records) Lock(path string) (unlock func()) { return r.lockKey(keyOf(path)) }
 
-// lockKey is Lock for the record with a key. A key that is none of ours falls on any lock.
+// lockKey is Lock for the record with a key.
 func (r *Records) lockKey(key string) (unlock func()) {
-	sum, _ := hex.DecodeString(key[min(len(family)+1, len(key)):])
-	mu := &r.locks[0]
-	if len(sum) > 0 {
-		mu = &r.locks[sum[0]%stripes]
+	s := r.stripe(key)
+	s.mu.Lock()
+	return func() {
+		s.turns.Add(1)
+		s.mu.Unlock()
 	}
-	mu.Lock()
-	return mu.Unlock
+}
+
+// stripe is where the record with a key falls. A key that is none of ours falls anywhere.
+func (r *Records) stripe(key string) *stripe {
+	sum, _ := hex.DecodeString(key[min(len(family)+1, len(key)):])
+	if len(sum) == 0 {
+		return &r.locks[0]
+	}
+	return &r.locks[sum[0]%stripes]
+}
+
+// Look loads the record of path without its lock. If the Memory fails, the Look is zero; LoadAgain then asks again and
+// returns the error.
+func (r *Records) Look(ctx context.Context, path string) Look {
+	key := keyOf(path)
+	turns := r.stripe(key).turns.Load()
+	record, err := r.get(ctx, key)
+	return Look{record, turns, err == nil}
+}
+
+// LoadAgain is Load for a caller that holds the lock of path and has called Look before. It asks the Memory again only
+// if another goroutine has held the lock since the Look: otherwise no change made through these Records can have come
+// between. A change by another process may have; it is lost then, as it is between Load and Save. So the caller must
+// not let much time pass after a Look.
+func (r *Records) LoadAgain(ctx context.Context, path string, before Look) (*Record, error) {
+	if before.known && r.stripe(keyOf(path)).turns.Load() == before.turns {
+		return before.Record, nil
+	}
+	return r.Load(ctx, path)
 }
 
 // Load returns the record of path, or nil. Errors are ErrMemory.

@@ -168,3 +168,89 @@ func TestOwnMemory(t *testing.T) {
 		t.Error("two ledgers share what they have seen")
 	}
 }
+
+// A countingMemory counts how often it is asked for a value.
+type countingMemory struct {
+	processMemory
+	gets int
+}
+
+func (m *countingMemory) Get(ctx context.Context, key string) ([]byte, uint64, error) {
+	m.gets++
+	return m.processMemory.Get(ctx, key)
+}
+
+// TestLoadAgain: a Look stands in for a Load as long as nobody else has held the lock, and only then.
+func TestLoadAgain(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name      string
+		meanwhile func(t *testing.T, r *Records)
+		gets      int  // of LoadAgain
+		found     bool // the record
+	}{
+		{"nothing happened", func(*testing.T, *Records) {}, 0, true},
+		{"another record was looked at", func(t *testing.T, r *Records) { r.Look(t.Context(), "a") }, 0, true},
+		{"it was forgotten", func(t *testing.T, r *Records) {
+			defer r.Lock("a")()
+			if err := r.Forget(t.Context(), "a"); err != nil {
+				t.Error(err)
+			}
+		}, 1, false},
+		{"all were forgotten", func(t *testing.T, r *Records) {
+			if _, err := r.ForgetAll(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}, 1, false},
+		{"the lock was held", func(_ *testing.T, r *Records) { r.Lock("a")() }, 1, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			m := &countingMemory{processMemory: processMemory{values: make(map[string][]byte)}}
+			r := NewRecords(m)
+			save(t, r, "a")
+			look := r.Look(t.Context(), "a")
+			if rec := look.Record; rec == nil || rec.Path != "a" {
+				t.Fatalf("found %+v", rec)
+			}
+			c.meanwhile(t, r)
+			defer r.Lock("a")()
+			m.gets = 0
+			rec, err := r.LoadAgain(t.Context(), "a", look)
+			if err != nil || (rec != nil) != c.found || m.gets != c.gets {
+				t.Errorf("got %+v, %v after %d questions, want %d", rec, err, m.gets, c.gets)
+			}
+		})
+	}
+}
+
+// TestLoadAgainOfOneBeingChanged: who changes a record before the Look has asked for it, and lets go of the lock afterwards, may
+// have changed it after the Memory answered.
+func TestLoadAgainOfOneBeingChanged(t *testing.T) {
+	t.Parallel()
+	r := NewRecords(nil)
+	save(t, r, "a")
+	unlock := r.Lock("a")
+	look := r.Look(t.Context(), "a")
+	if err := r.Forget(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	unlock()
+	defer r.Lock("a")()
+	if rec, err := r.LoadAgain(t.Context(), "a", look); rec != nil || err != nil {
+		t.Errorf("got %+v, %v of a record that was forgotten", rec, err)
+	}
+}
+
+// TestLookFails: a Look that found nothing out is no record that is not there.
+func TestLookFails(t *testing.T) {
+	t.Parallel()
+	m := &processMemory{values: make(map[string][]byte)}
+	save(t, NewRecords(m), "a")
+	look := NewRecords(lameMemory{m, "Get"}).Look(t.Context(), "a")
+	r := NewRecords(m)
+	defer r.Lock("a")()
+	if rec, err := r.LoadAgain(t.Context(), "a", look); rec == nil || err != nil || look.Record != nil {
+		t.Errorf("got %+v, %v", rec, err)
+	}
+}
