@@ -147,7 +147,7 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 	if err != nil {
 		return nil, err
 	}
-	limits.Owner = o.who.ID
+	limits.Owner, limits.Roots = o.who.ID, t.Space.Roots()
 	t.confiner = confine.New(limits, t.Env)
 	t.Bare.Confine = t.Confinement("")
 	t.profile = m.Config.Tools.Profile

@@ -20,17 +20,23 @@ import (
 type Options struct {
 	Readable, Writable, Hide []string // the operator's, absolute
 	Protected                Names    // names that commands do not change unless a person allowed it
-	Home                     string   // of who started the server; "": unknown
-	Personal                 bool     // commands are those of the person whose home that is
+	Whose                             // commands they are
 	State                    string   // the server's own directory, which holds no toolchain; "": it has none
 	Caches                   string   // private caches are directories below it; "": none
-	Owner                    string   // whose caches they are
 	Network                  Network
 	Off                      bool                          // commands are not confined
 	Proven                   func() sandbox.Report         // what this machine does; it may take a moment
 	Known                    func() (sandbox.Report, bool) // the same, if it is known by now
 	Needed                   func() sandbox.Level          // below it no command runs
 	AutoAllow                bool                          // a command at level 3 needs no question
+}
+
+// Whose are commands, and where these people keep what is theirs.
+type Whose struct {
+	Owner    string   // the principal, who has private caches
+	Roots    []string // of the principal, canonical; a session may have a part of them
+	Home     string   // of who started the server; "": unknown
+	Personal bool     // commands are those of the person whose home that is
 }
 
 // A Network is what commands that write may connect to.
@@ -55,6 +61,7 @@ type Confiner struct {
 
 	mu        sync.Mutex
 	protected map[string]protectedIn // by root
+	commons   map[string]string      // repositories of linked work trees outside of them, by root; "": it is none
 }
 
 // protectedIn is what was protected in a root at a time.
@@ -68,10 +75,45 @@ const protectedFor = time.Minute
 
 // New returns a Confiner for commands with the environment env, which is asked for when the first one starts.
 func New(o Options, env func() []string) *Confiner {
-	return &Confiner{
+	c := &Confiner{
 		o: o, env: env, home: sync.OnceValue(func() []string { return toolchains(o, env()) }),
-		protected: map[string]protectedIn{},
+		protected: map[string]protectedIn{}, commons: map[string]string{},
 	}
+	for _, root := range o.Roots {
+		c.common(root) // as it is before any command runs
+	}
+	return c
+}
+
+// common returns the repository of a linked work tree at root that lies outside of it; "": there is none. It is looked
+// for once: later a command may have made what leads to it.
+func (c *Confiner) common(root string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found, known := c.commons[root]
+	if !known {
+		written := slices.Concat(c.o.Roots, c.o.Writable)
+		if c.o.State != "" {
+			written = append(written, c.o.State) // caches and temporary directories are there
+		}
+		found = git.LinkedCommon(root, written)
+		c.commons[root] = found
+	}
+	if found == "" || gone(found) {
+		return ""
+	}
+	return found
+}
+
+// commonsOf returns the repositories of linked work trees that a session has besides its roots.
+func (c *Confiner) commonsOf(roots []string) (all []string) {
+	for _, root := range roots {
+		common := c.common(root)
+		if common != "" && !slices.ContainsFunc(roots, func(r string) bool { return within(common, r) }) {
+			all = append(all, common)
+		}
+	}
+	return all
 }
 
 // A Use is what one command is about.
@@ -97,12 +139,8 @@ func (c *Confiner) Profile(u Use) (p sandbox.Profile, by map[string]string) {
 	}
 	if u.ReadOnly {
 		p.Readable = append(p.Readable, u.Roots...)
-		for _, root := range u.Roots {
-			if common := git.LinkedCommon(root); common != "" {
-				p.Readable = append(p.Readable, common)
-			}
-		}
 		p.Hidden = around(p.Hidden, p.Readable)
+		p.Readable = append(p.Readable, c.commonsOf(u.Roots)...)
 		return p, now.by
 	}
 	p.Writable = append(slices.Clone(u.Roots), slices.DeleteFunc(slices.Clone(c.o.Writable), gone)...)
@@ -111,19 +149,17 @@ func (c *Confiner) Profile(u Use) (p sandbox.Profile, by map[string]string) {
 	}
 	p.Temp, p.Network, p.Sockets = u.Temp, c.o.Network.Network, true
 	p.Protected, p.Unwatched = slices.Concat(now.Keep, c.protectedNames(u)), u.Background
-	for _, root := range u.Roots {
-		if common := git.LinkedCommon(root); common != "" {
-			p.Writable = append(p.Writable, common)
-			p.Protected = append(p.Protected, repositoryNow(common)...)
-			if !u.Background {
-				p.Protected = append(p.Protected, missingIn(common)...)
-			}
-		}
-	}
 	if p.Network == sandbox.NetworkOn {
 		p.Readable = append(p.Readable, agents(c.env())...)
 	}
 	p.Hidden = around(p.Hidden, slices.Concat(p.Readable, p.Writable, []string{u.Temp}))
+	for _, common := range c.commonsOf(u.Roots) {
+		p.Writable = append(p.Writable, common)
+		p.Protected = append(p.Protected, repositoryNow(common)...)
+		if !u.Background {
+			p.Protected = append(p.Protected, missingIn(common)...)
+		}
+	}
 	return p, now.by
 }
 

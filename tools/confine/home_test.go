@@ -24,7 +24,7 @@ func TestToolchainsHaveNoLinks(t *testing.T) {
 	}
 	in := func(name string) string { return filepath.Join(dir, name) }
 	list := in("sbin") + string(filepath.ListSeparator) + in("tool/bin/")
-	got := toolchains(Options{Home: in("home"), Personal: true}, []string{"PATH=" + list})
+	got := toolchains(Options{Whose: Whose{Home: in("home"), Personal: true}}, []string{"PATH=" + list})
 	if want := []string{in("tool/bin"), in("tool"), in("home/.nvm")}; !slices.Equal(got, want) {
 		t.Errorf("readable: %q, want %q", got, want)
 	}
@@ -36,7 +36,7 @@ func TestToolchainsOfASharedServer(t *testing.T) {
 	dir := tree(t, "home/.local/bin/x", "home/.local/state/codehand/x", "home/bin/x", "tool/bin/x", "data/bin/x")
 	in := func(name string) string { return filepath.Join(dir, name) }
 	env := []string{"PATH=" + in("home/.local/bin") + ":" + in("home/bin") + ":" + in("tool/bin") + ":" + in("data/bin")}
-	got := toolchains(Options{Home: in("home"), State: in("data")}, env)
+	got := toolchains(Options{Whose: Whose{Home: in("home")}, State: in("data")}, env)
 	if want := []string{in("tool/bin"), in("tool")}; !slices.Equal(got, want) {
 		t.Errorf("readable: %q, want %q", got, want)
 	}

@@ -98,8 +98,10 @@ func (p Place) submodule() bool {
 }
 
 // LinkedCommon returns the repository of a linked work tree at top, which lies outside of it; "": top is none. A file
-// of the work tree alone opens nothing: the repository must know this work tree.
-func LinkedCommon(top string) string {
+// of the work tree alone opens nothing: the repository must be one and know this work tree, and what says so must not
+// lie in a directory of written, in which others than its owner may have made it up. There it opens at most another
+// directory of the same one that goes by the name of a repository. All of written are without links.
+func LinkedCommon(top string, written []string) string {
 	dot := filepath.Join(top, ".git")
 	if info, err := os.Lstat(dot); err != nil || !info.Mode().IsRegular() {
 		return ""
@@ -107,6 +109,16 @@ func LinkedCommon(top string) string {
 	p, ok := placeOf(top, dot)
 	if real := real(top); !ok || !p.linked() || within(p.Dir, real) || within(p.Common, real) {
 		return "" // the author of the work tree could write anything there
+	}
+	var g Inspector
+	if p.Common == p.Dir || !g.isRepository(p.Common) {
+		return ""
+	}
+	for _, dir := range written {
+		if inside := within(p.Common, dir); inside != within(p.Dir, dir) ||
+			inside && !strings.HasSuffix(p.Common, ".git") {
+			return ""
+		}
 	}
 	return p.Common
 }

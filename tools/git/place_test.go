@@ -76,23 +76,40 @@ func TestLinkedCommon(t *testing.T) {
 	t.Parallel()
 	head := "ref: refs/heads/main\n"
 	dir := filesIn(t,
-		"repo/.git/HEAD", head, "repo/.git/objects/", "", "repo/.git/worktrees/w/HEAD", head,
+		"repo/.git/HEAD", head, "repo/.git/objects/", "", "repo/.git/refs/", "", "repo/.git/worktrees/w/HEAD", head,
 		"repo/.git/worktrees/w/gitdir", "DIR/w/.git\n", "repo/.git/worktrees/w/commondir", "../..\n",
 		"w/.git", "gitdir: DIR/repo/.git/worktrees/w\n",
+		"forged/.git", "gitdir: DIR/home/worktrees/b\n", "home/worktrees/b/HEAD", head, // home is no repository
+		"home/worktrees/b/gitdir", "DIR/forged/.git\n", "home/worktrees/b/commondir", "../..\n",
+		"sly/.git", "gitdir: DIR/bare/worktrees/b\n", "bare/worktrees/b/HEAD", head, "bare/HEAD", head,
+		"bare/objects/", "", "bare/refs/", "",
+		"bare/worktrees/b/gitdir", "DIR/sly/.git\n", "bare/worktrees/b/commondir", "../..\n",
 		"other/.git", "gitdir: DIR/repo/.git/worktrees/w\n",
 		"evil/.git", "gitdir: fake/worktrees/x\n", "evil/fake/worktrees/x/HEAD", head,
 		"evil/fake/worktrees/x/gitdir", "DIR/evil/.git\n", "evil/fake/worktrees/x/commondir", "DIR/repo/.git\n",
 		"own/.git", "gitdir: fake/worktrees/x\n", "own/fake/worktrees/x/HEAD", head,
 		"own/fake/worktrees/x/gitdir", "DIR/own/.git\n", "own/fake/worktrees/x/commondir", "../..\n")
-	for at, want := range map[string]string{
-		"w":     filepath.Join(dir, "repo", ".git"),
-		"repo":  "", // its repository lies within
-		"other": "", // the repository does not know it
-		"evil":  "", // all of it lies in the work tree
-		"own":   "", // likewise
+	in := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
+	for at, c := range map[string]struct {
+		written []string
+		want    string
+	}{
+		"w":      {want: in("repo/.git")},
+		"w/":     {[]string{in("w"), in("other")}, in("repo/.git")},
+		"w//":    {[]string{dir}, in("repo/.git")}, // it gives nothing beyond dir
+		"w///":   {[]string{in("repo/.git/worktrees")}, ""},
+		"w////":  {[]string{in("w"), in("repo/.git/worktrees/w")}, ""},
+		"repo":   {}, // its repository lies within
+		"other":  {}, // the repository does not know it
+		"evil":   {}, // all of it lies in the work tree
+		"own":    {}, // likewise
+		"forged": {},
+		"sly":    {want: in("bare")},
+		"sly/":   {[]string{in("sly"), in("bare/worktrees/b")}, ""},
+		"sly//":  {[]string{dir}, ""}, // any directory could be made to look like it
 	} {
-		if got := LinkedCommon(filepath.Join(dir, at)); got != want {
-			t.Errorf("%s: got %q, want %q", at, got, want)
+		if got := LinkedCommon(in(at), c.written); got != c.want {
+			t.Errorf("%s, written %q: got %q, want %q", at, c.written, got, c.want)
 		}
 	}
 }

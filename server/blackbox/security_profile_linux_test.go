@@ -1,0 +1,147 @@
+package blackbox
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"codehand/filestate/leaktest"
+	"codehand/server/replaytest"
+)
+
+// unseen is what a command must not read.
+const unseen = "what-no-command-sees\n"
+
+// A profiled is a session whose commands run at sandbox level 3, without questions.
+type profiled struct {
+	*testing.T
+	*replaytest.Spawned
+
+	base string // holds everything; its directory home is the home directory
+	root string // the first root
+}
+
+// profile starts a session in roots below a new directory with files in it, as name and text. More arguments follow.
+func profile(t *testing.T, roots []string, files []string, env []string, args ...string) *profiled {
+	t.Helper()
+	h := settle(t)
+	if confinedLevel(t, h) < 3 {
+		t.Skip("needs a machine that proves sandbox level 3")
+	}
+	base, err := filepath.EvalSymlinks(leaktest.Dir(t))
+	must(t, err)
+	p := &profiled{T: t, base: base, root: filepath.Join(base, roots[0])}
+	for _, dir := range append([]string{"home"}, roots...) {
+		must(t, os.MkdirAll(filepath.Join(base, dir), 0o755))
+	}
+	for i := 0; i < len(files); i += 2 {
+		p.lay(files[i], files[i+1])
+	}
+	args = append([]string{"stdio", "--permissions-mode=bypassPermissions"}, args...)
+	for _, root := range roots {
+		args = append(args, filepath.Join(base, root))
+	}
+	cmd := exec.Command(replaytest.Program(t), args...)
+	cmd.Dir = p.root
+	cmd.Env = append([]string{"HOME=" + p.in("home"), "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + p.in("state")},
+		env...)
+	p.Spawned = replaytest.Speak(t, cmd, "profile-test", false)
+	return p
+}
+
+func (p *profiled) in(name string) string { return filepath.Join(p.base, filepath.FromSlash(name)) }
+
+// lay makes a file as a person does.
+func (p *profiled) lay(name, text string) {
+	p.T.Helper()
+	must(p.T, os.MkdirAll(filepath.Dir(p.in(name)), 0o755))
+	must(p.T, os.WriteFile(p.in(name), []byte(text), 0o600))
+}
+
+// script runs a script, of which nothing but its name is in the text of the command, and returns what the call said. BASE
+// in it is p.base.
+func (p *profiled) script(text string) string {
+	p.T.Helper()
+	name := filepath.Join(p.root, "script.sh")
+	must(p.T, os.WriteFile(name, []byte(strings.ReplaceAll(text, "BASE", p.base)), 0o600))
+	args, err := json.Marshal(map[string]string{"command": "bash ./script.sh"})
+	must(p.T, err)
+	said, err := p.Call("run_shell", args)
+	must(p.T, err)
+	return said
+}
+
+// With a root below a directory that is named `worktrees`, a command forged a linked work tree, and the next one could
+// write the directory above it: what widens a profile was read from files that a command had written.
+func TestForgedWorkTreeWidensNothing(t *testing.T) {
+	t.Parallel()
+	const forge = `exec 2>/dev/null
+		dir=BASE/other/worktrees/b
+		echo "gitdir: $dir" > BASE/a/.git; echo "ref: refs/heads/main" > $dir/HEAD; echo ../.. > $dir/commondir
+		echo BASE/a/.git > $dir/gitdir`
+	const use = `exec 2>&1; echo x > BASE/other/.bashrc; echo x > BASE/other/objects/x; cat BASE/other/private`
+	for name, files := range map[string][]string{
+		"a directory": {"other/private", unseen},
+		"a repository": {"other/private", unseen, "other/HEAD", "ref: refs/heads/main\n", "other/objects/x", "",
+			"other/refs/x", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := profile(t, []string{"a", "other/worktrees/b"}, files, nil)
+			p.script(forge)
+			if out := p.script(use); strings.Contains(out, unseen) {
+				t.Errorf("a command read beside its roots: %s", out)
+			}
+			if _, err := os.Stat(p.in("other/.bashrc")); err == nil {
+				t.Error("a command wrote beside its roots")
+			}
+		})
+	}
+	// What was forged does not count for the next session, either.
+	p := profile(t, []string{"a"}, []string{
+		"other/private", unseen, "a/.git", "", "other/worktrees/b/HEAD", "ref: refs/heads/main\n",
+	}, nil)
+	p.lay("a/.git", "gitdir: "+p.in("other/worktrees/b"))
+	p.lay("other/worktrees/b/commondir", "../..")
+	p.lay("other/worktrees/b/gitdir", p.in("a/.git"))
+	if out := p.script(use); strings.Contains(out, unseen) {
+		t.Errorf("a command of a later session read beside its roots: %s", out)
+	}
+}
+
+// A work tree of git whose repository lies elsewhere is worked in as before.
+func TestLinkedWorkTreeIsWritten(t *testing.T) {
+	t.Parallel()
+	git, err := exec.LookPath("git")
+	if err != nil {
+		unavailable(t, "git: %v", err)
+	}
+	base, err := filepath.EvalSymlinks(leaktest.Dir(t))
+	must(t, err)
+	for _, args := range [][]string{
+		{"init", "-q", "repo"}, {"-C", "repo", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "x"},
+		{"-C", "repo", "worktree", "add", "-q", "../w"},
+	} {
+		cmd := exec.Command(git, args...)
+		cmd.Dir, cmd.Env = base, []string{"HOME=" + base, "PATH=" + os.Getenv("PATH")}
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	h := settle(t)
+	if confinedLevel(t, h) < 3 {
+		t.Skip("needs a machine that proves sandbox level 3")
+	}
+	cmd := h.command("stdio", "--permissions-mode=bypassPermissions", filepath.Join(base, "w"))
+	cmd.Dir = filepath.Join(base, "w")
+	p := &profiled{T: t, Spawned: replaytest.Speak(t, cmd, "profile-test", false), base: base, root: cmd.Dir}
+	out := p.script(`git -c user.name=a -c user.email=a@b commit -q --allow-empty -m y && git log --format=%s
+		echo x >> BASE/repo/.git/config && echo changed`)
+	if !strings.Contains(out, "y\n! x\n") || strings.Contains(out, "changed") {
+		t.Errorf("in a linked work tree: %s", out)
+	}
+}
