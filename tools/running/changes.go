@@ -45,7 +45,7 @@ func (w *FileWatch) find(ctx context.Context, env tool.Env, command string) find
 	}
 	others := sync.OnceValues(func() (map[string]bool, error) { return w.others(ctx, env.Files) })
 	f := finding{Finding: w.span.End(maxChanges, worktree.Asker{
-		May: func(path string) bool { return env.Space.Inside(path) && !env.Rules.Hidden(path) },
+		Inside: env.Space.Inside, Hidden: env.Rules.Hidden,
 		Content: func(path string, sum disk.Digest) []byte {
 			last, err := env.Files.History(ctx, journal.Query{Path: path, Limit: 1})
 			if err != nil || len(last) == 0 {

@@ -55,3 +55,31 @@ func BenchmarkFirst(b *testing.B) {
 		trees.Close()
 	}
 }
+
+// BenchmarkFlood is what a command costs that makes 20,000 files in one directory (ns-file: for each of them).
+func BenchmarkFlood(b *testing.B) {
+	r := newRepo(b)
+	r.write("a", "1\n")
+	r.commit()
+	const files = 20_000
+	for b.Loop() {
+		b.StopTimer()
+		trees := New("", "")
+		s := trees.Begin(r.dir)
+		for i := range files {
+			r.write(fmt.Sprintf("big/%d", i), "")
+		}
+		b.StartTimer()
+		found := s.End(200, everything)
+		b.StopTimer()
+		if found.All != files {
+			b.Fatalf("%d changes", found.All)
+		}
+		trees.Close()
+		if err := os.RemoveAll(filepath.Join(r.dir, "big")); err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(b.Elapsed())/float64(b.N*files), "ns-file")
+}

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 
@@ -54,7 +55,10 @@ type Change struct {
 
 // An Asker answers what a tree cannot know.
 type Asker struct {
-	May func(path string) bool // whether a file may be told of
+	// Inside says whether a directory lies where the session may work. It is asked once for each directory, and for
+	// each link, as it may open every directory on the way.
+	Inside func(path string) bool
+	Hidden func(path string) bool // whether rules keep a file from being told of; asked for each file
 	// Content returns the content of a file that has this hash, if another room knows it; nil: no room does
 	Content func(path string, sum disk.Digest) []byte
 	// Keep returns why a file is not to be taken back, a clause; "": it may be
@@ -102,13 +106,14 @@ func (s *Span) End(most int, ask Asker) Finding {
 		return Finding{}
 	}
 	defer func() { _ = root.Close() }() // a directory handle holds no data
-	e := ending{Span: s, root: root, ask: ask, objects: git.NewObjects(t.place.Common), room: maxTaken}
+	e := ending{Span: s, root: root, ask: ask, objects: git.NewObjects(t.place.Common), room: maxTaken,
+		inside: make(map[string]bool)}
 	defer e.objects.Close()
 	var lost []*loss // what is not among the changes
 	for _, name := range slices.Sorted(maps.Keys(s.before)) {
 		was, is := s.before[name], t.files[name]
 		c := Change{Path: filepath.Join(t.place.Top, filepath.FromSlash(name)), Op: Changed}
-		shown := ask.May(c.Path)
+		shown := e.shows(name, c.Path, was, is)
 		if is == nil {
 			c.Op = Deleted
 		}
@@ -161,7 +166,22 @@ type ending struct {
 	root    *os.Root
 	ask     Asker
 	objects *git.Objects
-	room    int // bytes that may still be returned
+	room    int             // bytes that may still be returned
+	inside  map[string]bool // what Asker.Inside said of directories
+}
+
+// shows says whether a file may be told of. What is no link lies where its directory lies.
+func (e *ending) shows(name, file string, was, is *record) bool {
+	dir := path.Dir(name)
+	inside, asked := e.inside[dir]
+	if !asked {
+		inside = e.ask.Inside(filepath.Dir(file))
+		e.inside[dir] = inside
+	}
+	if inside && (was.link() || is.link()) {
+		inside = e.ask.Inside(file)
+	}
+	return inside && !e.ask.Hidden(file)
 }
 
 // moved says whether a file that has a name now was there before the Span under another one, as far as is known.

@@ -77,6 +77,9 @@ type record struct {
 	sum    disk.Digest
 }
 
+// link says that a record is of a symbolic link; nil: no file.
+func (r *record) link() bool { return r != nil && r.mode&fs.ModeSymlink != 0 }
+
 // same says that two records show no change; nil: no file.
 func (r *record) same(o *record) bool {
 	if r == nil || o == nil {
