@@ -52,11 +52,11 @@ func newAgents(s *Server, o Options) (*agent.Runner, error) {
 			r.Tools = append(r.Tools, t.Offered())
 		}
 	}
-	if err := agentModels(s.log, &r, o); err != nil {
+	if err := agentModels(s.replies.Log, &r, o); err != nil {
 		return nil, err
 	}
 	if why := noAgentCommand(o); len(c.Command.Argv) > 0 && why != "" {
-		s.log.Warn("agent.command is not used", "reason", why)
+		s.replies.Log.Warn("agent.command is not used", "reason", why)
 	} else if len(c.Command.Argv) > 0 {
 		r.Command = agentCommand(s, o)
 	}
@@ -353,7 +353,7 @@ func (c *child) Forget() {
 		err = errors.Join(err, memory.Delete(ctx, key))
 	}
 	if err != nil {
-		c.server.log.Debug("the session of a sub-agent is not forgotten yet", "error", err)
+		c.server.replies.Log.Debug("the session of a sub-agent is not forgotten yet", "error", err)
 	}
 }
 

@@ -167,7 +167,7 @@ func TestAskWithoutStore(t *testing.T) {
 	state := c.Call("change", `{"text":"one"}`, replaytest.Always(replaytest.Stop)).State
 	store, good := x.server.engines.store, x.server.asks
 	broken := brokenStore{store, errors.New("the disk is gone")}
-	x.server.asks = asking.New(broken, 0, x.server.event, x.server.log)
+	x.server.asks = asking.New(broken, 0, x.server.event, x.server.replies.Log)
 	for what, a := range map[string]replaytest.ElicitAnswer{
 		"a question": c.Call("change", `{"text":"one"}`, replaytest.Never(t)),
 		"an answer":  c.With("change", `{"text":"one"}`, replaytest.SayOnce, state),

@@ -84,7 +84,7 @@ func (s *Server) assemble(o Options) (err error) {
 			return err
 		}
 		if stats, ok := e.store.(state.Stater); ok && stats.Stats().Cut > 0 {
-			s.log.Warn("truncated the end of the state log: it was half-written or never synced",
+			s.replies.Log.Warn("truncated the end of the state log: it was half-written or never synced",
 				"bytes", stats.Stats().Cut)
 		}
 	} else {
@@ -92,7 +92,7 @@ func (s *Server) assemble(o Options) (err error) {
 	}
 	e.locker = lock.New(filepath.Join(e.dir, "locks"))
 	e.held = filestate.NewContents(0)
-	e.kept = sessions.NewJournals(e.dir, e.locker, cfg, s.log)
+	e.kept = sessions.NewJournals(e.dir, e.locker, cfg, s.replies.Log)
 	e.search = search.New(search.Options{
 		Workers: cfg.Search.Workers, Outside: cfg.Search.OutsideIgnores == "auto",
 		Home: cfg.Home, ConfigHome: cfg.ConfigHome,
@@ -107,7 +107,7 @@ func (s *Server) assemble(o Options) (err error) {
 	if e.tenants, err = newMaker(s, o, confined); err != nil {
 		return err
 	}
-	if err = e.useWeb(cfg, o.Version, s.log); err != nil {
+	if err = e.useWeb(cfg, o.Version, s.replies.Log); err != nil {
 		return err
 	}
 	if s.local, err = e.tenants.Local(); err != nil {
@@ -117,9 +117,9 @@ func (s *Server) assemble(o Options) (err error) {
 	s.sessions.Idle, s.sessions.Most = cfg.Session.Idle, cfg.Session.Max
 	s.pipe = &pipeline.Pipeline{
 		AskFallback: cfg.Permissions.AskFallback, UserFile: cfg.Permissions.UserFile,
-		Parallel: cfg.Tools.MaxParallel, Record: o.Record, Log: s.log,
+		Parallel: cfg.Tools.MaxParallel, Record: o.Record, Log: s.replies.Log,
 	}
-	e.keeps = sessions.NewRetention(e.dir, cfg.Results, s.pipe.Runs, s.log)
+	e.keeps = sessions.NewRetention(e.dir, cfg.Results, s.pipe.Runs, s.replies.Log)
 	if err := s.useHooks(cfg); err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (s *Server) assemble(o Options) (err error) {
 	if !o.Serve || listen.WhyShared(cfg) == "" {
 		s.pipe.Always = e.alwaysIn(cfg)
 	}
-	s.useWaiting(asking.New(e.store, cfg.Permissions.AskTimeout, s.event, s.log), cfg, e.tenants.Agents, s.replies)
+	s.useWaiting(asking.New(e.store, cfg.Permissions.AskTimeout, s.event, s.replies.Log), cfg, e.tenants.Agents, s.replies)
 	return nil
 }
 
@@ -138,7 +138,7 @@ func (s *Server) assemble(o Options) (err error) {
 func (s *Server) useTeam(o Options) (err error) {
 	e := s.engines
 	if !o.Serve {
-		if s.audit, err = team.OpenLocal(o.Config, o.Version, s.log); err == nil && s.audit != nil {
+		if s.audit, err = team.OpenLocal(o.Config, o.Version, s.replies.Log); err == nil && s.audit != nil {
 			s.pipe.Audit, s.pipe.AuditReady = s.audit.Write, s.audit.Ready
 		}
 		return err
@@ -159,7 +159,7 @@ func newMaker(s *Server, o Options, confined confine.Options) (*tenants.Maker, e
 	e := s.engines
 	agents, err := newAgents(s, o)
 	return &tenants.Maker{
-		Agents: agents, Config: o.Config, Tools: s.tools.All, Search: e.search, Log: s.log, State: e.dir,
+		Agents: agents, Config: o.Config, Tools: s.tools.All, Search: e.search, Log: s.replies.Log, State: e.dir,
 		Durable: e.durable, Principal: o.Principal, Confine: confined, NoShell: e.noShellReason(o.Config, o.Serve),
 	}, err
 }
@@ -222,7 +222,7 @@ func (s *Server) build(key session.Key, at *tenants.Tenant) (*session.State, fun
 	jobs, kept := filepath.Join(dir, "jobs"), filepath.Join(dir, "tool-results")
 	stopSnapshot := func() {}
 	if !e.durable { // else the Store keeps everything itself
-		stopSnapshot = sessions.Resume(key, dir, at.Start, memory, s.log)
+		stopSnapshot = sessions.Resume(key, dir, at.Start, memory, s.replies.Log)
 	}
 	sh, err := shell.New(shell.Options{Dir: jobs, Board: memory, Init: s.cfg.Shell.InitFile, Env: at.Env(),
 		Withheld: e.tenants.Withheld(at), Hurried: s.life.hurried.Load, Echo: e.echo, Plain: !s.cfg.Shell.MaskSecrets,
@@ -289,7 +289,7 @@ func (s *Server) plans(at *tenants.Tenant) string {
 	case at.Space.Inside(dir):
 		return dir
 	}
-	s.log.Warn("plan.directory is not inside a root here: plans go to the state directory", "directory", dir,
+	s.replies.Log.Warn("plan.directory is not inside a root here: plans go to the state directory", "directory", dir,
 		"principal", at.Who.ID)
 	return own
 }

@@ -30,6 +30,7 @@ import (
 	"codehand/server/jsonrpc"
 	"codehand/server/listen"
 	"codehand/server/replaytest"
+	"codehand/server/replies"
 	"codehand/tools"
 	"codehand/tools/tool"
 )
@@ -119,7 +120,7 @@ func bridgeOver(t *testing.T, base http.RoundTripper, url, client string, modern
 	outR, outW := io.Pipe()
 	f := &fixture{ended: make(chan error, 1)}
 	go func() {
-		err := bridge.Run(context.Background(), bridge.Options{URL: url, Session: replaytest.Handle, EOFGrace: replaytest.HangAfter, Base: base, Refuse: Refusals("test")}, inR, outW)
+		err := bridge.Run(context.Background(), bridge.Options{URL: url, Session: replaytest.Handle, EOFGrace: replaytest.HangAfter, Base: base, Refuse: replies.Refusals("test")}, inR, outW)
 		_ = outW.Close()
 		f.ended <- err
 	}()
@@ -417,7 +418,7 @@ func TestBridgeRefusals(t *testing.T) {
 	stub := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) { seen <- q.Method }))
 	defer stub.Close()
 	var out bytes.Buffer
-	o := bridge.Options{URL: stub.URL + "/mcp", EOFGrace: replaytest.HangAfter, Refuse: Refusals("test")}
+	o := bridge.Options{URL: stub.URL + "/mcp", EOFGrace: replaytest.HangAfter, Refuse: replies.Refusals("test")}
 	must(t, bridge.Run(t.Context(), o, strings.NewReader(strings.Join(bad, "\n")+"\n"), &out))
 	var got []string
 	for l := range strings.Lines(out.String()) {

@@ -16,6 +16,7 @@ import (
 	"codehand/server/jsonrpc"
 	"codehand/server/pipeline"
 	"codehand/server/progress"
+	"codehand/server/replies"
 	"codehand/server/request"
 	"codehand/server/sessions"
 	"codehand/server/toolset"
@@ -47,7 +48,7 @@ type toolCall struct {
 func (t *turn) call(ctx context.Context) request.Answer {
 	client, bad := t.clientOf()
 	if bad != nil {
-		return failed(bad)
+		return replies.Failed(bad)
 	}
 	note, stop := t.progress()
 	defer stop() // before the answer: no note is sent after it
@@ -56,7 +57,7 @@ func (t *turn) call(ctx context.Context) request.Answer {
 	if client.Modern { // what a legacy client writes into its own request is no answer
 		var err error
 		if now.said, now.token, err = asking.Answered(t.req.InputResponses, t.req.RequestState); err != nil {
-			return failed(&jsonrpc.Error{
+			return replies.Failed(&jsonrpc.Error{
 				Code: mcp.INVALID_PARAMS, Message: "the params do not have the form of " + t.req.Method,
 			})
 		}
@@ -70,9 +71,9 @@ func (t *turn) call(ctx context.Context) request.Answer {
 			if t.s.profiles.Of(client.Name).NoMeta {
 				result.Meta = nil
 			}
-			answers.Decorate(result, client.Modern, t.s.implementation)
+			answers.Decorate(result, client.Modern, t.s.replies.Implementation)
 			interrupted := answer.Interrupted
-			answer = t.s.finish(ctx, t.req.Envelope, client.Modern, result)
+			answer = t.s.replies.Finish(ctx, t.req.Envelope, client.Modern, result)
 			answer.Interrupted = interrupted
 			return answer
 		}
@@ -115,7 +116,7 @@ func (t *toolCall) run(ctx context.Context, now *round) (*mcp.CallToolResult, re
 	if a.Refused == nil { // an answer that is taken is gone, so nothing is taken for a call that will not run
 		var err error
 		if a.Reply, err = s.asks.Reply(ctx, t.state, to.Spec.Name, now.token, now.said, now.silent); err != nil {
-			return nil, failed(&jsonrpc.Error{Code: mcp.INVALID_PARAMS,
+			return nil, replies.Failed(&jsonrpc.Error{Code: mcp.INVALID_PARAMS,
 				Message: "requestState is not valid for this request"})
 		}
 	}
@@ -138,7 +139,7 @@ func (t *toolCall) run(ctx context.Context, now *round) (*mcp.CallToolResult, re
 	}
 	out, bad := t.result(ctx, now, result, err)
 	if bad != nil {
-		return nil, failed(bad)
+		return nil, replies.Failed(bad)
 	}
 	return out, answer
 }
@@ -196,7 +197,7 @@ func (t *toolCall) result(
 		}
 		return answers.Refusal(internalRefusal(inner.Ref), name), nil
 	}
-	return answers.Refusal(internalRefusal(t.s.report(ctx, name, err, nil)), name), nil
+	return answers.Refusal(internalRefusal(t.s.replies.Report(ctx, name, err, nil)), name), nil
 }
 
 func internalRefusal(ref string) error {
@@ -264,7 +265,7 @@ func (t *turn) clientOf() (session.Client, *jsonrpc.Error) {
 	c, r := session.Client{}, t.req.Client
 	if t.req.Modern() {
 		if !slices.Contains(mcp.ValidProtocolVersions, t.req.Version) {
-			return c, t.s.unsupported(t.req.Version)
+			return c, t.s.replies.Unsupported(t.req.Version)
 		}
 		caps, ok := capabilities(t.req.Capabilities)
 		if !ok {
@@ -358,7 +359,7 @@ func (t *toolCall) settleRoots(ctx context.Context) {
 func (t *turn) narrow(st *session.State) {
 	narrowed, ignored := t.req.Client.Roots.Narrow(t.req.Tenant, st.Space)
 	for _, root := range ignored {
-		t.s.log.Warn("a root that the client names has nothing in common with the configured ones and is ignored",
+		t.s.replies.Log.Warn("a root that the client names has nothing in common with the configured ones and is ignored",
 			"root", results.Line(root, maxClientName))
 	}
 	if narrowed != st.Space {
@@ -395,7 +396,7 @@ func (t *toolCall) shelve(ctx context.Context) (changed bool) {
 		changed, err = session.Activate(ctx, t.s.engines.active(shelf), found)
 	}
 	if err != nil { // what is not listed can be called all the same
-		t.s.log.WarnContext(ctx, "found tools do not join the list of a connection", "err", err)
+		t.s.replies.Log.WarnContext(ctx, "found tools do not join the list of a connection", "err", err)
 	}
 	return changed
 }
@@ -420,7 +421,7 @@ func (t *toolCall) tellListed(ctx context.Context) {
 	}
 	if err := t.req.Peer.Notify(string(mcp.MethodNotificationToolsListChanged), nil); err != nil {
 		// it has the schemas in the answer
-		t.s.log.DebugContext(ctx, "a client was not told of its new list", "err", err)
+		t.s.replies.Log.DebugContext(ctx, "a client was not told of its new list", "err", err)
 		return
 	}
 	if read == nil {
@@ -450,7 +451,7 @@ func (s *Server) Call(ctx context.Context, name string,
 	env, bad := jsonrpc.Scan(message)
 	switch {
 	case bad != nil && bad.InArguments:
-		return unusable(env.Name, bad).Error(), true, nil
+		return replies.Unusable(env.Name, bad).Error(), true, nil
 	case bad != nil:
 		return "", false, errors.New(bad.Message)
 	}

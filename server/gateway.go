@@ -14,6 +14,7 @@ import (
 	"codehand/server/instructions"
 	"codehand/server/jsonrpc"
 	"codehand/server/prompts"
+	"codehand/server/replies"
 	"codehand/server/request"
 	"codehand/server/resources"
 	"codehand/server/sessions"
@@ -43,9 +44,9 @@ func newGateway(s *Server, version string) *gateway {
 	hooks.AddAfterInitialize(g.greet)
 	hooks.AddAfterDiscover(g.discover)
 	complete := completions{g}
-	g.mcp = mcpserver.NewMCPServer(s.implementation.Name, version,
-		mcpserver.WithTitle(s.implementation.Title),
-		mcpserver.WithDescription(s.implementation.Description),
+	g.mcp = mcpserver.NewMCPServer(s.replies.Implementation.Name, version,
+		mcpserver.WithTitle(s.replies.Implementation.Title),
+		mcpserver.WithDescription(s.replies.Implementation.Description),
 		mcpserver.WithToolCapabilities(true),
 		mcpserver.WithPromptCapabilities(true),
 		mcpserver.WithResourceCapabilities(true, false),
@@ -88,7 +89,7 @@ func (t *turn) dispatch(ctx context.Context) request.Answer {
 // handle is dispatch with a session of mcp-go's.
 func (t *turn) handle(ctx context.Context, session *clientSession) request.Answer {
 	g := t.s.gate
-	ctx = mcpserver.WithSupportedProtocolVersions(g.mcp.WithContext(ctx, session), t.s.versions)
+	ctx = mcpserver.WithSupportedProtocolVersions(g.mcp.WithContext(ctx, session), t.s.replies.Versions)
 	ctx = context.WithValue(ctx, turnKey{}, t)
 	return t.encode(ctx, g.mcp.HandleMessage(ctx, t.req.Message))
 }
@@ -96,20 +97,20 @@ func (t *turn) handle(ctx context.Context, session *clientSession) request.Answe
 // encode makes our answer of mcp-go's.
 func (t *turn) encode(ctx context.Context, resp mcp.JSONRPCMessage) request.Answer {
 	if t.failure != nil {
-		return failed(t.failure)
+		return replies.Failed(t.failure)
 	}
 	switch r := resp.(type) {
 	case mcp.JSONRPCError:
 		if own, ok := t.extended(ctx, r.Error.Code); ok {
 			return own
 		}
-		return failed(t.mapError(r.Error))
+		return replies.Failed(t.mapError(r.Error))
 	case mcp.JSONRPCResponse:
 		switch result := r.Result.(type) {
 		case mcp.ListToolsResult:
 			list, err := t.listed(result)
 			if err != nil {
-				return failed(t.s.internal(ctx, "tools", err))
+				return replies.Failed(t.s.replies.Internal(ctx, "tools", err))
 			}
 			r.Result = list
 		case mcp.SubscriptionsListenResult:
@@ -117,32 +118,18 @@ func (t *turn) encode(ctx context.Context, resp mcp.JSONRPCMessage) request.Answ
 			result.EnsureResultMeta().SetMetaField(mcp.MetaKeySubscriptionID, t.req.ID)
 			r.Result = result
 		case *mcp.CallToolResult: // of Extend
-			return t.s.finish(ctx, t.req.Envelope, t.req.Client.Modern, result)
+			return t.s.replies.Finish(ctx, t.req.Envelope, t.req.Client.Modern, result)
 		case mcp.CallToolResult:
-			return t.s.finish(ctx, t.req.Envelope, t.req.Client.Modern, &result)
+			return t.s.replies.Finish(ctx, t.req.Envelope, t.req.Client.Modern, &result)
 		}
-		return t.encodeResult(ctx, r.Result)
+		a := t.s.replies.Result(ctx, t.req.ID, r.Result)
+		if a.Err == nil {
+			a.Client = t.client
+		}
+		return a
 	}
-	ref := t.s.report(ctx, "dispatch", fmt.Errorf("mcp-go answered %T to %s", resp, t.req.Method), nil)
-	return failed(&jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + ref + ")"})
-}
-
-// encodeResult encodes the result of a request that is no call.
-func (t *turn) encodeResult(ctx context.Context, result any) request.Answer {
-	body, err := jsonrpc.Marshal(result)
-	if err != nil {
-		ref := t.s.report(ctx, "encode", err, nil)
-		return failed(&jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: "result could not be encoded (ref " + ref +
-			")"})
-	}
-	if n := len(body) + len(t.req.ID); n >= jsonrpc.MaxResponse-answerFrame {
-		return failed(&jsonrpc.Error{
-			Code: mcp.INTERNAL_ERROR,
-			Message: fmt.Sprintf("the answer is larger than the wire allows (%d bytes, limit %d)", n,
-				jsonrpc.MaxResponse),
-		})
-	}
-	return request.Answer{Result: body, Client: t.client}
+	ref := t.s.replies.Report(ctx, "dispatch", fmt.Errorf("mcp-go answered %T to %s", resp, t.req.Method), nil)
+	return replies.Failed(&jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + ref + ")"})
 }
 
 // mapError gives mcp-go's errors the words of this server where its own do not help.
@@ -179,7 +166,7 @@ func (t *turn) unknownTool() *jsonrpc.Error {
 // operator serves, and instructs the client's model.
 func (g *gateway) greet(ctx context.Context, _ any, req *mcp.InitializeRequest, result *mcp.InitializeResult) {
 	t, s := turnFrom(ctx), g.s
-	if vs := s.legacyVersions(); len(vs) > 0 && !slices.Contains(vs, result.ProtocolVersion) {
+	if vs := s.replies.LegacyVersions(); len(vs) > 0 && !slices.Contains(vs, result.ProtocolVersion) {
 		result.ProtocolVersion = vs[0]
 	}
 	info, caps := req.Params.ClientInfo, req.Params.Capabilities
@@ -188,13 +175,13 @@ func (g *gateway) greet(ctx context.Context, _ any, req *mcp.InitializeRequest, 
 		Protocol: result.ProtocolVersion, CanAsk: canElicit(caps.Elicitation), HasRoots: caps.Roots != nil,
 		Samples: caps.Sampling != nil && caps.Sampling.Tools != nil, Sampling: caps.Sampling != nil,
 	}
-	if s.extended { // the conformance fixture asks for more than we do
+	if s.replies.Extended { // the conformance fixture asks for more than we do
 		t.client.Capabilities = caps
 	}
 	result.Instructions = s.instruct(ctx, t.req.Tenant,
 		s.profiles.Add(session.Client{Name: t.client.Name, CanAsk: t.client.CanAsk}, "", t.req.Caller.From.Transport),
 		t.req.Caller.From.Transport)
-	s.log.InfoContext(ctx, "client initialized", "name", results.Line(info.Name, 80),
+	s.replies.Log.InfoContext(ctx, "client initialized", "name", results.Line(info.Name, 80),
 		"version", results.Line(info.Version, 80))
 }
 
@@ -203,7 +190,7 @@ const maxClientName = 200
 
 // instruct makes the server's words to the model of one client.
 func (s *Server) instruct(ctx context.Context, at *tenants.Tenant, c session.Client, transport string) string {
-	a := instructions.Author{Log: s.log, Tools: s.tools.All, Profiles: s.profiles, SkillTime: s.skillTime}
+	a := instructions.Author{Log: s.replies.Log, Tools: s.tools.All, Profiles: s.profiles, SkillTime: s.skillTime}
 	return a.Instruct(ctx, at, c, transport)
 }
 
@@ -231,7 +218,7 @@ func (g *gateway) listTools(ctx context.Context, _ any, _ *mcp.ListToolsRequest,
 		var err error
 		if active, err = g.s.engines.active(t.req.Session).Load(ctx); err != nil {
 			// The core is better than nothing, and every tool can still be called.
-			g.s.log.WarnContext(ctx, "cannot load the tools that a session found; listing the core only", "err", err)
+			g.s.replies.Log.WarnContext(ctx, "cannot load the tools that a session found; listing the core only", "err", err)
 		}
 	}
 	offer := t.req.Tenant.Offers(c.CanAsk)
@@ -276,7 +263,7 @@ func (g *gateway) listResources(ctx context.Context, _ any, _ *mcp.ListResources
 	t := turnFrom(ctx)
 	list, err := g.resources.List(ctx, t.view())
 	if err != nil {
-		t.failure = g.s.internal(ctx, "resources", err)
+		t.failure = g.s.replies.Internal(ctx, "resources", err)
 		return
 	}
 	for _, r := range result.Resources {
@@ -298,7 +285,7 @@ func (g *gateway) readResource(ctx context.Context, req mcp.ReadResourceRequest)
 	case errors.Is(err, resources.ErrWindow), errors.Is(err, resources.ErrTooLarge):
 		t.failure = t.badURI(mcp.INVALID_PARAMS, err)
 	case err != nil:
-		t.failure = g.s.internal(ctx, "resource", err)
+		t.failure = g.s.replies.Internal(ctx, "resource", err)
 	}
 	return []mcp.ResourceContents{contents}, nil
 }
@@ -327,18 +314,18 @@ func (t *turn) extended(ctx context.Context, code int) (a request.Answer, ok boo
 	})
 	switch {
 	case errors.Is(err, resources.ErrNone), errors.Is(err, resources.ErrNoDirectory):
-		return failed(t.badURI(mcp.INVALID_PARAMS, err)), true
+		return replies.Failed(t.badURI(mcp.INVALID_PARAMS, err)), true
 	case errors.Is(err, resources.ErrCursor):
-		return failed(&jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: err.Error()}), true
+		return replies.Failed(&jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: err.Error()}), true
 	case err != nil:
-		return failed(t.s.internal(ctx, t.req.Method, err)), true
+		return replies.Failed(t.s.replies.Internal(ctx, t.req.Method, err)), true
 	}
 	if t.req.Client.Modern {
 		result.SetResultType(mcp.ResultTypeComplete)
-		result.EnsureResultMeta().SetServerInfo(t.s.implementation)
+		result.EnsureResultMeta().SetServerInfo(t.s.replies.Implementation)
 		result.SetCacheHints(0, mcp.CacheScopePrivate) // files change at any time, and their digests with them
 	}
-	return t.encodeResult(ctx, result), true
+	return t.s.replies.Result(ctx, t.req.ID, result), true
 }
 
 // listPrompts replaces what mcp-go would list by what the caller's session has.
@@ -346,7 +333,7 @@ func (g *gateway) listPrompts(ctx context.Context, _ any, _ *mcp.ListPromptsRequ
 	t := turnFrom(ctx)
 	ours, err := g.prompts.List(ctx, t.view())
 	if err != nil {
-		t.failure = g.s.internal(ctx, "prompts", err)
+		t.failure = g.s.replies.Internal(ctx, "prompts", err)
 		return
 	}
 	list := make([]mcp.Prompt, 0, len(ours))
@@ -369,7 +356,7 @@ func (g *gateway) findPrompt(ctx context.Context, _ any, req *mcp.GetPromptReque
 	p, err := g.prompts.Find(ctx, t.view(), req.Params.Name)
 	switch {
 	case err != nil:
-		t.failure = g.s.internal(ctx, "prompts", err)
+		t.failure = g.s.replies.Internal(ctx, "prompts", err)
 	case p != nil:
 		t.prompt = p
 		req.Params.Name = prompts.Commit.Name
@@ -386,7 +373,7 @@ func (g *gateway) getPrompt(ctx context.Context, req mcp.GetPromptRequest) (*mcp
 	if bad, ok := errors.AsType[*prompts.ArgumentError](err); ok {
 		t.failure = &jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: bad.Error()}
 	} else if err != nil {
-		t.failure = g.s.internal(ctx, "prompt", err)
+		t.failure = g.s.replies.Internal(ctx, "prompt", err)
 	}
 	return &mcp.GetPromptResult{
 		Description: t.prompt.MCP.Description,
@@ -422,7 +409,7 @@ func (c completions) CompletePromptArgument(
 // answer is what begins with typed.
 func (c completions) answer(ctx context.Context, all []string, typed string, err error) *mcp.Completion {
 	if err != nil {
-		turnFrom(ctx).failure = c.s.internal(ctx, "completion", err)
+		turnFrom(ctx).failure = c.s.replies.Internal(ctx, "completion", err)
 	}
 	found := &mcp.Completion{Values: []string{}}
 	for _, value := range all {

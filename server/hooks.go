@@ -25,7 +25,7 @@ func (s *Server) useHooks(cfg config.Config) error {
 		Withhold:   cfg.KeyEnvs(),
 		Personal:   !s.engines.durable,
 		Home:       cfg.Home,
-		Log:        s.log,
+		Log:        s.replies.Log,
 	}
 	for _, h := range cfg.Hooks.Entries {
 		o.Hooks = append(o.Hooks, hooks.Hook{
@@ -40,14 +40,14 @@ func (s *Server) useHooks(cfg config.Config) error {
 	s.engines.hooks = runner
 	if len(o.Hooks) > 0 {
 		s.pipe.Hooks = runner
-		h := herald{engines: s.engines, log: s.log}
+		h := herald{engines: s.engines, log: s.replies.Log}
 		s.sessions.Began, s.sessions.Ended = h.began, h.ended
 	}
 	switch {
 	case len(o.Classifier) > 0:
 		s.pipe.Classify = runner.Classify
 	case cfg.Permissions.Mode == permission.Auto:
-		s.log.Warn("permissions.mode auto acts like default, because there is no permissions.classifier",
+		s.replies.Log.Warn("permissions.mode auto acts like default, because there is no permissions.classifier",
 			"from", cfg.Origin("permissions.mode"))
 	}
 	return nil

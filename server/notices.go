@@ -71,7 +71,7 @@ func (t subscriber) keepLevel(level mcp.LoggingLevel) {
 		return n, nil
 	})
 	if err != nil {
-		t.failure = t.s.internal(context.Background(), "log level", err)
+		t.failure = t.s.replies.Internal(context.Background(), "log level", err)
 	}
 }
 
@@ -98,7 +98,7 @@ func (t subscriber) subscribe(uri string) error {
 	case errors.Is(err, errSubscriptions):
 		t.failure = &jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: errSubscriptions.Error()}
 	case err != nil:
-		t.failure = t.s.internal(ctx, "subscription", err)
+		t.failure = t.s.replies.Internal(ctx, "subscription", err)
 	}
 	return nil
 }
@@ -109,7 +109,7 @@ func (t subscriber) unsubscribe(uri string) {
 		return n, nil
 	})
 	if err != nil {
-		t.failure = t.s.internal(context.Background(), "subscription", err)
+		t.failure = t.s.replies.Internal(context.Background(), "subscription", err)
 	}
 }
 
@@ -257,7 +257,7 @@ func (s notifier) jobOver(key session.Key, at *tenants.Tenant, i shell.Info) {
 
 // logNotice sends a log message to the clients of a session that listen and want messages of its level.
 func (s notifier) logNotice(ctx context.Context, key session.Key, text string) {
-	s.hub.Log(key, s.implementation.Name, text, func(connection session.Key) bool {
+	s.hub.Log(key, s.replies.Implementation.Name, text, func(connection session.Key) bool {
 		wanted, err := s.engines.notices(connection).Load(ctx)
 		return err != nil || wanted.Level == "" || hub.Level.ShouldSendTo(wanted.Level)
 	})

@@ -39,7 +39,7 @@ func (t *toolCall) tellPrompts(ctx context.Context, result tool.Result) {
 	defer cancel()
 	all, err := t.promptsOf(ctx, of)
 	if err != nil {
-		t.s.log.DebugContext(ctx, "skills were not looked for after a call", "err", err) // the next list has them
+		t.s.replies.Log.DebugContext(ctx, "skills were not looked for after a call", "err", err) // the next list has them
 		return
 	}
 	if !shown.Moves(of, prompts.Digest(all)) {

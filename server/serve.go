@@ -11,6 +11,7 @@ import (
 	"codehand/server/jsonrpc"
 	"codehand/server/pipeline"
 	"codehand/server/prompts"
+	"codehand/server/replies"
 	"codehand/server/request"
 	"codehand/server/sessions"
 	"codehand/server/toolset"
@@ -49,7 +50,7 @@ func (s *Server) Serve(r request.Request) (request.Work, bool) {
 	work := func(ctx context.Context) request.Answer {
 		defer t.leave()
 		if err != nil {
-			return failed(err)
+			return replies.Failed(err)
 		}
 		return t.answer(ctx)
 	}
@@ -85,7 +86,7 @@ func (t *turn) arrive() *jsonrpc.Error {
 	}
 	state, release, err := s.sessions.Acquire(t.req.Session, t.req.Tenant)
 	if err != nil {
-		return s.internal(context.Background(), "session", err)
+		return s.replies.Internal(context.Background(), "session", err)
 	}
 	t.state, t.release = state, release
 	if !call {
@@ -131,13 +132,13 @@ func (t *turn) leavePlaces() {
 func (t *turn) answer(ctx context.Context) (a request.Answer) {
 	defer func() {
 		if p := recover(); p != nil {
-			ref := t.s.report(ctx, "panic", fmt.Errorf("%v", p), debug.Stack())
-			a = failed(&jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + ref + ")"})
+			ref := t.s.replies.Report(ctx, "panic", fmt.Errorf("%v", p), debug.Stack())
+			a = replies.Failed(&jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + ref + ")"})
 		}
 		a.Tool = t.tool()
 	}()
-	if e := t.s.unserved(t.req.Envelope); e != nil {
-		return failed(e)
+	if e := t.s.replies.Unserved(t.req.Envelope); e != nil {
+		return replies.Failed(e)
 	}
 	switch {
 	case t.target != nil:

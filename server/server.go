@@ -23,6 +23,7 @@ import (
 	"codehand/server/listen"
 	"codehand/server/pipeline"
 	"codehand/server/public"
+	"codehand/server/replies"
 	"codehand/server/sessions"
 	"codehand/server/stdio"
 	"codehand/server/team"
@@ -68,9 +69,9 @@ type Options struct {
 
 // A Server is one process of codehand. It is safe for concurrent use.
 type Server struct {
-	cfg config.Config
+	cfg     config.Config
+	replies replies.Replies
 	waitLimits
-	replies
 	corridor
 
 	tools    toolset.Set
@@ -133,8 +134,8 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{
 		cfg: o.Config,
-		replies: replies{
-			protocol: protocol{versions: mcp.ValidProtocolVersions, extended: o.Extend != nil}, log: o.Log,
+		replies: replies.Replies{
+			Protocol: replies.Protocol{Versions: mcp.ValidProtocolVersions, Extended: o.Extend != nil}, Log: o.Log,
 		},
 		waitLimits: waitLimits{patience: jsonrpc.ProgressPatience, rootsTime: rootsTime, skillTime: skillTime,
 			relistTime: relistTime},
@@ -146,7 +147,7 @@ func New(o Options) (*Server, error) {
 		},
 	}
 	if len(o.Config.Protocol.Versions) > 0 {
-		s.versions = slices.DeleteFunc(slices.Clone(s.versions), func(v string) bool {
+		s.replies.Versions = slices.DeleteFunc(slices.Clone(s.replies.Versions), func(v string) bool {
 			return !slices.Contains(o.Config.Protocol.Versions, v)
 		})
 	}
@@ -157,7 +158,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.implementation = mcp.Implementation{
+	s.replies.Implementation = mcp.Implementation{
 		Name: "codehand", Version: o.Version, Title: "codehand",
 		Description: "The tools of a coding agent: read, write, edit, search, run.",
 	}

@@ -16,6 +16,7 @@ import (
 	"codehand/server/jsonrpc"
 	"codehand/server/listen"
 	"codehand/server/pipeline"
+	"codehand/server/replies"
 	"codehand/server/request"
 	"codehand/server/sessions"
 	"codehand/server/stdio"
@@ -34,13 +35,13 @@ func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	return stdio.Serve(ctx, in, jsonrpc.NewLineWriter(out, s.patience), stdio.Options{
 		Server: s.front(), Tenant: s.local, Key: s.names.Key, Links: true,
 		Caller: request.Caller{From: pipeline.From{Auth: auth.ModeNone, Transport: "stdio"}},
-	}, stdio.Pipe{Grace: s.cfg.Stdio.EOFGrace, Watch: s.cfg.Stdio.ParentWatch, Log: s.log})
+	}, stdio.Pipe{Grace: s.cfg.Stdio.EOFGrace, Watch: s.cfg.Stdio.ParentWatch, Log: s.replies.Log})
 }
 
 // front is what transports need of the server.
 func (s *Server) front() stdio.Server {
 	return stdio.Server{
-		Serve: s.Serve, Refuse: s.Refuse, Unusable: unusable, Follow: s.follow,
+		Serve: s.Serve, Refuse: s.replies.Refuse, Unusable: replies.Unusable, Follow: s.follow,
 		Hurry: func() { s.life.hurried.Store(true) }, RootsTime: s.rootsTime,
 		Reopens: func(client string) bool { return s.profiles.Of(client).Reopens },
 	}
@@ -53,10 +54,10 @@ func (s *Server) HTTP(ctx context.Context, ls []listen.Listener) error {
 		return errors.New("this server was not made to serve HTTP")
 	}
 	return s.team.Serve(ctx, ls, s.tools, endpoint.Options{
-		Server: s.front(), HTTP: s.cfg.HTTP, Session: s.cfg.Session, Log: s.log, Versions: s.versions,
+		Server: s.front(), HTTP: s.cfg.HTTP, Session: s.cfg.Session, Log: s.replies.Log, Versions: s.replies.Versions,
 		Patience: s.patience,
-		Records:  sessions.Records{Store: s.engines.store, Log: s.log}, CheckHeaders: s.checkHeaders,
-		Forget: s.sessions.End, Report: s.internal,
+		Records:  sessions.Records{Store: s.engines.store, Log: s.replies.Log}, CheckHeaders: s.checkHeaders,
+		Forget: s.sessions.End, Report: s.replies.Internal,
 		Sweep: func() {
 			s.sessions.DropIdle()
 			s.engines.keeps.Look()
@@ -101,7 +102,7 @@ func (s *Server) ServeMetrics(ctx context.Context, l listen.Listener) error {
 // only with its own sessions and streams.
 func (s *Server) checkHeaders(env jsonrpc.Envelope, message []byte, h http.Header) *jsonrpc.Error {
 	mismatch := func(text string) *jsonrpc.Error { return &jsonrpc.Error{Code: mcp.HEADER_MISMATCH, Message: text} }
-	if e := s.unserved(env); e != nil {
+	if e := s.replies.Unserved(env); e != nil {
 		return e
 	}
 	call := env.Method == string(mcp.MethodToolsCall)
@@ -124,7 +125,7 @@ func (s *Server) checkHeaders(env jsonrpc.Envelope, message []byte, h http.Heade
 			mcp.MetaKeyProtocolVersion+" "+env.Version, 300))
 	}
 	if !slices.Contains(mcp.ValidProtocolVersions, env.Version) {
-		return s.unsupported(env.Version)
+		return s.replies.Unsupported(env.Version)
 	}
 	// the order of mcp-go: what the request lacks comes before its headers
 	if call {

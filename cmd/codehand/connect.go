@@ -15,9 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"codehand/server"
 	"codehand/server/bridge"
 	"codehand/server/config"
+	"codehand/server/replies"
 	"codehand/tools/sandbox"
 )
 
@@ -69,7 +69,7 @@ func (t *terminal) connect(cmd *cobra.Command, url string, f connectFlags) error
 		fmt.Fprintf(t.errs, "codehand: warning: other processes can read the environment of this one: %v\n", err)
 	}
 	o := bridge.Options{
-		URL: url, Insecure: f.insecure, Version: buildVersion(), Refuse: server.Refusals(buildVersion()),
+		URL: url, Insecure: f.insecure, Version: buildVersion(), Refuse: replies.Refusals(buildVersion()),
 	}
 	var err error
 	if o.Session, err = conversationOf(cmd.Flags().Changed("session"), f.session, os.Getenv); err != nil {

@@ -18,8 +18,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"codehand/server"
 	"codehand/server/jsonrpc"
+	"codehand/server/replies"
 )
 
 // A remoteStub is an endpoint that does what a test says, on pipes in memory: its time is that of a synctest bubble.
@@ -166,7 +166,7 @@ func startBridge(t *testing.T, o Options, serve func(w http.ResponseWriter, m po
 	if o.Session == "" {
 		o.Session = "conversation"
 	}
-	o.Base, o.EOFGrace, o.Refuse = transport, 5*time.Second, server.Refusals("test")
+	o.Base, o.EOFGrace, o.Refuse = transport, 5*time.Second, replies.Refusals("test")
 	o.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	ctx, stop := context.WithCancel(t.Context())
 	inR, inW := io.Pipe()

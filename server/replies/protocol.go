@@ -1,4 +1,4 @@
-package server
+package replies
 
 import (
 	"slices"
@@ -11,27 +11,27 @@ import (
 	"codehand/tools/results"
 )
 
-// protocol is what a server says of itself.
-type protocol struct {
-	versions       []string // of MCP, newest first
-	implementation mcp.Implementation
-	extended       bool // Options.Extend added to mcp-go what is no part of the product
+// Protocol is what a server says of itself.
+type Protocol struct {
+	Versions       []string // of MCP, newest first
+	Implementation mcp.Implementation
+	Extended       bool // Options.Extend added to mcp-go what is no part of the product
 }
 
-// unserved answers what mcp-go would let pass or would answer without help: versions that the operator does not serve,
+// Unserved answers what mcp-go would let pass or would answer without help: versions that the operator does not serve,
 // and cursors.
-func (p protocol) unserved(env jsonrpc.Envelope) *jsonrpc.Error {
+func (p Protocol) Unserved(env jsonrpc.Envelope) *jsonrpc.Error {
 	switch modern := env.Modern(); {
-	case modern && slices.Contains(mcp.ValidProtocolVersions, env.Version) && !slices.Contains(p.versions, env.Version):
+	case modern && slices.Contains(mcp.ValidProtocolVersions, env.Version) && !slices.Contains(p.Versions, env.Version):
 		return &jsonrpc.Error{
 			Code:    unsupportedVersion,
 			Message: "unsupported protocol version " + env.Version,
-			Data:    map[string]any{"supported": p.versions, "requested": env.Version},
+			Data:    map[string]any{"supported": p.Versions, "requested": env.Version},
 		}
-	case !modern && env.Method == string(mcp.MethodInitialize) && len(p.legacyVersions()) == 0:
+	case !modern && env.Method == string(mcp.MethodInitialize) && len(p.LegacyVersions()) == 0:
 		return &jsonrpc.Error{
 			Code:    mcp.METHOD_NOT_FOUND,
-			Message: "initialize is not served: this server speaks " + strings.Join(p.versions, ", "),
+			Message: "initialize is not served: this server speaks " + strings.Join(p.Versions, ", "),
 		}
 	}
 	if env.HasCursor && onePage(env.Method) {
@@ -53,10 +53,10 @@ func onePage(method string) bool {
 	return false
 }
 
-// legacyVersions returns the served versions that have the initialize handshake, newest first.
-func (p protocol) legacyVersions() []string {
+// LegacyVersions returns the served versions that have the initialize handshake, newest first.
+func (p Protocol) LegacyVersions() []string {
 	var vs []string
-	for _, v := range p.versions {
+	for _, v := range p.Versions {
 		if v < mcp.ProtocolVersion20260728 {
 			vs = append(vs, v)
 		}
@@ -64,8 +64,8 @@ func (p protocol) legacyVersions() []string {
 	return vs
 }
 
-// unsupported is the error for a modern version that does not exist.
-func (p protocol) unsupported(version string) *jsonrpc.Error {
-	e := mcp.UnsupportedProtocolVersionError{Version: version, Supported: p.versions}.JSONRPCError().Error
+// Unsupported is the error for a modern version that does not exist.
+func (p Protocol) Unsupported(version string) *jsonrpc.Error {
+	e := mcp.UnsupportedProtocolVersionError{Version: version, Supported: p.Versions}.JSONRPCError().Error
 	return &jsonrpc.Error{Code: e.Code, Message: results.Line(e.Message, 300), Data: e.Data}
 }
