@@ -14,12 +14,12 @@ import (
 // admit says why the principal may not make this call, or not now; nil: it may. again says that the call comes back
 // with an answer, in the same request, and was counted.
 func (t *toolCall) admit(ctx context.Context, again bool) *tool.Refusal {
-	if refusal := t.req.Tenant.Forbids(t.target.Tool); refusal != nil {
+	if refusal := t.Req.Tenant.Forbids(t.target.Tool); refusal != nil {
 		return refusal
 	}
-	l := t.req.Caller.Limits
+	l := t.Req.Caller.Limits
 	if l == nil {
-		return t.target.Unknown(t.state.Catalog)
+		return t.target.Unknown(t.State.Catalog)
 	}
 	for _, place := range t.places {
 		if ok, err := place.Wait(ctx); err == nil && !ok {
@@ -32,7 +32,7 @@ func (t *toolCall) admit(ctx context.Context, again bool) *tool.Refusal {
 	if after, ok := l.Call(); !ok { // last: a call that is refused counts for nothing
 		return tooManyCalls(after)
 	}
-	return t.target.Unknown(t.state.Catalog) // a call that was cancelled meanwhile ends in the corridor
+	return t.target.Unknown(t.State.Catalog) // a call that was cancelled meanwhile ends in the corridor
 }
 
 func tooManyCalls(after time.Duration) *tool.Refusal {
@@ -55,8 +55,8 @@ func (t *toolCall) inner(name string, arrive func()) (pipeline.Inner, bool) {
 	}
 	var place *limits.Turn
 	s.arrival.Lock()
-	if t.req.Caller.Limits != nil && to.Spec.Scope == tool.ScopeShell {
-		place = t.req.Caller.Limits.Shell()
+	if t.Req.Caller.Limits != nil && to.Spec.Scope == tool.ScopeShell {
+		place = t.Req.Caller.Limits.Shell()
 	}
 	arrive()
 	s.arrival.Unlock()
@@ -64,7 +64,7 @@ func (t *toolCall) inner(name string, arrive func()) (pipeline.Inner, bool) {
 		if place != nil {
 			place.Leave()
 		}
-		s.engines.keeps.Kept(t.state.Results.Dir()) // it may have kept an output
+		s.engines.keeps.Kept(t.State.Results.Dir()) // it may have kept an output
 	}
 	admit := func(ctx context.Context) *tool.Refusal { return t.admitInner(ctx, to, place) }
 	return pipeline.Inner{Tool: to, Admit: admit, Leave: leave}, true
@@ -72,8 +72,8 @@ func (t *toolCall) inner(name string, arrive func()) (pipeline.Inner, bool) {
 
 // admitInner is admit for a call that this one makes. place is that among the commands; nil: it needs none.
 func (t *toolCall) admitInner(ctx context.Context, to tool.Tool, place *limits.Turn) *tool.Refusal {
-	l := t.req.Caller.Limits
-	if refusal := t.req.Tenant.Forbids(to); refusal != nil || l == nil {
+	l := t.Req.Caller.Limits
+	if refusal := t.Req.Tenant.Forbids(to); refusal != nil || l == nil {
 		return refusal
 	}
 	if place != nil {

@@ -165,20 +165,20 @@ type agentHands struct{ call *toolCall }
 
 // Open is agent.Hands.Open.
 func (h agentHands) Open(ctx context.Context, o agent.Opening) (agent.Child, error) {
-	t, s, parent := h.call, h.call.s, *h.call.state
+	t, s, parent := h.call, h.call.s, *h.call.State
 	t.leavePlaces() // its sub-agents take places of their own, and would wait for it
 	// Its own name: it is shared with nobody, and no later process goes on with it.
 	key := session.Key{Principal: parent.Key.Principal, Session: "agent:" + parent.Key.Session + "." + o.ID}
 	c := &child{
-		server: s, key: key, tools: o.Tools, peer: &childPeer{parent: t.req.Peer},
+		server: s, key: key, tools: o.Tools, peer: &childPeer{parent: t.Req.Peer},
 		request: request.Request{
-			Tenant: t.req.Tenant, Session: key, Caller: t.req.Caller,
+			Tenant: t.Req.Tenant, Session: key, Caller: t.Req.Caller,
 			Client: request.Client{
 				ClientRecord: sessions.ClientRecord{
-					Name: childClient, CanAsk: parent.Client.CanAsk && !t.req.Client.Muted &&
-						(!t.req.Client.Modern || t.waits != nil),
+					Name: childClient, CanAsk: parent.Client.CanAsk && !t.Req.Client.Muted &&
+						(!t.Req.Client.Modern || t.waits != nil),
 				},
-				Roots: t.req.Client.Roots,
+				Roots: t.Req.Client.Roots,
 			},
 			Child: &request.Child{
 				ID: o.ID, Type: o.Type, Depth: o.Depth, Mode: h.mode(&parent, o), Forms: parent.Client.Forms,
@@ -238,7 +238,7 @@ func copyRead(ctx context.Context, from, to keeper) error {
 // mode is the mode of a sub-agent: that of its parent as it is at each call, narrowed by its type. Where nobody can say
 // what its parent's is, it may only read.
 func (h agentHands) mode(parent *session.State, o agent.Opening) func(context.Context) permission.Mode {
-	outer := h.call.req.Child
+	outer := h.call.Req.Child
 	return func(ctx context.Context) permission.Mode {
 		mode, _, err := parent.InForce(ctx, time.Now())
 		if err != nil {
@@ -256,14 +256,14 @@ func (h agentHands) mode(parent *session.State, o agent.Opening) func(context.Co
 
 // asChild makes the state that of a sub-agent, if it makes the call.
 func (t *toolCall) asChild(ctx context.Context) {
-	of := t.req.Child
+	of := t.Req.Child
 	if of == nil {
 		return
 	}
 	mode := of.Mode(ctx)
-	t.state.Start, t.state.Highest, t.state.Depth = mode, mode, of.Depth
-	t.state.Client.Forms, t.state.Searches = of.Forms, of.Searches
-	t.state.Samples, t.state.PageModel = false, false
+	t.State.Start, t.State.Highest, t.State.Depth = mode, mode, of.Depth
+	t.State.Client.Forms, t.State.Searches = of.Forms, of.Searches
+	t.State.Samples, t.State.PageModel = false, false
 }
 
 // A child is the session of a sub-agent.

@@ -10,7 +10,7 @@ import (
 
 // Begin is agent.Hands.Begin: it asks the hooks of SubagentStart, and ended tells those of SubagentStop.
 func (h agentHands) Begin(ctx context.Context, id, kind string) (added string, ended func(how string), err error) {
-	r, st := h.call.s.engines.hooks, *h.call.state
+	r, st := h.call.s.engines.hooks, *h.call.State
 	if !r.Wants(hooks.SubagentStart) && !r.Wants(hooks.SubagentStop) {
 		return "", func(string) {}, nil
 	}
@@ -34,8 +34,8 @@ func (h agentHands) Begin(ctx context.Context, id, kind string) (added string, e
 
 // agent is the sub-agent that makes the call; zero: a client does.
 func (t *toolCall) agent() pipeline.Agent {
-	if t.req.Child == nil {
+	if t.Req.Child == nil {
 		return pipeline.Agent{}
 	}
-	return pipeline.Agent{ID: t.req.Child.ID, Type: t.req.Child.Type}
+	return pipeline.Agent{ID: t.Req.Child.ID, Type: t.Req.Child.Type}
 }

@@ -21,7 +21,6 @@ import (
 	"codehand/server/sessions"
 	"codehand/server/toolset"
 	"codehand/tools/guidance"
-	"codehand/tools/results"
 	"codehand/tools/running"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -56,9 +55,9 @@ func (t *turn) call(ctx context.Context) request.Answer {
 	var now round
 	if client.Modern { // what a legacy client writes into its own request is no answer
 		var err error
-		if now.said, now.token, err = asking.Answered(t.req.InputResponses, t.req.RequestState); err != nil {
+		if now.said, now.token, err = asking.Answered(t.Req.InputResponses, t.Req.RequestState); err != nil {
 			return replies.Failed(&jsonrpc.Error{
-				Code: mcp.INVALID_PARAMS, Message: "the params do not have the form of " + t.req.Method,
+				Code: mcp.INVALID_PARAMS, Message: "the params do not have the form of " + t.Req.Method,
 			})
 		}
 	}
@@ -73,7 +72,7 @@ func (t *turn) call(ctx context.Context) request.Answer {
 			}
 			answers.Decorate(result, client.Modern, t.s.replies.Implementation)
 			interrupted := answer.Interrupted
-			answer = t.s.replies.Finish(ctx, t.req.Envelope, client.Modern, result)
+			answer = t.s.replies.Finish(ctx, t.Req.Envelope, client.Modern, result)
 			answer.Interrupted = interrupted
 			return answer
 		}
@@ -87,7 +86,7 @@ func (t *toolCall) ask(ctx context.Context, now round) round {
 	next := round{number: now.number + 1, token: now.asks.Token, silent: now.silent}
 	late, cancel := context.WithTimeout(ctx, t.s.asks.Life)
 	defer cancel()
-	answer, err := t.req.Peer.Call(late, string(mcp.MethodElicitationCreate), now.asks.Form)
+	answer, err := t.Req.Peer.Call(late, string(mcp.MethodElicitationCreate), now.asks.Form)
 	if next.said = asking.Parse(answer); err != nil || next.said == nil {
 		// the time of the question may be over, too; it is not put again
 		next.silent, next.said = true, asking.Cancelled()
@@ -102,9 +101,9 @@ func (t *toolCall) run(ctx context.Context, now *round) (*mcp.CallToolResult, re
 	t.identify()
 	t.asChild(ctx)
 	a := pipeline.Arrival{
-		Progress: t.note, Token: t.req.ProgressToken != nil, From: t.req.Caller.From,
-		Refused: sessions.Locate(ctx, t.state),
-		Lost:    func() bool { return request.Left(t.req.Peer) },
+		Progress: t.note, Token: t.Req.ProgressToken != nil, From: t.Req.Caller.From,
+		Refused: sessions.Locate(ctx, t.State),
+		Lost:    func() bool { return request.Left(t.Req.Peer) },
 		Teach:   t.teach, Find: t.inner, News: t.news(),
 		Agent: t.agent(), Hands: t.hands(), Sample: t.sample(),
 		Ask: func(ctx context.Context, q pipeline.Asking) (tool.Answer, error) { return t.keepQuestion(ctx, now, q) },
@@ -115,13 +114,13 @@ func (t *toolCall) run(ctx context.Context, now *round) (*mcp.CallToolResult, re
 	}
 	if a.Refused == nil { // an answer that is taken is gone, so nothing is taken for a call that will not run
 		var err error
-		if a.Reply, err = s.asks.Reply(ctx, t.state, to.Spec.Name, now.token, now.said, now.silent); err != nil {
+		if a.Reply, err = s.asks.Reply(ctx, t.State, to.Spec.Name, now.token, now.said, now.silent); err != nil {
 			return nil, replies.Failed(&jsonrpc.Error{Code: mcp.INVALID_PARAMS,
 				Message: "requestState is not valid for this request"})
 		}
 	}
-	if t.req.Name != to.Spec.Name {
-		a.Via = t.req.Name
+	if t.Req.Name != to.Spec.Name {
+		a.Via = t.Req.Name
 	}
 	result, err := t.visit.Call(ctx, to, t.target.Input, a)
 	if a.Refused == nil { // else nothing changed, and the state may be that of no directory
@@ -135,7 +134,7 @@ func (t *toolCall) run(ctx context.Context, now *round) (*mcp.CallToolResult, re
 	answer := request.Answer{Interrupted: result.Failed == tool.Interrupted ||
 		refused && refusal.Code == tool.Interrupted}
 	if m := result.Meta; m.Kept != nil || m.Job != nil || refused && refusal.Meta.Kept != nil {
-		s.engines.keeps.Kept(t.state.Results.Dir())
+		s.engines.keeps.Kept(t.State.Results.Dir())
 	}
 	out, bad := t.result(ctx, now, result, err)
 	if bad != nil {
@@ -147,11 +146,11 @@ func (t *toolCall) run(ctx context.Context, now *round) (*mcp.CallToolResult, re
 // news tells the session which of its jobs have ended, and of the instructions where it works. Conversations that share
 // a session are not told of jobs: nobody knows whose job it was, and another one may be next.
 func (t *toolCall) news() pipeline.News {
-	if t.state.Shared || !t.view().Runs() {
+	if t.State.Shared || !t.View().Runs() {
 		return t.guide
 	}
 	return func(ctx context.Context, about pipeline.About) ([]string, func(int) []string) {
-		if lines, claim := running.News(ctx, t.state, about.Job); len(lines) > 0 {
+		if lines, claim := running.News(ctx, t.State, about.Job); len(lines) > 0 {
 			return lines, claim // the instructions can wait for the next call there
 		}
 		return t.guide(ctx, about)
@@ -160,18 +159,18 @@ func (t *toolCall) news() pipeline.News {
 
 // guide tells the session of the instructions of the directories that a call names.
 func (t *toolCall) guide(ctx context.Context, about pipeline.About) ([]string, func(int) []string) {
-	if !t.view().Reads() {
+	if !t.View().Reads() {
 		return nil, nil
 	}
-	return guidance.News(ctx, t.state, about.Paths)
+	return guidance.News(ctx, t.State, about.Paths)
 }
 
 // tellUpdated tells subscribers, before the answer, which resources of the session the call has changed.
 func (t *toolCall) tellUpdated(ctx context.Context) {
-	if t.req.Shelf.Session != "" && t.req.Shelf != t.state.Key {
-		t.s.hub.NoteCall(t.req.Shelf, t.state.Key)
+	if t.Req.Shelf.Session != "" && t.Req.Shelf != t.State.Key {
+		t.s.hub.NoteCall(t.Req.Shelf, t.State.Key)
 	}
-	notifier{t.s}.tellUpdates(context.WithoutCancel(ctx), t.state.Key, t.view(), "")
+	notifier{t.s}.tellUpdates(context.WithoutCancel(ctx), t.State.Key, t.View(), "")
 }
 
 // result turns what the corridor gave back into a result. What the client cannot repair becomes a JSON-RPC error.
@@ -206,10 +205,10 @@ func internalRefusal(ref string) error {
 
 // keepQuestion is Arrival.Ask. It never waits: the question is kept and becomes the result of the round.
 func (t *toolCall) keepQuestion(ctx context.Context, now *round, q pipeline.Asking) (tool.Answer, error) {
-	if !t.state.Client.Modern && (now.number == asking.Most || now.silent) {
+	if !t.State.Client.Modern && (now.number == asking.Most || now.silent) {
 		return tool.Answer{Outcome: tool.Declined, Silent: true}, nil
 	}
-	kept, err := t.s.asks.Ask(ctx, t.state, q)
+	kept, err := t.s.asks.Ask(ctx, t.State, q)
 	if err != nil {
 		return tool.Answer{}, err
 	}
@@ -221,13 +220,13 @@ func (t *toolCall) keepQuestion(ctx context.Context, now *round, q pipeline.Aski
 // questions; nil: it is none. Through a dispatcher the model chose the tool and not the client, so it reads the
 // refusal.
 func (t *toolCall) lacksAsking(refusal *tool.Refusal) *jsonrpc.Error {
-	c := t.state.Client
+	c := t.State.Client
 	if !c.Modern || c.CanAsk || refusal.Code != tool.ToolDisabled || t.target.Through {
 		return nil
 	}
-	able := *t.state
+	able := *t.State
 	able.Client.CanAsk = true
-	if to := t.target.Tool; to.Unavailable(t.state) == "" || to.Unavailable(&able) != "" {
+	if to := t.target.Tool; to.Unavailable(t.State) == "" || to.Unavailable(&able) != "" {
 		return nil
 	}
 	return &jsonrpc.Error{
@@ -239,12 +238,12 @@ func (t *toolCall) lacksAsking(refusal *tool.Refusal) *jsonrpc.Error {
 // progress starts what tells the client how far a call is. stop sends what is pending. note is nil if the client gave
 // no token.
 func (t *turn) progress() (note tool.Progress, stop func()) {
-	token := t.req.ProgressToken
+	token := t.Req.ProgressToken
 	if token == nil {
 		return nil, func() {}
 	}
 	hold := time.Duration(0)
-	if t.req.Caller.From.Transport == "http" {
+	if t.Req.Caller.From.Transport == "http" {
 		hold = progress.StreamHold
 	}
 	ticker := progress.Start(hold, func(n progress.Note) {
@@ -254,7 +253,7 @@ func (t *turn) progress() (note tool.Progress, stop func()) {
 				return
 			}
 		}
-		_ = t.req.Peer.Notify(progress.Method, n.Params(token)) // a client that does not read loses notes
+		_ = t.Req.Peer.Notify(progress.Method, n.Params(token)) // a client that does not read loses notes
 	})
 	return ticker.Set, sync.OnceFunc(ticker.Stop)
 }
@@ -262,24 +261,24 @@ func (t *turn) progress() (note tool.Progress, stop func()) {
 // clientOf is who sent the request: by the request itself in the modern era, by what it initialized with otherwise. The
 // error is for a modern request that does not say what it must.
 func (t *turn) clientOf() (session.Client, *jsonrpc.Error) {
-	c, r := session.Client{}, t.req.Client
-	if t.req.Modern() {
-		if !slices.Contains(mcp.ValidProtocolVersions, t.req.Version) {
-			return c, t.s.replies.Unsupported(t.req.Version)
+	c, r := session.Client{}, t.Req.Client
+	if t.Req.Modern() {
+		if !slices.Contains(mcp.ValidProtocolVersions, t.Req.Version) {
+			return c, t.s.replies.Unsupported(t.Req.Version)
 		}
-		caps, ok := capabilities(t.req.Capabilities)
+		caps, ok := capabilities(t.Req.Capabilities)
 		if !ok {
 			return c, missingCapabilities()
 		}
 		var info struct{ Name, Version string }
-		_ = json.Unmarshal(t.req.ClientInfo, &info) // it need not say who it is
-		c.Modern, c.Revision, c.Name, c.Version, c.CanAsk = true, t.req.Version, info.Name, info.Version,
+		_ = json.Unmarshal(t.Req.ClientInfo, &info) // it need not say who it is
+		c.Modern, c.Revision, c.Name, c.Version, c.CanAsk = true, t.Req.Version, info.Name, info.Version,
 			canElicit(caps.Elicitation)
-		c.Rereads = t.s.hub.Rereads(t.req.Session)
+		c.Rereads = t.s.hub.Rereads(t.Req.Session)
 	} else {
 		c.Name, c.Version, c.Revision, c.CanAsk = r.Name, r.Version, r.Protocol, r.CanAsk
 	}
-	return t.s.profiles.Add(c, toolset.ModelOf(t.req.Turn), t.req.Caller.From.Transport), nil
+	return t.s.profiles.Add(c, toolset.ModelOf(t.Req.Turn), t.Req.Caller.From.Transport), nil
 }
 
 // missingCapabilities is the error for a modern request that does not say what its client can do.
@@ -307,30 +306,30 @@ func canElicit(c *mcp.ElicitationCapability) bool { return c != nil && (c.Form !
 
 // identify fills in who called, and what may be found for it.
 func (t *toolCall) identify() {
-	at, st, c := t.req.Tenant, t.state, t.client
+	at, st, c := t.Req.Tenant, t.State, t.client
 	st.Catalog = at.Offers(c.CanAsk).Catalog
 	// A page that nobody listed would answer its own questions.
-	c.CanAsk = c.CanAsk && !t.req.Client.Muted && !t.req.Caller.From.Page
+	c.CanAsk = c.CanAsk && !t.Req.Client.Muted && !t.Req.Caller.From.Page
 	st.Client = c
 	if t.space == nil {
 		t.space = st.Space
 	}
 	// A call that comes back with an answer has moved and chosen before, and what it did may hold no more.
 	st.Space, st.Rules, st.Clean, st.Prefs = t.space, at.Rules, at.Clean, at.Prefs
-	t.narrow(st)
+	t.Req.Narrow(st, t.s.replies.Log)
 	plain, withTools := t.lends()
 	st.Samples, st.PageModel = withTools && t.s.cfg.Tools.Agent.Sampling, plain && t.s.cfg.Web.Sampling
-	if t.req.Caller.From.Page {
+	if t.Req.Caller.From.Page {
 		st.PlanFallback = planNobody
 	}
-	if p := t.s.profiles.Of(c.Name); p.Background > 0 && t.req.ProgressToken != nil {
+	if p := t.s.profiles.Of(c.Name); p.Background > 0 && t.Req.ProgressToken != nil {
 		st.Prefs.ShellBackgroundMS = int(p.Background.Milliseconds())
 	}
 }
 
 // lends says whether the client lets its model answer, and with calls of tools, and can be asked during this call.
 func (t *toolCall) lends() (answers, withTools bool) {
-	r := t.req.Client
+	r := t.Req.Client
 	switch {
 	case r.Muted:
 		return false, false
@@ -339,7 +338,7 @@ func (t *toolCall) lends() (answers, withTools bool) {
 	case t.waits == nil:
 		return false, false
 	}
-	caps, _ := capabilities(t.req.Capabilities)
+	caps, _ := capabilities(t.Req.Capabilities)
 	return caps.Sampling != nil, caps.Sampling != nil && caps.Sampling.Tools != nil
 }
 
@@ -349,23 +348,10 @@ const rootsTime = 5 * time.Second
 
 // settleRoots asks the client of a call which roots it wants to be used, if that is due.
 func (t *toolCall) settleRoots(ctx context.Context) {
-	t.req.Client.Roots.Settle(ctx, t.s.rootsTime, t.req.Tenant, func(ctx context.Context) (json.RawMessage, bool) {
-		answer, err := t.req.Peer.Call(ctx, string(mcp.MethodListRoots), nil)
+	t.Req.Client.Roots.Settle(ctx, t.s.rootsTime, t.Req.Tenant, func(ctx context.Context) (json.RawMessage, bool) {
+		answer, err := t.Req.Peer.Call(ctx, string(mcp.MethodListRoots), nil)
 		return answer, !errors.Is(err, jsonrpc.ErrNoCalls)
 	})
-}
-
-// narrow takes from the roots of a state what the client does not want to be used.
-func (t *turn) narrow(st *session.State) {
-	narrowed, ignored := t.req.Client.Roots.Narrow(t.req.Tenant, st.Space)
-	for _, root := range ignored {
-		t.s.replies.Log.Warn("a root that the client names has nothing in common with the configured ones and is ignored",
-			"root", results.Line(root, maxClientName))
-	}
-	if narrowed != st.Space {
-		parts := narrowed.Roots()
-		st.Space, st.Rules, st.Clean = narrowed, st.Rules.AlsoFrom(parts), st.Clean.AlsoFrom(parts)
-	}
 }
 
 // teach is Arrival.Teach: the schema, if a dispatcher was to bring it there, else where a schema is found that the
@@ -375,10 +361,10 @@ func (t *toolCall) teach(ctx context.Context) string {
 		return t.target.Schema()
 	}
 	to, name := t.target.Tool, t.target.Tool.Spec.Name
-	if !t.s.tools.Lists.Defers(to) || t.state.Client.SeesAll || !t.s.tools.Findable(t.req.Tenant) {
+	if !t.s.tools.Lists.Defers(to) || t.State.Client.SeesAll || !t.s.tools.Findable(t.Req.Tenant) {
 		return ""
 	}
-	if active, err := t.state.Active.Load(ctx); err == nil && slices.Contains(active, name) {
+	if active, err := t.State.Active.Load(ctx); err == nil && slices.Contains(active, name) {
 		return ""
 	}
 	return "The schema of this tool was not loaded. Call " + toolset.Finder + ` with "select:` + name + `".`
@@ -387,7 +373,7 @@ func (t *toolCall) teach(ctx context.Context) string {
 // shelve lists for the connection of a call what the call's own session has found, and says whether that changed its
 // list.
 func (t *toolCall) shelve(ctx context.Context) (changed bool) {
-	st, shelf := t.state, t.req.Shelf
+	st, shelf := t.State, t.Req.Shelf
 	if shelf.Session == "" || shelf == st.Key || t.target.Tool.Spec.Name != toolset.Finder || st.Client.SeesAll {
 		return false
 	}
@@ -406,20 +392,20 @@ const relistTime = time.Second
 
 // tellListed tells the client of a call, and nobody else, that its session's list changed. It comes before the answer.
 func (t *toolCall) tellListed(ctx context.Context) {
-	switch c := t.state.Client; {
+	switch c := t.State.Client; {
 	case c.Rereads && !c.SeesAll:
-		t.s.hub.Announce(t.req.Session, string(mcp.MethodNotificationToolsListChanged))
+		t.s.hub.Announce(t.Req.Session, string(mcp.MethodNotificationToolsListChanged))
 		return
 	case c.Modern || c.SeesAll:
 		return // its list is the same as before
 	}
 	// A client that calls found tools by their names must know them when its model reads the answer.
 	var read <-chan struct{}
-	if t.state.Client.ByName {
-		read = t.s.hub.Relist(t.req.Shelf)
-		defer t.s.hub.Relisted(t.req.Shelf)
+	if t.State.Client.ByName {
+		read = t.s.hub.Relist(t.Req.Shelf)
+		defer t.s.hub.Relisted(t.Req.Shelf)
 	}
-	if err := t.req.Peer.Notify(string(mcp.MethodNotificationToolsListChanged), nil); err != nil {
+	if err := t.Req.Peer.Notify(string(mcp.MethodNotificationToolsListChanged), nil); err != nil {
 		// it has the schemas in the answer
 		t.s.replies.Log.DebugContext(ctx, "a client was not told of its new list", "err", err)
 		return
@@ -433,7 +419,7 @@ func (t *toolCall) tellListed(ctx context.Context) {
 	case <-read:
 	case <-late.C:
 	case <-ctx.Done():
-	case <-t.req.Peer.Gone():
+	case <-t.Req.Peer.Gone():
 	}
 }
 

@@ -98,7 +98,7 @@ func TestArrivalOrder(t *testing.T) {
 			must(t, err)
 			all.Go(func() {
 				<-start
-				c := &turn{s: s, req: request.Request{Envelope: env, Tenant: at, Session: key, Caller: request.Caller{Limits: limits}}}
+				c := &turn{s: s, Turn: request.Turn{Req: request.Request{Envelope: env, Tenant: at, Session: key, Caller: request.Caller{Limits: limits}}}}
 				if e := c.arrive(); e != nil {
 					t.Error(e.Message)
 				}

@@ -20,14 +20,14 @@ func Notify(ctx context.Context, method string, params map[string]any) error {
 	if t == nil {
 		return errors.New("this request has no notifier")
 	}
-	return t.req.Peer.Notify(method, params)
+	return t.Req.Peer.Notify(method, params)
 }
 
 // FailWith answers the request that ctx belongs to with a JSON-RPC error, whatever its handler returns. mcp-go v1.2.1
 // lets no handler choose a code (server/handler_errors.go:19).
 func FailWith(ctx context.Context, code int, message string, data any) {
 	if t := turnFrom(ctx); t != nil {
-		t.failure = &jsonrpc.Error{Code: code, Message: message, Data: data}
+		t.Failure = &jsonrpc.Error{Code: code, Message: message, Data: data}
 	}
 }
 
@@ -35,7 +35,7 @@ func FailWith(ctx context.Context, code int, message string, data any) {
 
 // GetClientInfo is what the client said it is.
 func (c *clientSession) GetClientInfo() mcp.Implementation {
-	return mcp.Implementation{Name: c.t.req.Client.Name, Version: c.t.req.Client.Version}
+	return mcp.Implementation{Name: c.t.Req.Client.Name, Version: c.t.Req.Client.Version}
 }
 
 // SetClientInfo is dropped: gateway.greet keeps it.
@@ -43,7 +43,7 @@ func (c *clientSession) SetClientInfo(mcp.Implementation) {}
 
 // GetClientCapabilities are those that the client declared when it initialized.
 func (c *clientSession) GetClientCapabilities() mcp.ClientCapabilities {
-	caps, _ := c.t.req.Client.Capabilities.(mcp.ClientCapabilities)
+	caps, _ := c.t.Req.Client.Capabilities.(mcp.ClientCapabilities)
 	return caps
 }
 
@@ -68,7 +68,7 @@ func (c *clientSession) ListRoots(ctx context.Context, _ mcp.ListRootsRequest) (
 }
 
 func ask[T any](ctx context.Context, c *clientSession, method mcp.MCPMethod, params any) (*T, error) {
-	answer, err := c.t.req.Peer.Call(ctx, string(method), params)
+	answer, err := c.t.Req.Peer.Call(ctx, string(method), params)
 	if err != nil {
 		return nil, err
 	}

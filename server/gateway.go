@@ -91,13 +91,13 @@ func (t *turn) handle(ctx context.Context, session *clientSession) request.Answe
 	g := t.s.gate
 	ctx = mcpserver.WithSupportedProtocolVersions(g.mcp.WithContext(ctx, session), t.s.replies.Versions)
 	ctx = context.WithValue(ctx, turnKey{}, t)
-	return t.encode(ctx, g.mcp.HandleMessage(ctx, t.req.Message))
+	return t.encode(ctx, g.mcp.HandleMessage(ctx, t.Req.Message))
 }
 
 // encode makes our answer of mcp-go's.
 func (t *turn) encode(ctx context.Context, resp mcp.JSONRPCMessage) request.Answer {
-	if t.failure != nil {
-		return replies.Failed(t.failure)
+	if t.Failure != nil {
+		return replies.Failed(t.Failure)
 	}
 	switch r := resp.(type) {
 	case mcp.JSONRPCError:
@@ -115,38 +115,38 @@ func (t *turn) encode(ctx context.Context, resp mcp.JSONRPCMessage) request.Answ
 			r.Result = list
 		case mcp.SubscriptionsListenResult:
 			// mcp-go decoded the id, which loses digits of a large one.
-			result.EnsureResultMeta().SetMetaField(mcp.MetaKeySubscriptionID, t.req.ID)
+			result.EnsureResultMeta().SetMetaField(mcp.MetaKeySubscriptionID, t.Req.ID)
 			r.Result = result
 		case *mcp.CallToolResult: // of Extend
-			return t.s.replies.Finish(ctx, t.req.Envelope, t.req.Client.Modern, result)
+			return t.s.replies.Finish(ctx, t.Req.Envelope, t.Req.Client.Modern, result)
 		case mcp.CallToolResult:
-			return t.s.replies.Finish(ctx, t.req.Envelope, t.req.Client.Modern, &result)
+			return t.s.replies.Finish(ctx, t.Req.Envelope, t.Req.Client.Modern, &result)
 		}
-		a := t.s.replies.Result(ctx, t.req.ID, r.Result)
+		a := t.s.replies.Result(ctx, t.Req.ID, r.Result)
 		if a.Err == nil {
-			a.Client = t.client
+			a.Client = t.Said
 		}
 		return a
 	}
-	ref := t.s.replies.Report(ctx, "dispatch", fmt.Errorf("mcp-go answered %T to %s", resp, t.req.Method), nil)
+	ref := t.s.replies.Report(ctx, "dispatch", fmt.Errorf("mcp-go answered %T to %s", resp, t.Req.Method), nil)
 	return replies.Failed(&jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + ref + ")"})
 }
 
 // mapError gives mcp-go's errors the words of this server where its own do not help.
 func (t *turn) mapError(e mcp.JSONRPCErrorDetails) *jsonrpc.Error {
 	notFound := strings.Contains(e.Message, "not found")
-	switch method := mcp.MCPMethod(t.req.Method); {
-	case method == mcp.MethodToolsCall && e.Code == mcp.INVALID_PARAMS && t.s.gate.mcp.GetTool(t.req.Name) == nil:
+	switch method := mcp.MCPMethod(t.Req.Method); {
+	case method == mcp.MethodToolsCall && e.Code == mcp.INVALID_PARAMS && t.s.gate.mcp.GetTool(t.Req.Name) == nil:
 		return t.unknownTool()
 	case method == mcp.MethodResourcesRead &&
 		(e.Code == mcp.RESOURCE_NOT_FOUND || e.Code == mcp.INVALID_PARAMS && notFound):
 		return t.noResource()
 	case method == mcp.MethodPromptsGet && e.Code == mcp.INVALID_PARAMS && notFound:
-		return &jsonrpc.Error{Code: e.Code, Message: fmt.Sprintf("unknown prompt %q", results.Line(t.req.Name, 80))}
+		return &jsonrpc.Error{Code: e.Code, Message: fmt.Sprintf("unknown prompt %q", results.Line(t.Req.Name, 80))}
 	}
 	// names of Go's types help nobody
 	if strings.Contains(e.Message, "json:") || strings.Contains(e.Message, "unparsable") {
-		e.Code, e.Message = mcp.INVALID_PARAMS, "the params do not have the form of "+results.Line(t.req.Method, 80)
+		e.Code, e.Message = mcp.INVALID_PARAMS, "the params do not have the form of "+results.Line(t.Req.Method, 80)
 	}
 	return &jsonrpc.Error{Code: e.Code, Message: results.Line(e.Message, 300), Data: e.Data}
 }
@@ -154,9 +154,9 @@ func (t *turn) mapError(e mcp.JSONRPCErrorDetails) *jsonrpc.Error {
 // unknownTool is the error for a call of a tool that does not exist. What a modern client can be asked is known to
 // mcp-go alone here, so it is taken for one that cannot: better no name than one that it cannot call.
 func (t *turn) unknownTool() *jsonrpc.Error {
-	c := t.req.Client
-	e := t.s.tools.Unknown(t.req.Tenant.Offers(!c.Modern && c.CanAsk).Catalog, t.req.Name)
-	if t.s.tools.Findable(t.req.Tenant) {
+	c := t.Req.Client
+	e := t.s.tools.Unknown(t.Req.Tenant.Offers(!c.Modern && c.CanAsk).Catalog, t.Req.Name)
+	if t.s.tools.Findable(t.Req.Tenant) {
 		e.Message += ". tool_search finds tools."
 	}
 	return e
@@ -170,17 +170,17 @@ func (g *gateway) greet(ctx context.Context, _ any, req *mcp.InitializeRequest, 
 		result.ProtocolVersion = vs[0]
 	}
 	info, caps := req.Params.ClientInfo, req.Params.Capabilities
-	t.client = &sessions.ClientRecord{
+	t.Said = &sessions.ClientRecord{
 		Name: results.Line(info.Name, maxClientName), Version: results.Line(info.Version, maxClientName),
 		Protocol: result.ProtocolVersion, CanAsk: canElicit(caps.Elicitation), HasRoots: caps.Roots != nil,
 		Samples: caps.Sampling != nil && caps.Sampling.Tools != nil, Sampling: caps.Sampling != nil,
 	}
 	if s.replies.Extended { // the conformance fixture asks for more than we do
-		t.client.Capabilities = caps
+		t.Said.Capabilities = caps
 	}
-	result.Instructions = s.instruct(ctx, t.req.Tenant,
-		s.profiles.Add(session.Client{Name: t.client.Name, CanAsk: t.client.CanAsk}, "", t.req.Caller.From.Transport),
-		t.req.Caller.From.Transport)
+	result.Instructions = s.instruct(ctx, t.Req.Tenant,
+		s.profiles.Add(session.Client{Name: t.Said.Name, CanAsk: t.Said.CanAsk}, "", t.Req.Caller.From.Transport),
+		t.Req.Caller.From.Transport)
 	s.replies.Log.InfoContext(ctx, "client initialized", "name", results.Line(info.Name, 80),
 		"version", results.Line(info.Version, 80))
 }
@@ -198,7 +198,7 @@ func (s *Server) instruct(ctx context.Context, at *tenants.Tenant, c session.Cli
 func (g *gateway) discover(ctx context.Context, _ any, _ *mcp.DiscoverRequest, result *mcp.DiscoverResult) {
 	t := turnFrom(ctx)
 	if c, bad := t.clientOf(); bad == nil {
-		result.Instructions = g.s.instruct(ctx, t.req.Tenant, c, t.req.Caller.From.Transport)
+		result.Instructions = g.s.instruct(ctx, t.Req.Tenant, c, t.Req.Caller.From.Transport)
 	}
 }
 
@@ -210,18 +210,19 @@ func (g *gateway) listTools(ctx context.Context, _ any, _ *mcp.ListToolsRequest,
 	t := turnFrom(ctx)
 	c, bad := t.clientOf()
 	if bad != nil {
-		t.failure = bad
+		t.Failure = bad
 		return
 	}
 	var active []string
 	if !c.Modern || c.Rereads {
 		var err error
-		if active, err = g.s.engines.active(t.req.Session).Load(ctx); err != nil {
+		if active, err = g.s.engines.active(t.Req.Session).Load(ctx); err != nil {
 			// The core is better than nothing, and every tool can still be called.
-			g.s.replies.Log.WarnContext(ctx, "cannot load the tools that a session found; listing the core only", "err", err)
+			g.s.replies.Log.WarnContext(ctx, "cannot load the tools that a session found; listing the core only",
+				"err", err)
 		}
 	}
-	offer := t.req.Tenant.Offers(c.CanAsk)
+	offer := t.Req.Tenant.Offers(c.CanAsk)
 	t.tools = offer.Listed(c, active)
 	if c.SeesAll && g.s.profiles.Of(c.Name).Hints {
 		t.tools = offer.Hinted
@@ -254,16 +255,13 @@ func (t *turn) listed(result mcp.ListToolsResult) (toolList, error) {
 	return l, nil
 }
 
-// view is the caller's session for resources and prompts.
-func (t *turn) view() resources.View { return resources.View{State: t.state, Tenant: t.req.Tenant} }
-
 // listResources replaces what mcp-go would list by what the caller's session has.
 func (g *gateway) listResources(ctx context.Context, _ any, _ *mcp.ListResourcesRequest,
 	result *mcp.ListResourcesResult) {
 	t := turnFrom(ctx)
-	list, err := g.resources.List(ctx, t.view())
+	list, err := g.resources.List(ctx, t.View())
 	if err != nil {
-		t.failure = g.s.replies.Internal(ctx, "resources", err)
+		t.Failure = g.s.replies.Internal(ctx, "resources", err)
 		return
 	}
 	for _, r := range result.Resources {
@@ -278,14 +276,14 @@ func (g *gateway) listResources(ctx context.Context, _ any, _ *mcp.ListResources
 // v1.2.1 lets no handler choose a code (server/handler_errors.go:19).
 func (g *gateway) readResource(ctx context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
 	t := turnFrom(ctx)
-	contents, err := g.resources.Read(ctx, t.view(), req.Params.URI)
+	contents, err := g.resources.Read(ctx, t.View(), req.Params.URI)
 	switch {
 	case errors.Is(err, resources.ErrNone):
-		t.failure = t.noResource()
+		t.Failure = t.noResource()
 	case errors.Is(err, resources.ErrWindow), errors.Is(err, resources.ErrTooLarge):
-		t.failure = t.badURI(mcp.INVALID_PARAMS, err)
+		t.Failure = t.badURI(mcp.INVALID_PARAMS, err)
 	case err != nil:
-		t.failure = g.s.replies.Internal(ctx, "resource", err)
+		t.Failure = g.s.replies.Internal(ctx, "resource", err)
 	}
 	return []mcp.ResourceContents{contents}, nil
 }
@@ -293,24 +291,24 @@ func (g *gateway) readResource(ctx context.Context, req mcp.ReadResourceRequest)
 // noResource is the error for a resource that the caller does not have, even if another session has it.
 func (t *turn) noResource() *jsonrpc.Error {
 	code := mcp.RESOURCE_NOT_FOUND
-	if t.req.Client.Modern {
+	if t.Req.Client.Modern {
 		code = mcp.INVALID_PARAMS
 	}
 	return t.badURI(code, resources.ErrNone)
 }
 
 func (t *turn) badURI(code int, err error) *jsonrpc.Error {
-	return &jsonrpc.Error{Code: code, Message: err.Error(), Data: map[string]any{"uri": t.req.URI}}
+	return &jsonrpc.Error{Code: code, Message: err.Error(), Data: map[string]any{"uri": t.Req.URI}}
 }
 
 // extended answers a method of the skills extension in the place of mcp-go, which has made all its checks by then and
 // knows no such method. ok is false for any other method, and for any other answer of mcp-go.
 func (t *turn) extended(ctx context.Context, code int) (a request.Answer, ok bool) {
-	if code != mcp.METHOD_NOT_FOUND || !resources.Extends(t.req.Method) {
+	if code != mcp.METHOD_NOT_FOUND || !resources.Extends(t.Req.Method) {
 		return a, false
 	}
-	result, err := t.s.gate.resources.Extend(ctx, t.view(), resources.Asked{
-		Method: t.req.Method, URI: t.req.URI, Cursor: t.req.Cursor, HasCursor: t.req.HasCursor,
+	result, err := t.s.gate.resources.Extend(ctx, t.View(), resources.Asked{
+		Method: t.Req.Method, URI: t.Req.URI, Cursor: t.Req.Cursor, HasCursor: t.Req.HasCursor,
 	})
 	switch {
 	case errors.Is(err, resources.ErrNone), errors.Is(err, resources.ErrNoDirectory):
@@ -318,29 +316,29 @@ func (t *turn) extended(ctx context.Context, code int) (a request.Answer, ok boo
 	case errors.Is(err, resources.ErrCursor):
 		return replies.Failed(&jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: err.Error()}), true
 	case err != nil:
-		return replies.Failed(t.s.replies.Internal(ctx, t.req.Method, err)), true
+		return replies.Failed(t.s.replies.Internal(ctx, t.Req.Method, err)), true
 	}
-	if t.req.Client.Modern {
+	if t.Req.Client.Modern {
 		result.SetResultType(mcp.ResultTypeComplete)
 		result.EnsureResultMeta().SetServerInfo(t.s.replies.Implementation)
 		result.SetCacheHints(0, mcp.CacheScopePrivate) // files change at any time, and their digests with them
 	}
-	return t.s.replies.Result(ctx, t.req.ID, result), true
+	return t.s.replies.Result(ctx, t.Req.ID, result), true
 }
 
 // listPrompts replaces what mcp-go would list by what the caller's session has.
 func (g *gateway) listPrompts(ctx context.Context, _ any, _ *mcp.ListPromptsRequest, result *mcp.ListPromptsResult) {
 	t := turnFrom(ctx)
-	ours, err := g.prompts.List(ctx, t.view())
+	ours, err := g.prompts.List(ctx, t.View())
 	if err != nil {
-		t.failure = g.s.replies.Internal(ctx, "prompts", err)
+		t.Failure = g.s.replies.Internal(ctx, "prompts", err)
 		return
 	}
 	list := make([]mcp.Prompt, 0, len(ours))
 	for _, p := range ours {
 		list = append(list, p.MCP)
 	}
-	t.shownPrompts().Set(t.state.Key, prompts.Digest(ours))
+	t.shownPrompts().Set(t.State.Key, prompts.Digest(ours))
 	for _, p := range result.Prompts {
 		if !slices.ContainsFunc(list, func(own mcp.Prompt) bool { return own.Name == p.Name }) { // of Extend
 			list = append(list, p)
@@ -353,10 +351,10 @@ func (g *gateway) listPrompts(ctx context.Context, _ any, _ *mcp.ListPromptsRequ
 // that one on the way to the handler. What the session does not have keeps its name, for which mcp-go has no handler.
 func (g *gateway) findPrompt(ctx context.Context, _ any, req *mcp.GetPromptRequest) {
 	t := turnFrom(ctx)
-	p, err := g.prompts.Find(ctx, t.view(), req.Params.Name)
+	p, err := g.prompts.Find(ctx, t.View(), req.Params.Name)
 	switch {
 	case err != nil:
-		t.failure = g.s.replies.Internal(ctx, "prompts", err)
+		t.Failure = g.s.replies.Internal(ctx, "prompts", err)
 	case p != nil:
 		t.prompt = p
 		req.Params.Name = prompts.Commit.Name
@@ -369,11 +367,11 @@ func (g *gateway) getPrompt(ctx context.Context, req mcp.GetPromptRequest) (*mcp
 	if t.prompt == nil {
 		return &mcp.GetPromptResult{}, nil // the failure says why
 	}
-	text, err := g.prompts.Text(ctx, t.view(), t.prompt, req.Params.Arguments)
+	text, err := g.prompts.Text(ctx, t.View(), t.prompt, req.Params.Arguments)
 	if bad, ok := errors.AsType[*prompts.ArgumentError](err); ok {
-		t.failure = &jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: bad.Error()}
+		t.Failure = &jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: bad.Error()}
 	} else if err != nil {
-		t.failure = g.s.replies.Internal(ctx, "prompt", err)
+		t.Failure = g.s.replies.Internal(ctx, "prompt", err)
 	}
 	return &mcp.GetPromptResult{
 		Description: t.prompt.MCP.Description,
@@ -393,7 +391,7 @@ const maxCompletions = 100
 func (c completions) CompleteResourceArgument(
 	ctx context.Context, uri string, arg mcp.CompleteArgument, known mcp.CompleteContext,
 ) (*mcp.Completion, error) {
-	all, err := c.resources.Complete(ctx, turnFrom(ctx).view(), uri, arg.Name, known.Arguments)
+	all, err := c.resources.Complete(ctx, turnFrom(ctx).View(), uri, arg.Name, known.Arguments)
 	return c.answer(ctx, all, arg.Value, err), nil
 }
 
@@ -402,14 +400,14 @@ func (c completions) CompleteResourceArgument(
 func (c completions) CompletePromptArgument(
 	ctx context.Context, name string, arg mcp.CompleteArgument, _ mcp.CompleteContext,
 ) (*mcp.Completion, error) {
-	all, err := c.prompts.Complete(ctx, turnFrom(ctx).view(), name, arg.Name, arg.Value)
+	all, err := c.prompts.Complete(ctx, turnFrom(ctx).View(), name, arg.Name, arg.Value)
 	return c.answer(ctx, all, arg.Value, err), nil
 }
 
 // answer is what begins with typed.
 func (c completions) answer(ctx context.Context, all []string, typed string, err error) *mcp.Completion {
 	if err != nil {
-		turnFrom(ctx).failure = c.s.replies.Internal(ctx, "completion", err)
+		turnFrom(ctx).Failure = c.s.replies.Internal(ctx, "completion", err)
 	}
 	found := &mcp.Completion{Values: []string{}}
 	for _, value := range all {

@@ -38,7 +38,7 @@ func TestInnerTools(t *testing.T) {
 	must(t, err)
 	t.Cleanup(release)
 	outer := &toolCall{turn: &turn{
-		s: s, req: request.Request{Tenant: at, Caller: request.Caller{Limits: limits}}, state: state,
+		s: s, Turn: request.Turn{Req: request.Request{Tenant: at, Caller: request.Caller{Limits: limits}}, State: state},
 	}}
 	find := func(ctx context.Context, name string) (pipeline.Inner, *tool.Refusal, bool) {
 		arrived := false
@@ -83,7 +83,7 @@ func TestInnerTools(t *testing.T) {
 
 	narrow := *at
 	narrow.Who.Scopes = auth.Read
-	outer.req.Tenant, outer.req.Caller.Limits = &narrow, nil
+	outer.Req.Tenant, outer.Req.Caller.Limits = &narrow, nil
 	if _, refused, ok := find(t.Context(), "run"); !ok || refused == nil || refused.Code != tool.ScopeMissing {
 		t.Errorf("without the scope: %+v", refused)
 	}

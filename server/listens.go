@@ -43,7 +43,7 @@ const relayBuffer = 100
 func (t *turn) listen(ctx context.Context) request.Answer {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	l := t.s.hub.Subscribe(t.req.Session, t.req.ID, t.req.Peer, logLevel(t.req.Message))
+	l := t.s.hub.Subscribe(t.Req.Session, t.Req.ID, t.Req.Peer, logLevel(t.Req.Message))
 	defer l.End()
 
 	notes := make(chan mcp.JSONRPCNotification, 1) // the acknowledgement

@@ -59,8 +59,8 @@ func (e *engines) notices(connection session.Key) session.Cell[notices] {
 func (t subscriber) changeNotices(edit func(n notices) (notices, error)) error {
 	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
 	defer cancel()
-	_, err := t.s.engines.notices(t.req.Shelf).Change(ctx, edit)
-	t.s.hub.AskSubscriptions(t.req.Shelf)
+	_, err := t.s.engines.notices(t.Req.Shelf).Change(ctx, edit)
+	t.s.hub.AskSubscriptions(t.Req.Shelf)
 	return err
 }
 
@@ -71,7 +71,7 @@ func (t subscriber) keepLevel(level mcp.LoggingLevel) {
 		return n, nil
 	})
 	if err != nil {
-		t.failure = t.s.replies.Internal(context.Background(), "log level", err)
+		t.Failure = t.s.replies.Internal(context.Background(), "log level", err)
 	}
 }
 
@@ -83,7 +83,7 @@ var errSubscriptions = fmt.Errorf("a connection may subscribe to %d resources, o
 func (t subscriber) subscribe(uri string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), updateTime)
 	defer cancel()
-	sum, _ := notifier{t.s}.sum(ctx, t.view(), uri) // what cannot be read now is told of when it can
+	sum, _ := notifier{t.s}.sum(ctx, t.View(), uri) // what cannot be read now is told of when it can
 	err := t.changeNotices(func(n notices) (notices, error) {
 		if slices.ContainsFunc(n.Subs, t.isSubscription(uri)) {
 			return n, nil
@@ -91,14 +91,14 @@ func (t subscriber) subscribe(uri string) error {
 		if len(n.Subs) >= hub.MaxSubscriptions || len(uri) > maxSubscribedURI {
 			return n, errSubscriptions
 		}
-		n.Subs = append(n.Subs, subscription{Session: t.req.Session.Session, URI: uri, Seen: sum})
+		n.Subs = append(n.Subs, subscription{Session: t.Req.Session.Session, URI: uri, Seen: sum})
 		return n, nil
 	})
 	switch {
 	case errors.Is(err, errSubscriptions):
-		t.failure = &jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: errSubscriptions.Error()}
+		t.Failure = &jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: errSubscriptions.Error()}
 	case err != nil:
-		t.failure = t.s.replies.Internal(ctx, "subscription", err)
+		t.Failure = t.s.replies.Internal(ctx, "subscription", err)
 	}
 	return nil
 }
@@ -109,12 +109,12 @@ func (t subscriber) unsubscribe(uri string) {
 		return n, nil
 	})
 	if err != nil {
-		t.failure = t.s.replies.Internal(context.Background(), "subscription", err)
+		t.Failure = t.s.replies.Internal(context.Background(), "subscription", err)
 	}
 }
 
 func (t subscriber) isSubscription(uri string) func(subscription) bool {
-	return func(s subscription) bool { return s.URI == uri && s.Session == t.req.Session.Session }
+	return func(s subscription) bool { return s.URI == uri && s.Session == t.Req.Session.Session }
 }
 
 // listenTo notes what a resource is now, to which a subscriptions/listen subscribes.
@@ -122,15 +122,15 @@ func (t subscriber) listenTo(l *hub.Listener, uri string) error {
 	if len(uri) > maxSubscribedURI {
 		return errSubscriptions
 	}
-	state, release, err := t.s.sessions.Acquire(t.req.Session, t.req.Tenant)
+	state, release, err := t.s.sessions.Acquire(t.Req.Session, t.Req.Tenant)
 	if err != nil {
 		return err
 	}
 	defer release()
-	t.narrow(state)
+	t.Req.Narrow(state, t.s.replies.Log)
 	ctx, cancel := context.WithTimeout(context.Background(), updateTime)
 	defer cancel()
-	sum, _ := notifier{t.s}.sum(ctx, resources.View{State: state, Tenant: t.req.Tenant}, uri)
+	sum, _ := notifier{t.s}.sum(ctx, resources.View{State: state, Tenant: t.Req.Tenant}, uri)
 	if !l.Watch(uri, sum) {
 		return errSubscriptions
 	}

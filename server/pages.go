@@ -10,12 +10,12 @@ import (
 // sample is Arrival.Sample: the model of the client of this call answers one question, without tools; nil: it may not
 // be asked.
 func (t *toolCall) sample() func(ctx context.Context, system, prompt string, maxTokens int) (string, error) {
-	if !t.state.PageModel {
+	if !t.State.PageModel {
 		return nil
 	}
 	return func(ctx context.Context, system, prompt string, maxTokens int) (string, error) {
 		t.leavePlaces() // a person may think about it
-		a, err := sampler{t.req.Peer}.Turn(ctx, loop.Turn{
+		a, err := sampler{t.Req.Peer}.Turn(ctx, loop.Turn{
 			System: system, MaxOutput: maxTokens,
 			Messages: []loop.Message{{Role: loop.RoleUser, Parts: []loop.Part{{Text: prompt}}}},
 		}, nil)

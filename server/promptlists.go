@@ -20,10 +20,10 @@ import (
 // shownPrompts is what the client was shown of the prompts: its own, or without a connection that of its session in
 // use; nil: the session is not in use.
 func (t *turn) shownPrompts() *sessions.PromptMark {
-	if t.req.Client.Prompts != nil {
-		return t.req.Client.Prompts
+	if t.Req.Client.Prompts != nil {
+		return t.Req.Client.Prompts
 	}
-	return t.s.sessions.PromptMark(t.req.Session, t.req.Tenant)
+	return t.s.sessions.PromptMark(t.Req.Session, t.Req.Tenant)
 }
 
 // tellPrompts tells the client of a call, before the answer, that there are other prompts than those which it was
@@ -39,42 +39,43 @@ func (t *toolCall) tellPrompts(ctx context.Context, result tool.Result) {
 	defer cancel()
 	all, err := t.promptsOf(ctx, of)
 	if err != nil {
-		t.s.replies.Log.DebugContext(ctx, "skills were not looked for after a call", "err", err) // the next list has them
+		// The next list has them.
+		t.s.replies.Log.DebugContext(ctx, "skills were not looked for after a call", "err", err)
 		return
 	}
 	if !shown.Moves(of, prompts.Digest(all)) {
 		return
 	}
-	if t.req.Client.Modern {
-		t.s.hub.Announce(t.req.Session, mcp.MethodNotificationPromptsListChanged)
+	if t.Req.Client.Modern {
+		t.s.hub.Announce(t.Req.Session, mcp.MethodNotificationPromptsListChanged)
 		return
 	}
 	// a client that is not told sees them when it lists
-	_ = t.req.Peer.Notify(mcp.MethodNotificationPromptsListChanged, nil)
+	_ = t.Req.Peer.Notify(mcp.MethodNotificationPromptsListChanged, nil)
 }
 
 // promptsOf are the prompts of a session of the caller.
 func (t *toolCall) promptsOf(ctx context.Context, key session.Key) ([]prompts.Prompt, error) {
-	if key == t.state.Key {
-		return t.s.gate.prompts.List(ctx, t.view())
+	if key == t.State.Key {
+		return t.s.gate.prompts.List(ctx, t.View())
 	}
-	state, release, err := t.s.sessions.Acquire(key, t.req.Tenant)
+	state, release, err := t.s.sessions.Acquire(key, t.Req.Tenant)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	return t.s.gate.prompts.List(ctx, resources.View{State: state, Tenant: t.req.Tenant})
+	return t.s.gate.prompts.List(ctx, resources.View{State: state, Tenant: t.Req.Tenant})
 }
 
 // mayChangeSkills says whether a call may have changed which skills there are: it ran a command that may write, changed
 // a file where skills are, or moved.
 func (t *toolCall) mayChangeSkills(ctx context.Context, result tool.Result) bool {
-	near := func(f tool.FileChange) bool { return nearSkills(t.req.Tenant, f.Path) }
+	near := func(f tool.FileChange) bool { return nearSkills(t.Req.Tenant, f.Path) }
 	if t.visit.Commanded() || slices.ContainsFunc(result.Meta.Files, near) {
 		return true
 	}
-	cwd, err := t.state.Cwd.Load(ctx)
-	return err == nil && cmp.Or(cwd, t.state.Usual.Cwd) != t.state.Space.Cwd()
+	cwd, err := t.State.Cwd.Load(ctx)
+	return err == nil && cmp.Or(cwd, t.State.Usual.Cwd) != t.State.Space.Cwd()
 }
 
 // nearSkills says whether skills of a tenant may lie at a path.

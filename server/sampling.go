@@ -25,13 +25,13 @@ type sampler struct{ peer request.Peer }
 
 // Sampler is agent.Hands.Sampler.
 func (h agentHands) Sampler() (m loop.Model, turns int) {
-	if !h.call.state.Samples {
+	if !h.call.State.Samples {
 		return nil, 0
 	}
 	if h.call.waits != nil {
 		turns = max(1, h.call.waits.Rounds())
 	}
-	return sampler{h.call.req.Peer}, turns
+	return sampler{h.call.Req.Peer}, turns
 }
 
 // A samplePart is one part of a message, as sampling/createMessage writes it.

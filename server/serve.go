@@ -16,32 +16,29 @@ import (
 	"codehand/server/sessions"
 	"codehand/server/toolset"
 	"codehand/server/waiting"
-	"codehand/tools/session"
 	"codehand/tools/tool"
 	"codehand/tools/workspace"
 )
 
-// A turn is what changes while one request is served. It lives as long as its Work and belongs to that goroutine.
+// A turn is the Turn of one request with what Serve alone keeps of it. It lives as long as its Work and belongs to that
+// goroutine.
 type turn struct {
+	request.Turn
 	s       *Server
-	req     request.Request
 	target  *toolset.Target // of a call of a tool of ours; else nil
-	state   *session.State  // of a request that needs its session: a copy, so that the turn may set Client and Space
 	release func()          // gives state back
 	visit   *pipeline.Visit
 	waits   *waiting.Call    // of a modern call that may ask its client while it works; else nil
 	places  []*limits.Turn   // in the principal's queues, in the order in which they must come
 	space   *workspace.Space // of state before any round of the call moved it; nil: none has begun
 
-	failure *jsonrpc.Error         // takes the place of mcp-go's answer
-	client  *sessions.ClientRecord // what initialize said, if it succeeded
-	prompt  *prompts.Prompt        // of a prompts/get of ours; nil: there is none of its name
-	tools   []toolset.Listing      // of a tools/list of ours
+	prompt *prompts.Prompt   // of a prompts/get of ours; nil: there is none of its name
+	tools  []toolset.Listing // of a tools/list of ours
 }
 
 // Serve is request.Serve.
 func (s *Server) Serve(r request.Request) (request.Work, bool) {
-	t := &turn{s: s, req: r, release: func() {}}
+	t := &turn{s: s, Turn: request.Turn{Req: r}, release: func() {}}
 	if r.Client.Modern && waiting.Names(r) {
 		return s.team.Observed(r, t.resume), true
 	}
@@ -63,7 +60,7 @@ func (s *Server) Serve(r request.Request) (request.Work, bool) {
 	}
 	if r.Client.Modern && t.target != nil && s.waiting != nil {
 		t.waits = s.waiting.Begin(r)
-		t.req.Peer = t.waits
+		t.Req.Peer = t.waits
 		return s.team.Observed(r, func(ctx context.Context) request.Answer { return t.waits.Run(ctx, work) }), changes
 	}
 	return s.team.Observed(r, work), changes
@@ -72,25 +69,25 @@ func (s *Server) Serve(r request.Request) (request.Work, bool) {
 // arrive finds the target of a call, takes its session, its places in its principal's queues, and its ticket, in this
 // order. Another request only takes the session that it needs.
 func (t *turn) arrive() *jsonrpc.Error {
-	s, env := t.s, t.req.Envelope
+	s, env := t.s, t.Req.Envelope
 	call := env.Method == string(mcp.MethodToolsCall)
 	if call {
 		found, ours := s.tools.Get(env.Name)
 		if !ours {
 			return nil // mcp-go answers it
 		}
-		to := s.tools.Follow(t.req.Tenant, found, env.Arguments)
+		to := s.tools.Follow(t.Req.Tenant, found, env.Arguments)
 		t.target = &to
 	} else if !sessions.Looks(env.Method) {
 		return nil
 	}
-	state, release, err := s.sessions.Acquire(t.req.Session, t.req.Tenant)
+	state, release, err := s.sessions.Acquire(t.Req.Session, t.Req.Tenant)
 	if err != nil {
 		return s.replies.Internal(context.Background(), "session", err)
 	}
-	t.state, t.release = state, release
+	t.State, t.release = state, release
 	if !call {
-		t.narrow(state)
+		t.Req.Narrow(state, s.replies.Log)
 		return nil
 	}
 	t.takePlaces()
@@ -104,13 +101,13 @@ func (t *turn) takePlaces() {
 	s.arrival.Lock()
 	defer s.arrival.Unlock()
 	t.places = nil
-	if l := t.req.Caller.Limits; l != nil {
+	if l := t.Req.Caller.Limits; l != nil {
 		t.places = append(t.places, l.Arrive())
 		if t.target.Tool.Spec.Scope == tool.ScopeShell {
 			t.places = append(t.places, l.Shell())
 		}
 	}
-	t.visit = s.pipe.Arrive(t.state)
+	t.visit = s.pipe.Arrive(t.State)
 }
 
 // leave gives back all that the turn holds.
@@ -137,13 +134,13 @@ func (t *turn) answer(ctx context.Context) (a request.Answer) {
 		}
 		a.Tool = t.tool()
 	}()
-	if e := t.s.replies.Unserved(t.req.Envelope); e != nil {
+	if e := t.s.replies.Unserved(t.Req.Envelope); e != nil {
 		return replies.Failed(e)
 	}
 	switch {
 	case t.target != nil:
 		return t.call(ctx)
-	case t.req.Client.Modern && t.req.Method == string(mcp.MethodSubscriptionsListen):
+	case t.Req.Client.Modern && t.Req.Method == string(mcp.MethodSubscriptionsListen):
 		return t.listen(ctx)
 	}
 	return t.dispatch(ctx)
@@ -152,7 +149,7 @@ func (t *turn) answer(ctx context.Context) (a request.Answer) {
 // tool is the tool that a call is for; "": the request is none.
 func (t *turn) tool() string {
 	if t.target == nil {
-		return t.req.Name
+		return t.Req.Name
 	}
 	return t.target.Tool.Spec.Name
 }

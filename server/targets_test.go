@@ -73,7 +73,7 @@ func TestThroughQueues(t *testing.T) {
 		r := request.Request{
 			Envelope: env, Tenant: at, Session: key, Peer: noPeer{}, Caller: request.Caller{Limits: s.team.Porter.Limits(who)},
 		}
-		one := &turn{s: s, req: r, release: func() {}}
+		one := &turn{s: s, Turn: request.Turn{Req: r}, release: func() {}}
 		if e := one.arrive(); e != nil {
 			t.Fatal(e.Message)
 		}

@@ -25,16 +25,16 @@ func (c *corridor) useWaiting(asks *asking.Asker, cfg config.Config, agents *age
 
 // resume goes on with the call of a modern client that waits for the answers which this request brings.
 func (t *turn) resume(ctx context.Context) request.Answer {
-	if e := t.s.replies.Unserved(t.req.Envelope); e != nil {
+	if e := t.s.replies.Unserved(t.Req.Envelope); e != nil {
 		return replies.Failed(e)
 	}
 	var work request.Work
 	err := waiting.ErrOver
 	if t.s.waiting != nil {
-		work, err = t.s.waiting.Resume(t.req)
+		work, err = t.s.waiting.Resume(t.Req)
 	}
 	if err != nil {
-		a := t.s.replies.Refuse(t.req.Envelope, true, tool.Refuse(tool.Interrupted, "This call is over: its answer "+
+		a := t.s.replies.Refuse(t.Req.Envelope, true, tool.Refuse(tool.Interrupted, "This call is over: its answer "+
 			"came twice, too late, with other arguments, or after codehand was restarted. Look at what the call has "+
 			"done before you make it again."))
 		a.Tool = t.tool()

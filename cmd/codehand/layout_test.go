@@ -45,7 +45,8 @@ var rooms = map[string][]string{
 		"server/jsonrpc", "server/request", "server/sessions", "server/tenants", "tools/session", "tools/tool",
 	},
 	"server/request": {
-		"server/auth", "server/auth/limits", "server/jsonrpc", "server/pipeline", "server/sessions", "server/tenants", "tools/permission", "tools/session",
+		"server/auth", "server/auth/limits", "server/jsonrpc", "server/pipeline", "server/resources", "server/sessions", "server/tenants",
+		"tools/permission", "tools/results", "tools/session",
 	},
 	"server/progress":     {"server/clients", "tools/results"},
 	"server/waiting":      {"server/jsonrpc", "server/request", "tools/session"},
