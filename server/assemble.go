@@ -129,7 +129,8 @@ func (s *Server) assemble(o Options) (err error) {
 	if !o.Serve || listen.WhyShared(cfg) == "" {
 		s.pipe.Always = e.alwaysIn(cfg)
 	}
-	s.useWaiting(asking.New(e.store, cfg.Permissions.AskTimeout, s.event, s.replies.Log), cfg, e.tenants.Agents, s.replies)
+	asks := asking.New(e.store, cfg.Permissions.AskTimeout, s.event, s.replies.Log)
+	s.useWaiting(asks, cfg, e.tenants.Agents, s.replies)
 	return nil
 }
 
