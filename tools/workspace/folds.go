@@ -3,10 +3,13 @@ package workspace
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 	"unicode"
 )
 
@@ -14,11 +17,53 @@ import (
 // to try; some 5 ms.
 const maxCaseEntries = 5000
 
+const (
+	// maxBlank is how many directories without letters are remembered.
+	maxBlank = 64
+	// blankSettled is how old a directory's time must be before an equal one proves that its names are the same.
+	blankSettled = 2 * time.Second
+	// blankKept is how long they are remembered: not every file system sets a directory's time with each name.
+	blankKept = 5 * time.Second
+)
+
 // A caseIndex remembers which roots are on a file system that ignores letter case. It is shared by all copies of a
 // Space and safe for concurrent use.
 type caseIndex struct {
 	mu    sync.Mutex // covers what follows
 	folds map[*area]bool
+	blank []blank // the oldest first
+	reads int     // of directories, for tests
+}
+
+// A blank is a directory none of whose names has letters, so that it says nothing about letter case. To read all its
+// names for each of them takes the square of their number.
+type blank struct {
+	dir fs.FileInfo
+	at  time.Time
+}
+
+// knows says whether dir is a blank that has not changed.
+func (x *caseIndex) knows(dir fs.FileInfo) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return slices.ContainsFunc(x.blank, func(b blank) bool {
+		return os.SameFile(b.dir, dir) && b.dir.ModTime().Equal(dir.ModTime()) && time.Since(b.at) < blankKept
+	})
+}
+
+// remember notes that dir is a blank.
+func (x *caseIndex) remember(dir fs.FileInfo) {
+	now := time.Now()
+	if now.Sub(dir.ModTime()) < blankSettled {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.blank = slices.DeleteFunc(x.blank, func(b blank) bool { return os.SameFile(b.dir, dir) })
+	if len(x.blank) == maxBlank {
+		x.blank = slices.Delete(x.blank, 0, 1)
+	}
+	x.blank = append(x.blank, blank{dir, now})
 }
 
 func (x *caseIndex) of(a *area) (folds, ok bool) {
@@ -60,7 +105,7 @@ func (s *Space) foldsAt(p Place) bool {
 	if folds, known := tryCase(p.Dir, first); known {
 		return folds
 	}
-	folds, _ := tryAny(p.Dir)
+	folds, _ := s.cases.tryAny(p.Dir)
 	return folds
 }
 
@@ -84,7 +129,7 @@ func (s *Space) rootFolds(path string) bool {
 		return onWindows
 	}
 	defer dir.Close()
-	folds, known := tryAny(dir)
+	folds, known := s.cases.tryAny(dir)
 	if known { // an empty directory says something tomorrow
 		s.cases.keep(a, folds)
 	}
@@ -92,11 +137,21 @@ func (s *Space) rootFolds(path string) bool {
 }
 
 // tryAny tries the names in dir, until one has letters.
-func tryAny(dir *os.Root) (folds, known bool) {
+func (x *caseIndex) tryAny(dir *os.Root) (folds, known bool) {
+	info, err := dir.Stat(".")
+	if err == nil && x.knows(info) {
+		return false, false
+	}
+	x.mu.Lock()
+	x.reads++
+	x.mu.Unlock()
 	_ = eachName(dir, func(name string) bool { // what cannot be read is not known
 		folds, known = tryCase(dir, name)
 		return !known
 	})
+	if err == nil && !known {
+		x.remember(info) // as it was before it was read
+	}
 	return folds, known
 }
 

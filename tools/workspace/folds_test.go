@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"codehand/filestate/leaktest"
 )
@@ -95,6 +96,33 @@ func TestFoldsIsNotGuessed(t *testing.T) {
 	}
 	if _, known := s.cases.of(a); !known {
 		t.Error("the root was not remembered")
+	}
+}
+
+// A directory of names without letters is read once until it changes: to ask for each of its 5,000 files whether it lies
+// inside took 2.4 ms a file.
+func TestFoldsReadsOnce(t *testing.T) {
+	f := newFixture(t)
+	f.write(t, "ws/n/1", "")
+	f.write(t, "ws/n/2", "")
+	dir := f.path("ws/n")
+	settled := time.Now().Add(-time.Minute)
+	if err := os.Chtimes(dir, settled, settled); err != nil {
+		t.Fatal(err)
+	}
+	f.Folds("n/1") // the root is tried once
+	before := f.cases.reads
+	for range 10 {
+		f.Resolve("n/2")
+		f.Folds("n/1")
+	}
+	if got := f.cases.reads - before; got != 0 {
+		t.Errorf("the directories were read %d times more", got)
+	}
+	f.hardLink(t, "ws/n/1", "ws/n/a") // one file under both spellings, as such a file system shows it
+	f.hardLink(t, "ws/n/1", "ws/n/A")
+	if !f.Folds("n/1") {
+		t.Error("the directory has letters now, and is remembered as before")
 	}
 }
 
