@@ -22,7 +22,7 @@ import (
 	"codehand/server/team"
 	"codehand/server/tenants"
 	"codehand/tools/confine"
-	"codehand/tools/git/worktree"
+	"codehand/tools/git/changes"
 	"codehand/tools/hooks"
 	"codehand/tools/media"
 	"codehand/tools/permission"
@@ -48,7 +48,7 @@ type engines struct {
 	search  *search.Engine
 	broken  *settings.Checker
 	media   *media.Reader
-	trees   *worktree.Trees // nil: what commands change is not looked at
+	trees   *changes.Trees // nil: what commands change is not looked at
 	hooks   *hooks.Runner
 	keeps   *sessions.Retention
 	tenants *tenants.Maker
@@ -101,7 +101,7 @@ func (s *Server) assemble(o Options) (err error) {
 	e.media = media.New(media.Options{Fit: media.FitOptions{MaxEdge: cfg.Read.ImageMaxEdge},
 		Temp: filepath.Join(e.dir, "pdf"), Level: confined.Level})
 	if cfg.Journal.Shell {
-		e.trees = worktree.New(cfg.Home, cfg.ConfigHome)
+		e.trees = changes.New(cfg.Home, cfg.ConfigHome)
 	}
 	e.broken = settings.New(cfg.Check)
 	if e.tenants, err = newMaker(s, o, confined); err != nil {

@@ -255,8 +255,8 @@ func (s *Server) stored(t *testing.T, w *replaytest.Wire) ([]string, error) {
 	return st.Active.Change(t.Context(), func([]string) ([]string, error) { return []string{"exit_plan_mode", "todo_write"}, nil })
 }
 
-// changes is a tool that always says that the list changed.
-func changes() tool.Tool {
+// listChanges is a tool that always says that the list changed.
+func listChanges() tool.Tool {
 	return fixtureTool("change", reader, func(context.Context, tool.Env, word) (tool.Result, error) {
 		return tool.Result{Text: "changed", ListChanged: true}, nil
 	})
@@ -267,12 +267,12 @@ func changes() tool.Tool {
 func TestListChangedGoesTo(t *testing.T) {
 	t.Parallel()
 	for _, k := range replaytest.ClientKinds {
-		f := start(t, setup{tools: []tool.Tool{changes()}, client: k.Info, modern: k.Modern})
+		f := start(t, setup{tools: []tool.Tool{listChanges()}, client: k.Info, modern: k.Modern})
 		if _, notes := replaytest.Uses(t, f.Wire, "change", nil); slices.Contains(notes, replaytest.ChangedList) != (!k.Modern && !k.All) {
 			t.Errorf("%s on stdio: %q", k.Name, notes)
 		}
 	}
-	x := serveHTTP(t, siteSetup{tools: []tool.Tool{changes()}, principals: []string{"alice"}})
+	x := serveHTTP(t, siteSetup{tools: []tool.Tool{listChanges()}, principals: []string{"alice"}})
 	for _, k := range replaytest.ClientKinds {
 		c := x.client("alice")
 		c.Info, c.Modern = k.Info, k.Modern

@@ -35,7 +35,7 @@ var rooms = map[string][]string{
 	"cmd/codehand":    {"server", "server/audit", "server/auth", "server/bridge", "server/clients", "server/clients/install", "server/clients/install/forms", "server/config", "server/control", "server/doctor", "server/instructions", "server/issuer", "server/listen", "server/logging", "server/people", "server/public", "server/replies", "server/sessions", "server/state", "server/toolset", "tools", "tools/bash", "tools/results", "tools/sandbox", "tools/tool"},
 	"cmd/conformance": {"server", "server/config", "server/listen"},
 
-	"server": {"server/answers", "server/asking", "server/auth", "server/clients", "server/config", "server/endpoint", "server/hub", "server/instructions", "server/jsonrpc", "server/listen", "server/pipeline", "server/progress", "server/prompts", "server/public", "server/replies", "server/request", "server/resources", "server/sessions", "server/state", "server/stdio", "server/team", "server/tenants", "server/toolset", "server/waiting", "filestate", "filestate/lock", "server/auth/limits", "tools/agent", "tools/agent/loop", "tools/agent/models", "tools/bash", "tools/confine", "tools/git/worktree", "tools/guidance", "tools/hooks", "tools/keys", "tools/media", "tools/permission", "tools/results", "tools/running", "tools/sandbox", "tools/search", "tools/session", "tools/settings", "tools/shell", "tools/tool", "tools/web", "tools/web/guard", "tools/web/search", "tools/workspace"},
+	"server": {"server/answers", "server/asking", "server/auth", "server/clients", "server/config", "server/endpoint", "server/hub", "server/instructions", "server/jsonrpc", "server/listen", "server/pipeline", "server/progress", "server/prompts", "server/public", "server/replies", "server/request", "server/resources", "server/sessions", "server/state", "server/stdio", "server/team", "server/tenants", "server/toolset", "server/waiting", "filestate", "filestate/lock", "server/auth/limits", "tools/agent", "tools/agent/loop", "tools/agent/models", "tools/bash", "tools/confine", "tools/git/changes", "tools/guidance", "tools/hooks", "tools/keys", "tools/media", "tools/permission", "tools/results", "tools/running", "tools/sandbox", "tools/search", "tools/session", "tools/settings", "tools/shell", "tools/tool", "tools/web", "tools/web/guard", "tools/web/search", "tools/workspace"},
 	"server/endpoint": {
 		"server/auth", "server/auth/limits", "server/config", "server/jsonrpc", "server/listen", "server/metrics", "server/pipeline", "server/public", "server/request",
 		"server/sessions", "server/state", "server/stdio", "server/tenants", "tools/results", "tools/session", "tools/tool",
@@ -98,7 +98,7 @@ var rooms = map[string][]string{
 	"tools": {"tools/agent", "tools/delegating", "filestate", "filestate/disk", "filestate/journal", "filestate/lock", "filestate/owner", "tools/bash", "tools/catalog", "tools/editing", "tools/git", "tools/history", "tools/media", "tools/notebook", "tools/permission", "tools/planning", "tools/results", "tools/running", "tools/search", "tools/search/ignore", "tools/session",
 		"tools/settings", "tools/shell", "tools/skills", "tools/skills/loading", "tools/tasks", "tools/textedit", "tools/tool", "tools/viewing", "tools/web/search", "tools/wording", "tools/workspace", "tools/browsing", "tools/web"},
 	"tools/git":           {"filestate", "filestate/disk"},
-	"tools/git/worktree":  {"filestate/disk", "tools/git", "tools/search/ignore"},
+	"tools/git/changes":   {"filestate/disk", "tools/git", "tools/search/ignore"},
 	"tools/guarded":       {},
 	"tools/bash":          {"tools/bash/programs", "tools/git", "tools/guarded"},
 	"tools/bash/programs": {},
@@ -107,14 +107,14 @@ var rooms = map[string][]string{
 	"tools/guidance": {"tools/results", "tools/session", "tools/skills", "tools/textedit", "tools/tool", "tools/wording"},
 	"tools/history":  {"filestate", "filestate/disk", "filestate/journal", "tools/editing", "tools/results", "tools/session", "tools/textedit", "tools/textedit/compare", "tools/tool", "tools/wording", "tools/workspace"}, // diffs and refusals are those of edits
 	"tools/planning": {"filestate", "filestate/disk", "filestate/lock", "tools/editing", "tools/permission", "tools/results", "tools/session", "tools/tasks", "tools/tool", "tools/wording", "tools/workspace"},             // a plan file is changed on behalf of a call, as edits are
-	"tools/running":  {"filestate", "filestate/disk", "filestate/journal", "tools/bash", "tools/confine", "tools/git", "tools/git/worktree", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/session", "tools/shell", "tools/tool", "tools/wording", "tools/workspace"},
+	"tools/running":  {"filestate", "filestate/disk", "filestate/journal", "tools/bash", "tools/confine", "tools/git", "tools/git/changes", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/session", "tools/shell", "tools/tool", "tools/wording", "tools/workspace"},
 	"tools/viewing": {"filestate", "filestate/owner", "tools/media", "tools/notebook", "tools/results", "tools/search", "tools/search/ignore", "tools/shell", "tools/textedit", "tools/tool",
 		"tools/wording", "tools/workspace"},
 	"tools/wording": {"filestate", "filestate/disk", "filestate/lock", "tools/results", "tools/sandbox", "tools/search", "tools/shell", "tools/textedit", "tools/tool", "tools/workspace"},
-	"tools/tooltest": {"filestate", "filestate/journal", "server/state", "tools/catalog", "tools/git/worktree", "tools/media", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/session", "tools/shell", "tools/skills", "tools/tasks",
+	"tools/tooltest": {"filestate", "filestate/journal", "server/state", "tools/catalog", "tools/git/changes", "tools/media", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/session", "tools/shell", "tools/skills", "tools/tasks",
 		"tools/tool", "tools/web/search", "tools/workspace", "tools/web"}, // imported by tests only, so a Store is no edge upwards
 	"tools/tool": {"tools/agent", "tools/bash", "tools/catalog", "tools/permission", "tools/session"},
-	"tools/session": {"tools/agent", "filestate", "filestate/disk", "tools/catalog", "tools/confine", "tools/git/worktree", "tools/media", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/settings", "tools/shell", "tools/skills", "tools/web/search",
+	"tools/session": {"tools/agent", "filestate", "filestate/disk", "tools/catalog", "tools/confine", "tools/git/changes", "tools/media", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/settings", "tools/shell", "tools/skills", "tools/web/search",
 		"tools/tasks", "tools/workspace", "tools/web"},
 
 	"tools/delegating": {"tools/agent", "tools/agent/loop", "tools/results", "tools/running", "tools/shell", "tools/tool", "tools/wording"},
@@ -202,7 +202,7 @@ var modules = []struct {
 	{path: "golang.org/x/term", rooms: []string{"cmd/codehand"}},                                                      // typing a password unseen
 	{path: "golang.org/x/text", rooms: []string{"server/people", "tools/guarded", "tools/permission", "tools/textedit"}},
 	{path: "mvdan.cc/sh/v3", rooms: []string{"tools/bash"}},
-	{path: "golang.org/x/sys", rooms: []string{"filestate", "filestate/disk", "filestate/exchange", "server/doctor", "tools/git/worktree", "tools/sandbox", "tools/sandbox/cgroup", "tools/sandbox/kernel", "tools/sandbox/probe", "tools/search", "tools/workspace"}},
+	{path: "golang.org/x/sys", rooms: []string{"filestate", "filestate/disk", "filestate/exchange", "server/doctor", "tools/git/changes", "tools/sandbox", "tools/sandbox/cgroup", "tools/sandbox/kernel", "tools/sandbox/probe", "tools/search", "tools/workspace"}},
 }
 
 // guarded are packages of the standard library that only some rooms may import, and what the others do.

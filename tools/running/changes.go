@@ -9,7 +9,7 @@ import (
 	"codehand/filestate"
 	"codehand/filestate/disk"
 	"codehand/filestate/journal"
-	"codehand/tools/git/worktree"
+	"codehand/tools/git/changes"
 	"codehand/tools/results"
 	"codehand/tools/sandbox"
 	"codehand/tools/tool"
@@ -32,7 +32,7 @@ type changedFile struct {
 
 // A finding is what is known of the git work tree after a command.
 type finding struct {
-	worktree.Finding
+	changes.Finding
 	id    string   // of the change in the journal; "": nothing can be taken back
 	back  []string // names of the files that it takes back
 	wrong bool     // the journal cannot be written
@@ -41,10 +41,10 @@ type finding struct {
 // find looks at what changed in the work tree while a command ran, and notes it in the journal.
 func (w *FileWatch) find(ctx context.Context, env tool.Env, command string) finding {
 	if w.span == nil {
-		return finding{Finding: worktree.Finding{Known: true}}
+		return finding{Finding: changes.Finding{Known: true}}
 	}
 	others := sync.OnceValues(func() (map[string]bool, error) { return w.others(ctx, env.Files) })
-	f := finding{Finding: w.span.End(maxChanges, worktree.Asker{
+	f := finding{Finding: w.span.End(maxChanges, changes.Asker{
 		Inside: env.Space.Inside, Hidden: env.Rules.Hidden,
 		Content: func(path string, sum disk.Digest) []byte {
 			last, err := env.Files.History(ctx, journal.Query{Path: path, Limit: 1})
@@ -83,10 +83,10 @@ func (w *FileWatch) find(ctx context.Context, env tool.Env, command string) find
 			continue
 		}
 		p.Old, p.New = nil, nil
-		if c.Op != worktree.Created {
+		if c.Op != changes.Created {
 			p.Old = []byte{}
 		}
-		if c.Op != worktree.Deleted {
+		if c.Op != changes.Deleted {
 			p.New = []byte{}
 		}
 		kept = append(kept, p)

@@ -10,7 +10,7 @@ import (
 	"codehand/filestate"
 	"codehand/filestate/journal"
 	"codehand/tools/bash"
-	"codehand/tools/git/worktree"
+	"codehand/tools/git/changes"
 	"codehand/tools/tool"
 	"codehand/tools/wording"
 )
@@ -23,7 +23,7 @@ const watchTime = 2 * time.Second
 type FileWatch struct {
 	stale map[string]*filestate.StaleError // by path, what was not as seen before the command
 	whole bool                             // all files were looked at
-	span  *worktree.Span                   // nil: there is no work tree, or no watch
+	span  *changes.Span                    // nil: there is no work tree, or no watch
 	// where the journal ended before span: the id of its newest change, and a time that no older one is behind
 	newest string
 	began  time.Time
@@ -91,8 +91,8 @@ func (w *FileWatch) hint(ctx context.Context, env tool.Env, command string) (lin
 	var names []string
 	listed := make(map[string]bool)
 	found := w.find(ctx, env, command)
-	changes, more := found.Changes, found.All-len(found.Changes)
-	for _, c := range changes {
+	inTree, more := found.Changes, found.All-len(found.Changes)
+	for _, c := range inTree {
 		listed[c.Path] = true
 		all = append(all, changedFile{Path: c.Path, Op: string(c.Op), Why: c.Why})
 	}
@@ -105,13 +105,13 @@ func (w *FileWatch) hint(ctx context.Context, env tool.Env, command string) (lin
 		names = append(names, wording.ShownName(env, e.Path)+rewritten(ctx, env, e.Path))
 	}
 	outside := len(names) > 0
-	for i, c := range changes {
+	for i, c := range inTree {
 		if len(names) >= maxHinted {
-			more += len(changes) - i
+			more += len(inTree) - i
 			break
 		}
 		name := string(c.Op) + " " + wording.ShownName(env, c.Path)
-		if seen[c.Path] && c.Op != worktree.Deleted {
+		if seen[c.Path] && c.Op != changes.Deleted {
 			name += rewritten(ctx, env, c.Path)
 		}
 		names = append(names, name)

@@ -9,7 +9,7 @@ import (
 	"codehand/tools/agent"
 	"codehand/tools/catalog"
 	"codehand/tools/confine"
-	"codehand/tools/git/worktree"
+	"codehand/tools/git/changes"
 	"codehand/tools/media"
 	"codehand/tools/permission"
 	"codehand/tools/results"
@@ -84,7 +84,7 @@ type Prefs struct {
 type Commands struct {
 	Shell   *shell.Shell
 	Confine *confine.Session // how the kernel confines the commands of Shell; nil: not at all
-	Trees   *worktree.Trees  // git work trees in which they run; shared by all sessions; nil: nobody looks at them
+	Trees   *changes.Trees   // git work trees in which they run; shared by all sessions; nil: nobody looks at them
 }
 
 // A State is everything that one session remembers and may use: handles and cells, no logic and no

@@ -16,7 +16,7 @@ import (
 	"codehand/filestate/leaktest"
 	"codehand/server/state"
 	"codehand/tools/catalog"
-	"codehand/tools/git/worktree"
+	"codehand/tools/git/changes"
 	"codehand/tools/media"
 	"codehand/tools/permission"
 	"codehand/tools/results"
@@ -76,7 +76,7 @@ func New(t *testing.T, found []catalog.Entry, deny ...string) *Session {
 		Env: sandbox.Environ(sandbox.EnvOptions{Temp: private})})
 	must(err)
 	t.Cleanup(func() { must(sh.Close()) })
-	trees := worktree.New("", "")
+	trees := changes.New("", "")
 	t.Cleanup(trees.Close)
 	pages := web.New(web.Options{})
 	t.Cleanup(pages.Close)

@@ -1,6 +1,6 @@
 //go:build !linux && !darwin && !windows
 
-package worktree
+package changes
 
 import (
 	"io/fs"

@@ -1,4 +1,4 @@
-package worktree
+package changes
 
 import (
 	"io/fs"
