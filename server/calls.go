@@ -322,8 +322,8 @@ func (t *toolCall) identify() {
 	if t.Req.Caller.From.Page {
 		st.PlanFallback = planNobody
 	}
-	if p := t.s.profiles.Of(c.Name); p.Background > 0 && t.Req.ProgressToken != nil {
-		st.Prefs.ShellBackgroundMS = int(p.Background.Milliseconds())
+	if p := t.s.profiles.Of(c.Name); p.ToBackground() > 0 && t.Req.ProgressToken != nil {
+		st.Prefs.ShellBackgroundMS = int(p.ToBackground().Milliseconds())
 	}
 }
 

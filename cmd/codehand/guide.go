@@ -153,7 +153,6 @@ func (s surroundings) advice() (here, next, why string) {
 
 // needsRoot says whether a client's entry must name a directory to work in.
 func needsRoot(client string) bool {
-	return slices.ContainsFunc(clients.Local(clients.Launch{}), func(s clients.Snippet) bool {
-		return s.Client == client && s.Roots == clients.RootNeeded
-	})
+	c, ok := clients.Of(client)
+	return ok && c.MustRoot()
 }

@@ -69,7 +69,7 @@ var rooms = map[string][]string{
 	"server/tenants": {"server/auth", "server/config", "server/toolset", "filestate/lock", "tools/agent", "tools/confine", "tools/guarded", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/session", "tools/shell", "tools/skills", "tools/tasks", "tools/tool", "tools/web", "tools/web/search", "tools/workspace"},
 	"server/audit":   {"server/pipeline", "tools/results", "tools/tool"},
 	"server/bridge":  {"server/config", "server/jsonrpc", "server/stdio", "tools/results"},
-	"server/doctor": {"filestate/exchange", "server/clients/install", "server/config", "server/public", "server/sessions", "server/state", "tools/results",
+	"server/doctor": {"filestate/exchange", "server/clients", "server/clients/install", "server/config", "server/public", "server/sessions", "server/state", "tools/results",
 		"tools/sandbox", "tools/web/search"},
 	"server/jsonrpc":     {},
 	"server/listen":      {"server/auth", "server/config"},
@@ -78,7 +78,7 @@ var rooms = map[string][]string{
 	"server/auth":        {"server/auth/limits", "server/auth/peers"},
 	"server/auth/limits": {},
 	"server/auth/peers":  {},
-	"server/oauth":       {"server/auth", "server/state", "tools/web/guard"}, // metadata documents of clients come from anywhere
+	"server/oauth":       {"server/auth", "server/clients", "server/state", "tools/web/guard"}, // schemes of apps; metadata documents of clients come from anywhere
 	"server/people":      {"server/auth"},
 	"server/signin":      {"server/auth", "server/oauth", "server/people", "server/state", "tools/permission"}, // names and order of modes
 	"server/control":     {"server/oauth", "server/state"},                                                     // the Store, where no server runs

@@ -556,7 +556,7 @@ func (run *serving) paste(urls []string) {
 	}
 	fmt.Fprintf(errs, "\nRun %s, or paste into your client's configuration file:\n", command)
 	for _, s := range clients.Snippets(e) {
-		fmt.Fprintf(errs, "\n%s: %s", s.Client, s.Files.On(runtime.GOOS))
+		fmt.Fprintf(errs, "\n%s: %s", s.ID, s.Files.On(runtime.GOOS))
 		if s.Files.Project != "" {
 			fmt.Fprintf(errs, ", or %s in a project", s.Files.Project)
 		}

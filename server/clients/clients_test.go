@@ -1,7 +1,11 @@
 package clients
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -41,10 +45,58 @@ func TestFind(t *testing.T) {
 
 // Each documented name finds its own row: no other row takes it away.
 func TestEveryNameFindsItsRow(t *testing.T) {
-	for _, r := range table {
-		for _, name := range r.names {
-			if got := Find(strings.TrimSuffix(name, "*")); got != r.Profile {
-				t.Errorf("Find(%q) = %+v, want %+v", name, got, r.Profile)
+	for _, c := range callers {
+		for _, name := range c.Names {
+			if got := Find(strings.TrimSuffix(name, "*")); got != c.Profile {
+				t.Errorf("Find(%q) = %+v, want %+v", name, got, c.Profile)
+			}
+		}
+	}
+}
+
+// TestColumns: what each client owes. A file of a client that nothing in all names would be found by no room.
+func TestColumns(t *testing.T) {
+	t.Parallel()
+	inAll := map[string]bool{}
+	for _, c := range all {
+		switch {
+		case c.ID == "" || inAll[c.ID] || strings.Trim(c.ID, "abcdefghijklmnopqrstuvwxyz0123456789-") != "":
+			t.Errorf("%q cannot be written as an argument, or is there twice", c.ID)
+		case c.Title == "":
+			t.Errorf("%s has no Title", c.ID)
+		case c.Known != "documented" && !strings.HasPrefix(c.Known, "measured, "):
+			t.Errorf("%s: Known is neither documented nor measured, VERSION", c.ID)
+		case c.Profile != Profile{} && c.Profile.Name == "":
+			t.Errorf("%s: its Profile has no Name", c.ID)
+		case c.Profile == Profile{} && len(c.Names) > 0:
+			t.Errorf("%s has Names, which find a Profile, and none", c.ID)
+		case c.Files != Files{} && (c.Texts.Local == nil || c.Texts.Remote == nil && c.Texts.Bridge == nil):
+			t.Errorf("%s has Files, but no Texts: Local, and Remote or Bridge", c.ID)
+		}
+		inAll[c.ID] = true
+		file := strings.ReplaceAll(c.ID, "-", "_") + ".go"
+		if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), strconv.Quote(c.ID)) {
+			t.Errorf("%s does not define the client %s: %v", file, c.ID, err)
+		}
+		for _, scheme := range c.Schemes {
+			if scheme != strings.ToLower(scheme) || strings.Contains(scheme, ".") {
+				t.Errorf("%s: the scheme %s is not in lower case, or has a dot and needs no row", c.ID, scheme)
+			}
+		}
+	}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := regexp.MustCompile(`(?m)^\tID: +"([^"]+)"|= Client\{ID: "([^"]+)"`)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range id.FindAllStringSubmatch(string(text), -1) {
+			if name := m[1] + m[2]; !inAll[name] {
+				t.Errorf("%s: add the client %s to the list in clients.go", file, name)
 			}
 		}
 	}
@@ -75,8 +127,8 @@ func TestProfilesAreUsable(t *testing.T) {
 		if p.Runes < 5_000 || p.Bytes < 0 || p.Bytes > 0 && p.Bytes < p.Runes {
 			t.Errorf("%s: limits %d runes, %d bytes", name, p.Runes, p.Bytes)
 		}
-		if p.Background < 0 || p.Background > 0 && p.Background <= Beat {
-			t.Errorf("%s: background after %s", name, p.Background)
+		if after := p.ToBackground(); after < 0 || after > 0 && after <= Beat {
+			t.Errorf("%s: background after %s", name, after)
 		}
 	}
 }
@@ -111,7 +163,7 @@ func TestMeasuredLimits(t *testing.T) {
 	if p := Find("gemini"); p.ForModel("gpt-6-sol") != p {
 		t.Error("another client is given what Codex gets")
 	}
-	if p := Find("cline"); !p.NoMeta || p.Images != ImagesAsText || p.Background != 45*time.Second {
+	if p := Find("cline"); !p.NoMeta || p.Images != ImagesAsText || p.ToBackground() != 45*time.Second {
 		t.Errorf("cline: %+v", p)
 	}
 }

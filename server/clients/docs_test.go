@@ -17,79 +17,80 @@ import (
 // docs has a page for each client, seen from this package.
 const docs = "../../docs/clients"
 
-// pages are the clients that have one, in the order of the index, each with the profile that is found for it and how we
-// know what its page says.
-var pages = []struct{ client, title, profile, known string }{
-	{"claude-code", "Claude Code", "claude-code", "measured, 2.1.329"},
-	{"claude-desktop", "Claude Desktop", "claude-desktop", "documented"},
-	{"vscode", "VS Code", "vscode", "documented"},
-	{"vscode-insiders", "VS Code Insiders", "vscode", "documented"},
-	{"cursor", "Cursor", "cursor", "documented"},
-	{"windsurf", "Windsurf", "windsurf", "documented"},
-	{"zed", "Zed", "zed", "documented"},
-	{"codex", "Codex", "codex", "measured, 0.169.0"},
-	{"gemini", "Gemini CLI", "gemini", "measured, 0.61.0"},
-	{"copilot", "Copilot CLI", "copilot-cli", "measured, 1.0.102"},
-	{"opencode", "opencode", "opencode", "measured, 1.18.33"},
-	{"cline", "Cline", "cline", "measured, CLI 3.0.65"},
-	{"continue", "Continue", "continue", "measured, CLI 1.5.47"},
-	{"goose", "Goose", "goose", "documented"},
-	{"lm-studio", "LM Studio", "lm-studio", "documented"},
-	{"junie", "Junie", "default", "documented"},
-	{"kiro", "Kiro", "default", "documented"},
-	{"jetbrains", "JetBrains AI Assistant", "jetbrains", "documented"},
-	{"crush", "Crush", "crush", "documented"},
-	{"claude-web", "Claude on the web", "claude-web", "documented"},
-	{"chatgpt", "ChatGPT", "chatgpt", "documented"},
-	{"grok", "Grok", "default", "documented"},
-	{"le-chat", "Le Chat", "default", "documented"},
-}
-
 // team is an endpoint as a team has it.
 var team = clients.Endpoint{URL: "https://tools.example.com/mcp", TokenEnv: "CODEHAND_TOKEN", Command: "/home/you/go/bin/codehand"}
 
-// TestDocs holds the pages of docs/clients: there is one for each client and each profile and no other, and what they
-// print of snippets and limits is what the program has.
+// TestDocs holds the pages of docs/clients: there is one for each client and no other, and what they print of snippets
+// and limits is what the program has. With -update it begins the page of a new client.
 func TestDocs(t *testing.T) {
 	local, remote := clients.Local(clients.Launch{}), clients.Snippets(team)
 	var wanted []string
-	for _, p := range pages {
-		wanted = append(wanted, p.client+".md")
-		profile, ok := clients.Named(p.profile)
-		if !ok {
-			t.Fatalf("%s: there is no profile %s", p.client, p.profile)
+	for _, c := range clients.All() {
+		wanted = append(wanted, c.ID+".md")
+		page := filepath.Join(docs, c.ID+".md")
+		if _, err := os.Lstat(page); os.IsNotExist(err) && *update {
+			if err := os.WriteFile(page, []byte(begun(c)), 0o644); err != nil {
+				t.Fatal(err)
+			}
 		}
-		page := filepath.Join(docs, p.client+".md")
-		if b, err := os.ReadFile(page); err != nil || !bytes.HasPrefix(b, []byte("# "+p.title+"\n")) {
-			t.Errorf("%s does not begin with # %s: %v", page, p.title, err)
+		if b, err := os.ReadFile(page); err != nil || !bytes.HasPrefix(b, []byte("# "+c.Title+"\n")) {
+			t.Errorf("%s does not begin with # %s: %v; go test ./server/clients -update begins it", page, c.Title, err)
+			continue
 		}
-		holdPart(t, page, "limits", limitsOf(profile))
-		at := slices.IndexFunc(local, func(s clients.Snippet) bool { return s.Client == p.client })
-		if at >= 0 {
-			holdPart(t, page, "snippet", snippetOf(local[at].Roots, p.client, remote[at]))
-		}
-	}
-	holdPart(t, filepath.Join(docs, "README.md"), "index", index(local))
-	for _, s := range local {
-		if !slices.Contains(wanted, s.Client+".md") {
-			t.Errorf("the client %s has no page: add it to pages, and write %s/%s.md", s.Client, docs, s.Client)
+		holdPart(t, page, "limits", limitsOf(clients.ProfileOf(c)))
+		if at := slices.IndexFunc(local, func(s clients.Snippet) bool { return s.ID == c.ID }); at >= 0 {
+			holdPart(t, page, "snippet", snippetOf(local[at].Start.Roots, c.ID, remote[at]))
 		}
 	}
-	for _, name := range clients.Names() {
-		used := slices.ContainsFunc(pages, func(p struct{ client, title, profile, known string }) bool { return p.profile == name })
-		if !used && name != "builder" { // that is for whoever tries servers
-			t.Errorf("the profile %s is on no page", name)
-		}
-	}
+	holdPart(t, filepath.Join(docs, "README.md"), "index", index())
 	found, err := filepath.Glob(docs + "/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range found {
 		if base := filepath.Base(f); base != "README.md" && !slices.Contains(wanted, base) {
-			t.Errorf("%s is of no client: remove it, or add the client to pages", f)
+			t.Errorf("%s is of no client: remove it, or add the client to the list in clients.go", f)
 		}
 	}
+}
+
+// TestProtects: tools/guarded has the names that clients say, one a line.
+func TestProtects(t *testing.T) {
+	t.Parallel()
+	const path = "../../tools/guarded/clients.txt"
+	want := ""
+	for _, c := range clients.All() {
+		for _, name := range c.Protects {
+			want += name + "\n"
+		}
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(path); err != nil || string(got) != want {
+		t.Errorf("%s is not what clients say: %v; go test ./server/clients -update, and read the diff", path, err)
+	}
+}
+
+// begun is the page of a client before a person has written what it does with codehand.
+func begun(c clients.Client) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n\nHow we know what is said here: %s.\n\n", c.Title, c.Known)
+	limits := "<!-- limits:begin -->\n<!-- limits:end -->\n"
+	if (c.Files == clients.Files{}) {
+		return b.String() + limits
+	}
+	root := ""
+	if c.TakesRoots() {
+		root = " ~/src/project"
+	}
+	fmt.Fprintf(&b, "## Connect\n\n```sh\ncodehand install %s%s\n```\n\n<!-- snippet:begin -->\n<!-- snippet:end -->\n\n%s\n",
+		c.ID, root, limits)
+	fmt.Fprintf(&b, "## Verify\n\n`codehand doctor %s` starts the entry as the client would, lists the tools and says what is "+
+		"wrong.\n\n## Remove\n\n`codehand uninstall %s` takes the entry out.\n", c.ID, c.ID)
+	return b.String()
 }
 
 // holdPart fails if a generated part of a page is not want, or writes it with -update.
@@ -127,7 +128,7 @@ func snippetOf(rooting clients.Rooting, client string, remote clients.Snippet) s
 		launch.Roots = []string{clients.WorkspaceFolder}
 	}
 	all := clients.Local(launch)
-	s := all[slices.IndexFunc(all, func(s clients.Snippet) bool { return s.Client == client })]
+	s := all[slices.IndexFunc(all, func(s clients.Snippet) bool { return s.ID == client })]
 	var b strings.Builder
 	b.WriteString("| system | file |\n|---|---|\n")
 	row := func(system string, of func(clients.Files) string) {
@@ -204,8 +205,8 @@ func limitsOf(p clients.Profile) string {
 	}
 	row("sign of life during a call", fmt.Sprintf("every %d s, if the client sends a progress token", clients.Beat/time.Second))
 	background := "110 s (`shell.auto_background_ms`)"
-	if p.Background > 0 {
-		background = fmt.Sprintf("%d s", p.Background/time.Second)
+	if after := p.ToBackground(); after > 0 {
+		background = fmt.Sprintf("%d s", after/time.Second)
 	}
 	row("a command moves to the background", "after "+background)
 	return b.String()
@@ -250,15 +251,15 @@ func thousands(n int) string {
 }
 
 // index is the table of all clients.
-func index(local []clients.Snippet) string {
+func index() string {
 	var b strings.Builder
 	b.WriteString("| client | id | `codehand install` | how we know |\n|---|---|---|---|\n")
-	for _, p := range pages {
+	for _, c := range clients.All() {
 		writes := "no"
-		if slices.ContainsFunc(local, func(s clients.Snippet) bool { return s.Client == p.client }) {
+		if (c.Files != clients.Files{}) {
 			writes = "yes"
 		}
-		fmt.Fprintf(&b, "| [%s](%s.md) | `%s` | %s | %s |\n", p.title, p.client, p.client, writes, p.known)
+		fmt.Fprintf(&b, "| [%s](%s.md) | `%s` | %s | %s |\n", c.Title, c.ID, c.ID, writes, c.Known)
 	}
 	return b.String()
 }

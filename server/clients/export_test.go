@@ -1,11 +1,18 @@
 package clients
 
-// NamesOf are the names by which a profile is found, as in the table.
+// All returns every client, in the order of the index.
+func All() []Client { return all }
+
+// NamesOf are the names by which a profile is found.
 func NamesOf(profile string) []string {
-	for _, r := range table {
-		if r.Name == profile {
-			return r.names
+	var names []string
+	for _, c := range callers {
+		if c.Profile.Name == profile {
+			names = append(names, c.Names...)
 		}
 	}
-	return nil
+	return names
 }
+
+// ProfileOf is what Find returns for a client, whether or not we know how it calls itself.
+func ProfileOf(c Client) Profile { return c.profile() }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"codehand/server/clients"
 	"codehand/server/clients/install"
 )
 
@@ -140,8 +141,9 @@ func (m clientChecks) entry(f install.Found) []Finding {
 
 // rootless says whether a client that starts its entry in the home directory gives it no directory to work in.
 func (m clientChecks) rootless(f install.Found) bool {
+	client, _ := clients.Of(f.Client)
 	l := m.launch(f)
-	return habits[f.Client].home && !f.Project && f.Entry.Ours() && l.unknown == "" && len(l.args) > 0 &&
+	return client.Start.InHome && !f.Project && f.Entry.Ours() && l.unknown == "" && len(l.args) > 0 &&
 		l.args[0] == "stdio" && len(rootsIn(l.args)) == 0
 }
 
@@ -179,45 +181,22 @@ func rootsIn(args []string) []string {
 	return out
 }
 
-// A habit is how a client starts servers, where that differs from handing on all of its environment in the project.
-type habit struct {
-	dir   string                 // "": the project
-	keeps []string               // variables; nil: all
-	drops func(name string) bool // nil: none
-	home  bool                   // an entry that is not the project's is started in the home directory, not in dir
-}
-
-// habits are known of the documents and sources of the clients (clients.md 1 and 2; Codex: DEFAULT_ENV_VARS in
-// codex-rs/rmcp-client/src/utils.rs; Claude Desktop: DEFAULT_INHERITED_ENV_VARS of the MCP SDK for TypeScript).
-var habits = map[string]habit{
-	"claude-desktop": {dir: string(os.PathSeparator), keeps: []string{"HOME", "LOGNAME", "PATH", "SHELL", "TERM",
-		"USER", "APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PROCESSOR_ARCHITECTURE", "SYSTEMDRIVE",
-		"SYSTEMROOT", "TEMP", "USERNAME", "USERPROFILE", "PROGRAMFILES"}},
-	"codex": {keeps: []string{"HOME", "LOGNAME", "PATH", "SHELL", "USER", "__CF_USER_TEXT_ENCODING", "LANG", "LC_ALL",
-		"TERM", "TMPDIR", "TZ", "PATHEXT", "COMSPEC", "SYSTEMROOT", "SYSTEMDRIVE", "USERNAME", "USERDOMAIN",
-		"USERPROFILE", "HOMEDRIVE", "HOMEPATH", "PROGRAMFILES", "PROGRAMFILES(X86)", "PROGRAMW6432", "PROGRAMDATA",
-		"LOCALAPPDATA", "APPDATA", "TEMP", "TMP", "POWERSHELL", "PWSH"}},
-	"gemini": {drops: func(name string) bool {
-		return strings.Contains(name, "KEY") || strings.Contains(name, "TOKEN")
-	}},
-	"windsurf": {home: true}, "zed": {home: true}, "junie": {home: true}, "kiro": {home: true},
-}
-
 // launch is how the client starts its entry; command is "" if the program cannot be found.
 func (m clientChecks) launch(f install.Found) launch {
-	h, project := habits[f.Client], m.Config.WorkDir
+	client, _ := clients.Of(f.Client)
+	h, project := client.Start, m.Config.WorkDir
 	if len(m.Config.Roots) > 0 {
 		project = m.Config.Roots[0]
 	}
-	if h.home && !f.Project {
-		h.dir = m.Config.Home
+	if h.InHome && !f.Project {
+		h.Dir = m.Config.Home
 	}
-	x := &expanding{m: m.Machine, client: f.Client, project: project}
-	l := launch{dir: cmp.Or(x.text(f.Entry.Dir), h.dir, project)}
+	x := &expanding{client: client, by: surroundingsOf(m.Machine, project)}
+	l := launch{dir: cmp.Or(x.text(f.Entry.Dir), h.Dir, project)}
 	for _, entry := range m.Env {
 		name, _, _ := strings.Cut(entry, "=")
 		upper := strings.ToUpper(name)
-		if h.keeps != nil && !slices.Contains(h.keeps, upper) || h.drops != nil && h.drops(upper) {
+		if h.Keeps != nil && !slices.Contains(h.Keeps, upper) || h.Drops != nil && h.Drops(upper) {
 			continue
 		}
 		l.env = append(l.env, entry)

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/server/clients"
 	"codehand/server/clients/install"
 )
 
@@ -33,7 +34,8 @@ func TestExpand(t *testing.T) {
 		{"kiro", "${WHERE}", "${WHERE}", "${WHERE}"},
 		{"continue", "${{ secrets.X }}", "${{ secrets.X }}", "${{ secrets.X }}"},
 	} {
-		x := expanding{m: r.machine, client: c.client, project: r.at("ws")}
+		client, _ := clients.Of(c.client)
+		x := expanding{client: client, by: surroundingsOf(r.machine, r.at("ws"))}
 		if got := x.text(c.written); got != c.want || x.unknown != c.unknown {
 			t.Errorf("%s: %s: %q and %q unknown, want %q and %q", c.client, c.written, got, x.unknown, c.want, c.unknown)
 		}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"codehand/server/clients"
 )
 
 // Limits of redirect URIs.
@@ -15,19 +17,14 @@ const (
 	maxRedirects = 16   // of a client
 )
 
-// apps are the schemes without a dot that clients of MCP have for themselves. Any other is refused: a system opens its
-// own programs by such names (search-ms, callto, shell, help), and no list of the dangerous ones would be whole. What
-// has a dot is a domain name that its owner reversed, as RFC 8252, section 7.1, wants it.
-var apps = []string{
-	"claude", "code-oss", "cursor", "cursor-nightly", "goose", "jetbrains", "kiro", "raycast", "trae", "vscode",
-	"vscode-insiders", "vscodium", "warp", "windsurf", "windsurf-next", "zed",
-}
-
-// isAppScheme says whether a scheme, in lower case, is one that an app has for itself.
+// isAppScheme says whether a scheme, in lower case, is one that an app has for itself. Without a dot it is one that a
+// known client has. Any other is refused: a system opens its own programs by such names (search-ms, callto, shell,
+// help), and no list of the dangerous ones would be whole. What has a dot is a domain name that its owner reversed, as
+// RFC 8252, section 7.1, wants it.
 func isAppScheme(scheme string) bool {
 	first, rest, dotted := strings.Cut(scheme, ".")
 	if !dotted {
-		return slices.Contains(apps, scheme)
+		return clients.IsScheme(scheme)
 	}
 	// Registered schemes with a dot (z39.50r, iris.beep, soap.beep, ms-settings.x) are no domain names.
 	return strings.Trim(first, "abcdefghijklmnopqrstuvwxyz") == "" && first != "" && !strings.HasPrefix(rest, "beep") &&

@@ -1,10 +1,17 @@
 package guarded
 
 import (
+	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
 )
+
+// ofClients are the names that clients.Client.Protects has. go test ./server/clients -update writes them here, since
+// what is known of clients lies above this room.
+//
+//go:embed clients.txt
+var ofClients string
 
 // protected are the files that decide what other programs run, and what an agent may do: a person must allow every
 // change of one, in every mode. Each counts at any depth and with everything below it.
@@ -15,6 +22,7 @@ import (
 // reason the directories of git that lead to a protected name count where a path ends in them (`cp attributes
 // .git/info`).
 var protected = newNames(slices.Concat(
+	namesOf(nil, strings.Fields(ofClients)...),
 	namesOf(nil,
 		".git/config", ".git/config.worktree", ".git/hooks/**", ".git/info/attributes", ".git/modules/**/config",
 		".git/modules/**/hooks/**", ".git/worktrees/**/config.worktree", ".gitmodules", ".gitconfig",
@@ -24,9 +32,7 @@ var protected = newNames(slices.Concat(
 		".git/worktrees/**/gitdir", ".git/objects/info/alternates", ".git/rebase-merge/**", ".git/rebase-apply/**",
 		".git/sequencer/**", ".git/config.lock",
 
-		".mcp.json", ".claude.json", ".cursor/**", ".codex/**", ".gemini/**", ".windsurf/**",
-
-		".vscode/**", ".idea/**", ".zed/**", ".devcontainer/**", ".devcontainer.json",
+		".devcontainer/**", ".devcontainer.json",
 
 		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile",
 		".zlogin", ".zlogout", ".kshrc", ".inputrc", ".envrc", ".config/fish/**", ".config/git/**",

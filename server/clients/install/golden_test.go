@@ -312,21 +312,21 @@ func TestWritesSnippets(t *testing.T) {
 		}
 		for _, s := range snippets {
 			p := here(t, "linux")
-			change, err := Plan(p, s.Client, e)
+			change, err := Plan(p, s.ID, e)
 			if err != nil {
-				t.Fatalf("%s: %v", s.Client, err)
+				t.Fatalf("%s: %v", s.ID, err)
 			}
 			form := forms.For(change.Files[0].File)
 			got, err := form.Decode(change.Files[0].New)
 			if err != nil {
-				t.Fatalf("%s: %v", s.Client, err)
+				t.Fatalf("%s: %v", s.ID, err)
 			}
 			want, err := form.Decode([]byte(s.Text))
 			if err != nil || !forms.Same(got, want) {
-				t.Errorf("%s, %q: it writes\n%s\nand people are told\n%s", s.Client, e.URL, change.Files[0].New, s.Text)
+				t.Errorf("%s, %q: it writes\n%s\nand people are told\n%s", s.ID, e.URL, change.Files[0].New, s.Text)
 			}
 			if bytes.Contains(change.Files[0].New, []byte("CODEHAND_TOKEN=")) {
-				t.Errorf("%s: it writes a token", s.Client)
+				t.Errorf("%s: it writes a token", s.ID)
 			}
 		}
 	}

@@ -69,27 +69,11 @@ func (p Places) recognize(e *Entry, notes []note) {
 	}
 }
 
-// titles are the names of clients for people.
-var titles = map[string]string{
-	"claude-code": "Claude Code", "claude-desktop": "Claude Desktop", "vscode": "VS Code",
-	"vscode-insiders": "VS Code Insiders", "cursor": "Cursor", "windsurf": "Windsurf", "zed": "Zed", "codex": "Codex",
-	"gemini": "Gemini CLI", "copilot": "Copilot CLI", "opencode": "opencode", "cline": "Cline", "continue": "Continue",
-	"goose": "Goose", "lm-studio": "LM Studio", "junie": "Junie", "kiro": "Kiro",
-}
-
-// programs are the names under which clients are on PATH.
-var programs = map[string][]string{
-	"claude-code": {"claude"}, "vscode": {"code"}, "vscode-insiders": {"code-insiders"}, "cursor": {"cursor"},
-	"windsurf": {"windsurf"}, "zed": {"zed"}, "codex": {"codex"}, "gemini": {"gemini"}, "copilot": {"copilot"},
-	"opencode": {"opencode"}, "cline": {"cline"}, "continue": {"cn"}, "goose": {"goose"}, "lm-studio": {"lms"},
-	"junie": {"junie"}, "kiro": {"kiro", "kiro-cli"},
-}
-
 // Clients are the ids of all clients, in the order of Look.
 func Clients() []string {
 	var all []string
-	for _, s := range clients.Local(clients.Launch{}) {
-		all = append(all, s.Client)
+	for _, c := range clients.WithFiles() {
+		all = append(all, c.ID)
 	}
 	return all
 }
@@ -104,7 +88,7 @@ func Look(p Places) []Found {
 		notes = nil // Plan says it; here they only help to know an entry
 	}
 	for _, s := range clients.Local(clients.Launch{}) {
-		f := Found{Client: s.Client, Name: titles[s.Client], Present: p.present(s)}
+		f := Found{Client: s.ID, Name: s.Title, Present: p.present(s)}
 		user := f
 		user.File = p.first(s, p.userFiles(s))
 		user.Entry, user.Err = p.entry(user.File, s, notes)
@@ -132,7 +116,7 @@ func (p Places) present(s clients.Snippet) bool {
 			return true
 		}
 	}
-	settings := p.exclusiveFile(s.Client, false) // lies in a directory of its own, beside no file of servers
+	settings := p.exclusiveFile(s.ID, false) // lies in a directory of its own, beside no file of servers
 	for _, beside := range []string{p.expand(s.Twin.On(p.GOOS)), settings} {
 		if beside != "" && p.exists(p.dir(beside)) {
 			return true
@@ -143,7 +127,7 @@ func (p Places) present(s clients.Snippet) bool {
 		list, suffixes = ";", []string{".exe", ".cmd"}
 	}
 	for _, dir := range strings.Split(p.Env("PATH"), list) {
-		for _, called := range programs[s.Client] {
+		for _, called := range s.Programs {
 			for _, suffix := range suffixes {
 				info, err := os.Stat(p.real(p.join(dir, called+suffix)))
 				if p.isAbs(dir) && err == nil && info.Mode().IsRegular() &&
@@ -306,10 +290,6 @@ func sortedKeys(table map[string]any) []string {
 // TakesRoots says whether a client starts servers somewhere else than in the project, so that directories are named in
 // its file.
 func TakesRoots(client string) bool {
-	for _, s := range clients.Local(clients.Launch{}) {
-		if s.Client == client {
-			return s.Roots == clients.RootNeeded || s.Roots == clients.RootOptional
-		}
-	}
-	return false
+	c, ok := clients.Of(client)
+	return ok && c.TakesRoots()
 }

@@ -60,9 +60,6 @@ func (p Places) isAbs(shown string) bool {
 	return strings.HasPrefix(shown, "/")
 }
 
-// moved are the variables with which clients move their directory.
-var moved = map[string]string{"claude-code": "CLAUDE_CONFIG_DIR", "codex": "CODEX_HOME"}
-
 // expand makes a path of one that begins with the name of a directory. "": the place does not exist on this system, or
 // nothing says where it is.
 func (p Places) expand(written string) string {
@@ -84,7 +81,7 @@ func (p Places) expand(written string) string {
 func (p Places) userFiles(s clients.Snippet) []string {
 	usual := s.Files.On(p.GOOS)
 	var all []string
-	if dir := p.Env(moved[s.Client]); moved[s.Client] != "" && p.isAbs(dir) {
+	if dir := p.Env(s.Moved); s.Moved != "" && p.isAbs(dir) {
 		all = append(all, p.join(dir, path.Base(p.slashed(usual))))
 	}
 	for _, f := range append([]clients.Files{s.Files}, s.Other...) {
@@ -112,7 +109,7 @@ func (p Places) first(s clients.Snippet, files []string) string {
 	if len(files) == 0 {
 		return ""
 	}
-	if v := moved[s.Client]; v != "" && p.isAbs(p.Env(v)) && strings.HasPrefix(files[0], p.join(p.Env(v))) {
+	if v := s.Moved; v != "" && p.isAbs(p.Env(v)) && strings.HasPrefix(files[0], p.join(p.Env(v))) {
 		return files[0]
 	}
 	for _, at := range files {

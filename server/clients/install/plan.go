@@ -175,7 +175,7 @@ func snippetOf(client string, want Want, old *Entry) (s clients.Snippet, err err
 		return clients.Local(l)
 	}
 	found := told(want.Roots)
-	at := slices.IndexFunc(found, func(f clients.Snippet) bool { return f.Client == client })
+	at := slices.IndexFunc(found, func(f clients.Snippet) bool { return f.ID == client })
 	if at < 0 {
 		return clients.Snippet{}, fmt.Errorf("%q %w", client, ErrUnknown)
 	}
@@ -188,9 +188,9 @@ func snippetOf(client string, want Want, old *Entry) (s clients.Snippet, err err
 	case want.URL != "" || len(want.Roots) > 0:
 	case old != nil && len(old.Args) > 0 && old.Args[0] == "stdio":
 		s = told(old.Args[1:])[at] // directories and options that a person chose
-	case s.Roots == clients.RootNeeded:
+	case s.Start.Roots == clients.RootNeeded:
 		return s, fmt.Errorf("%s %w", client, ErrRootNeeded)
-	case s.Roots == clients.RootVariable:
+	case s.Start.Roots == clients.RootVariable:
 		s = told([]string{clients.WorkspaceFolder})[at]
 	}
 	return s, nil
@@ -201,7 +201,7 @@ func (p Places) targets(s clients.Snippet, project bool) ([]string, error) {
 	if project {
 		files := p.projectFiles(s)
 		if len(files) == 0 {
-			return nil, fmt.Errorf("%s %w", s.Client, ErrNoProject)
+			return nil, fmt.Errorf("%s %w", s.ID, ErrNoProject)
 		}
 		return []string{p.first(s, files)}, nil
 	}
@@ -300,7 +300,7 @@ func (p Places) planFile(at, client string, want Want, known []note) (FileChange
 		return f, err
 	}
 	if e := namedEntry(wanted, forms.Container(wanted)); e != nil {
-		f.rootless = s.Roots == clients.RootOptional && !e.Remote && len(e.Args) == 1
+		f.rootless = s.Start.Roots == clients.RootOptional && !e.Remote && len(e.Args) == 1
 	}
 	goal := forms.Merged(r.tree, wanted)
 	f.Old, f.New = r.data, r.data

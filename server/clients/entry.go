@@ -24,15 +24,27 @@ type Launch struct {
 	Path    string            // PATH for clients with windows, which have none of use; "": not told
 }
 
-// A Snippet is what a person pastes into a file of one client, and what codehand install writes there.
+// Texts are what a client's file says of codehand. Each text is the whole file if it was empty, else it is merged
+// into what is there; it ends in a line feed. A token's value is never part of it: where a header cannot name a
+// variable, our bridge reads it instead.
+type Texts struct {
+	Local func(Launch) string // the client starts codehand itself; every client with Files has it
+	// Remote is for a server that runs already; nil: the client reaches it only through Bridge.
+	Remote func(Endpoint) string
+	Bridge func(Endpoint) string // likewise through `codehand connect`, for tokens; nil: Remote names the variable, too
+	// Link is an address that makes the client add codehand, once a person has opened it and agreed. entry is that of
+	// Local, by its keys. nil: there is none.
+	Link func(name string, entry map[string]any) string
+
+	Note       string // what else must be known; "": nothing
+	RemoteNote string // likewise of a server that runs already, besides Note
+}
+
+// A Snippet is what a person pastes into the file of one client, and what codehand install writes there.
 type Snippet struct {
-	Client string // id: claude-code
-	Files  Files
-	Other  []Files // where the file also may be; what a system does not have is ""
-	Twin   Files   // a second file that must say the same, if its directory is there; zero: none
-	Roots  Rooting
-	Text   string // the whole file if it was empty, else to be merged into it; ends in a line feed
-	Note   string // what else must be known; "": nothing
+	Client
+	Text string // as Texts says it
+	Note string // what else must be known; "": nothing
 }
 
 // A Rooting is where a client's server finds the directories that it works in.
@@ -66,43 +78,38 @@ func (f Files) On(goos string) string {
 	return f.Linux
 }
 
-// Snippets returns one for each client that reads a file, in a fixed order.
+// Snippets returns one for each client that reads a file, in the order of WithFiles.
 func Snippets(e Endpoint) []Snippet {
 	var out []Snippet
-	for _, r := range tellable {
-		s := r.snippet()
-		s.Note = r.note
-		if r.always || r.bridge != nil && e.TokenEnv != "" {
-			s.Text = r.bridge(e)
+	for _, c := range WithFiles() {
+		s := Snippet{Client: c, Note: cmp.Or(c.Texts.RemoteNote, c.Texts.Note)}
+		if c.Texts.Remote == nil || c.Texts.Bridge != nil && e.TokenEnv != "" {
+			s.Text = c.Texts.Bridge(e)
 		} else {
-			s.Text = r.text(e)
+			s.Text = c.Texts.Remote(e)
 		}
 		out = append(out, s)
 	}
 	return out
 }
 
-// Local returns the snippets of clients that start codehand themselves, in the order of Snippets.
+// Local returns the snippets of clients that start codehand themselves, in the order of WithFiles.
 func Local(l Launch) []Snippet {
 	var out []Snippet
-	for _, r := range tellable {
-		s, its := r.snippet(), l
-		if !r.always {
-			s.Note = r.note // the others have none but about remote servers
-		}
-		if r.gui && l.Path != "" {
+	for _, c := range WithFiles() {
+		its := l
+		if c.Start.NoPATH && l.Path != "" {
 			its.Env = map[string]string{"PATH": l.Path}
 			maps.Copy(its.Env, l.Env)
 		}
-		s.Text = r.local(its)
-		out = append(out, s)
+		out = append(out, Snippet{Client: c, Text: c.Texts.Local(its), Note: c.Texts.Note})
 	}
 	return out
 }
 
-// snippet is what does not depend on the server.
-func (r told) snippet() Snippet {
-	return Snippet{Client: r.id, Files: r.files, Other: r.other, Twin: r.twin, Roots: r.roots}
+// home returns the places of a file that lies in the same directory below each user's home.
+func home(path, project string) Files {
+	return Files{"~/" + path, "~/" + path, `%USERPROFILE%\` + strings.ReplaceAll(path, "/", `\`), project}
 }
 
 // An entry is one server in a client's JSON. The fields stand in the order in which people write them.
@@ -159,25 +166,18 @@ func servers[T Launch | Endpoint](key string, make func(T) entry) func(T) string
 	}
 }
 
-// vscode asks for the token at the first use and keeps it itself.
-func vscode(e Endpoint) string {
-	type input struct {
-		Type        string `json:"type"`
-		ID          string `json:"id"`
-		Description string `json:"description"`
-		Password    bool   `json:"password"`
-	}
-	var file struct {
-		Servers map[string]entry `json:"servers"`
-		Inputs  []input          `json:"inputs,omitzero"`
-	}
-	ours := entry{Type: "http", URL: e.URL}
-	if e.TokenEnv != "" {
-		ours.Headers = map[string]string{"Authorization": "Bearer ${input:codehand}"}
-		file.Inputs = []input{{"promptString", "codehand", "codehand token", true}}
-	}
-	file.Servers = map[string]entry{"codehand": ours}
-	return text(file)
+// start is the entry of a server that the client starts.
+func start(l Launch) entry {
+	return entry{Command: cmp.Or(l.Command, ours), Args: localArgs(l), Env: environment(l)}
+}
+
+func localArgs(l Launch) []string { return append([]string{"stdio"}, l.Roots...) }
+
+// environment is never nil, since some clients demand the key.
+func environment(l Launch) map[string]string {
+	env := map[string]string{}
+	maps.Copy(env, l.Env)
+	return env
 }
 
 // text is v as JSON in one line. What comes here holds nothing that JSON cannot say.
@@ -196,36 +196,3 @@ func quoted(s string) string { return line(s) }
 
 // line is v as JSON without the end of the line.
 func line[T any](v T) string { return strings.TrimSuffix(text(v), "\n") }
-
-// codex waits longer than it usually does, because a call may run for minutes.
-func codex(e Endpoint) string {
-	out := "[mcp_servers.codehand]\nurl = " + quoted(e.URL) + "\n"
-	if e.TokenEnv != "" {
-		out += "bearer_token_env_var = " + quoted(e.TokenEnv) + "\n"
-	}
-	return out + codexTimes
-}
-
-const codexTimes = "tool_timeout_sec = 600\nstartup_timeout_sec = 20\n"
-
-// continueHead is without what Continue refuses a file.
-const continueHead = "name: codehand\nversion: \"1.0.0\"\nschema: \"v1\"\n"
-
-func continueYAML(e Endpoint) string {
-	return continueHead + "mcpServers:\n  - name: codehand\n    type: streamable-http\n    url: " + quoted(e.URL) + "\n"
-}
-
-func continueBridge(e Endpoint) string {
-	return continueHead + "mcpServers:\n  - name: codehand\n    command: " + quoted(program(e)) + "\n    args: " +
-		line(bridgeArgs(e)) + "\n"
-}
-
-// goose replaces the names in headers that stand in env_keys.
-func goose(e Endpoint) string {
-	out := "extensions:\n  codehand:\n    name: codehand\n    type: streamable_http\n    uri: " + quoted(e.URL) + "\n"
-	if e.TokenEnv != "" {
-		out += "    env_keys: [" + quoted(e.TokenEnv) + "]\n    headers:\n      Authorization: " +
-			quoted("Bearer ${"+e.TokenEnv+"}") + "\n"
-	}
-	return out + "    enabled: true\n    timeout: 300\n"
-}

@@ -29,7 +29,7 @@ func TestSnippetsGolden(t *testing.T) {
 	for name, e := range endpoints {
 		var b strings.Builder
 		for _, s := range clients.Snippets(e) {
-			fmt.Fprintf(&b, "-- %s --\nlinux: %s\nmacos: %s\nwindows: %s\nproject: %s\nnote: %s\n%s", s.Client,
+			fmt.Fprintf(&b, "-- %s --\nlinux: %s\nmacos: %s\nwindows: %s\nproject: %s\nnote: %s\n%s", s.ID,
 				s.Files.On("linux"), s.Files.On("darwin"), s.Files.On("windows"), s.Files.Project, s.Note, s.Text)
 		}
 		path := filepath.Join("testdata", "snippets", name+".txt")
@@ -54,7 +54,7 @@ func TestSnippetsParse(t *testing.T) {
 	t.Parallel()
 	for name, e := range endpoints {
 		for _, s := range clients.Snippets(e) {
-			t.Run(name+"/"+s.Client, func(t *testing.T) {
+			t.Run(name+"/"+s.ID, func(t *testing.T) {
 				t.Parallel()
 				var found []string
 				switch file := s.Files.Linux; filepath.Ext(file) {

@@ -1,0 +1,3 @@
+package clients
+
+var grok = Client{ID: "grok", Title: "Grok", Known: "documented"}
