@@ -227,7 +227,7 @@ func (s *Server) build(key session.Key, at *tenants.Tenant) (*session.State, fun
 	}
 	sh, err := shell.New(shell.Options{Dir: jobs, Board: memory, Init: s.cfg.Shell.InitFile, Env: at.Env(),
 		Withheld: e.tenants.Withheld(at), Hurried: s.life.hurried.Load, Echo: e.echo, Plain: !s.cfg.Shell.MaskSecrets,
-		Over: func(i shell.Info) { notifier{s}.jobOver(key, at, i) }})
+		Over: func(i shell.Info) { s.notices.JobOver(key, at, i) }})
 	if err != nil && at.Prefs.NoShell == "" {
 		stopSnapshot()
 		return nil, nil, fmt.Errorf("shell of a session: %w", err)

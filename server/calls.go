@@ -127,7 +127,7 @@ func (t *toolCall) run(ctx context.Context, now *round) (*mcp.CallToolResult, re
 		if t.shelve(ctx) || result.ListChanged {
 			t.tellListed(ctx)
 		}
-		t.tellPrompts(ctx, result)
+		s.notices.TellPrompts(ctx, &t.Turn, t.visit.Commanded(), result)
 		t.tellUpdated(ctx)
 	}
 	refusal, refused := errors.AsType[*tool.Refusal](err)
@@ -168,9 +168,9 @@ func (t *toolCall) guide(ctx context.Context, about pipeline.About) ([]string, f
 // tellUpdated tells subscribers, before the answer, which resources of the session the call has changed.
 func (t *toolCall) tellUpdated(ctx context.Context) {
 	if t.Req.Shelf.Session != "" && t.Req.Shelf != t.State.Key {
-		t.s.hub.NoteCall(t.Req.Shelf, t.State.Key)
+		t.s.notices.Hub.NoteCall(t.Req.Shelf, t.State.Key)
 	}
-	notifier{t.s}.tellUpdates(context.WithoutCancel(ctx), t.State.Key, t.View(), "")
+	t.s.notices.TellUpdates(context.WithoutCancel(ctx), t.State.Key, t.View(), "")
 }
 
 // result turns what the corridor gave back into a result. What the client cannot repair becomes a JSON-RPC error.
@@ -274,7 +274,7 @@ func (t *turn) clientOf() (session.Client, *jsonrpc.Error) {
 		_ = json.Unmarshal(t.Req.ClientInfo, &info) // it need not say who it is
 		c.Modern, c.Revision, c.Name, c.Version, c.CanAsk = true, t.Req.Version, info.Name, info.Version,
 			canElicit(caps.Elicitation)
-		c.Rereads = t.s.hub.Rereads(t.Req.Session)
+		c.Rereads = t.s.notices.Hub.Rereads(t.Req.Session)
 	} else {
 		c.Name, c.Version, c.Revision, c.CanAsk = r.Name, r.Version, r.Protocol, r.CanAsk
 	}
@@ -394,7 +394,7 @@ const relistTime = time.Second
 func (t *toolCall) tellListed(ctx context.Context) {
 	switch c := t.State.Client; {
 	case c.Rereads && !c.SeesAll:
-		t.s.hub.Announce(t.Req.Session, string(mcp.MethodNotificationToolsListChanged))
+		t.s.notices.Hub.Announce(t.Req.Session, string(mcp.MethodNotificationToolsListChanged))
 		return
 	case c.Modern || c.SeesAll:
 		return // its list is the same as before
@@ -402,8 +402,8 @@ func (t *toolCall) tellListed(ctx context.Context) {
 	// A client that calls found tools by their names must know them when its model reads the answer.
 	var read <-chan struct{}
 	if t.State.Client.ByName {
-		read = t.s.hub.Relist(t.Req.Shelf)
-		defer t.s.hub.Relisted(t.Req.Shelf)
+		read = t.s.notices.Hub.Relist(t.Req.Shelf)
+		defer t.s.notices.Hub.Relisted(t.Req.Shelf)
 	}
 	if err := t.Req.Peer.Notify(string(mcp.MethodNotificationToolsListChanged), nil); err != nil {
 		// it has the schemas in the answer

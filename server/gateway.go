@@ -34,8 +34,7 @@ type gateway struct {
 }
 
 func newGateway(s *Server, version string) *gateway {
-	g := &gateway{s: s, resources: &resources.Library{Pipe: s.pipe, Find: s.tools.Get}}
-	g.prompts = &prompts.Library{Resources: g.resources, CoAuthor: s.cfg.Git.CoAuthor}
+	g := &gateway{s: s, resources: s.notices.Resources, prompts: s.notices.Prompts}
 	hooks := &mcpserver.Hooks{}
 	hooks.AddAfterListTools(g.listTools)
 	hooks.AddAfterListResources(g.listResources)
@@ -190,7 +189,8 @@ const maxClientName = 200
 
 // instruct makes the server's words to the model of one client.
 func (s *Server) instruct(ctx context.Context, at *tenants.Tenant, c session.Client, transport string) string {
-	a := instructions.Author{Log: s.replies.Log, Tools: s.tools.All, Profiles: s.profiles, SkillTime: s.skillTime}
+	a := instructions.Author{Log: s.replies.Log, Tools: s.tools.All, Profiles: s.profiles,
+		SkillTime: s.notices.SkillTime}
 	return a.Instruct(ctx, at, c, transport)
 }
 
@@ -338,7 +338,7 @@ func (g *gateway) listPrompts(ctx context.Context, _ any, _ *mcp.ListPromptsRequ
 	for _, p := range ours {
 		list = append(list, p.MCP)
 	}
-	t.shownPrompts().Set(t.State.Key, prompts.Digest(ours))
+	g.s.notices.ShownPrompts(&t.Turn).Set(t.State.Key, prompts.Digest(ours))
 	for _, p := range result.Prompts {
 		if !slices.ContainsFunc(list, func(own mcp.Prompt) bool { return own.Name == p.Name }) { // of Extend
 			list = append(list, p)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
@@ -13,7 +14,7 @@ import (
 
 // follow begins to send a legacy client what answers no request, until stop.
 func (s *Server) follow(key session.Key, peer request.Peer) (stop func()) {
-	return s.hub.Connect(key, peer)
+	return s.notices.Hub.Connect(key, peer)
 }
 
 // relay sends on what mcp-go broadcasts, until end is closed. Only an author of Extend makes it do so.
@@ -26,7 +27,7 @@ func (s *Server) relay(end <-chan struct{}) error {
 		for {
 			select {
 			case n := <-notes:
-				s.hub.Broadcast(n)
+				s.notices.Hub.Broadcast(n)
 			case <-end:
 				return
 			}
@@ -43,7 +44,7 @@ const relayBuffer = 100
 func (t *turn) listen(ctx context.Context) request.Answer {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	l := t.s.hub.Subscribe(t.Req.Session, t.Req.ID, t.Req.Peer, logLevel(t.Req.Message))
+	l := t.s.notices.Hub.Subscribe(t.Req.Session, t.Req.ID, t.Req.Peer, logLevel(t.Req.Message))
 	defer l.End()
 
 	notes := make(chan mcp.JSONRPCNotification, 1) // the acknowledgement
@@ -68,6 +69,19 @@ func (t *turn) listen(ctx context.Context) request.Answer {
 	return answer
 }
 
+// logLevel is the level that a modern request wants log messages of; "": none.
+func logLevel(message []byte) mcp.LoggingLevel {
+	var m struct {
+		Params struct {
+			Meta struct {
+				Level mcp.LoggingLevel `json:"io.modelcontextprotocol/logLevel"`
+			} `json:"_meta"`
+		} `json:"params"`
+	}
+	_ = json.Unmarshal(message, &m) // mcp-go answers what has another form
+	return m.Params.Meta.Level
+}
+
 // A clientSession is what mcp-go wants of a session: one for each request, and one for what it broadcasts. Nothing of
 // it outlives the request.
 type clientSession struct {
@@ -90,7 +104,7 @@ func (c *clientSession) GetLogLevel() mcp.LoggingLevel                       { r
 func (c *clientSession) SetLogLevel(level mcp.LoggingLevel) {
 	c.level = level
 	if c.t != nil {
-		subscriber{c.t}.keepLevel(level)
+		c.t.s.notices.KeepLevel(&c.t.Turn, level)
 	}
 }
 
@@ -101,9 +115,10 @@ func (c *clientSession) SubscribeToResourceErr(uri string) error {
 	case c.t == nil:
 		return nil
 	case c.listener != nil:
-		return subscriber{c.t}.listenTo(c.listener, uri)
+		return c.t.s.notices.ListenTo(&c.t.Turn, c.listener, uri)
 	}
-	return subscriber{c.t}.subscribe(uri)
+	c.t.s.notices.Subscribe(&c.t.Turn, uri)
+	return nil
 }
 
 // SubscribeToResource does nothing: mcp-go asks for SubscribeToResourceErr.
@@ -112,7 +127,7 @@ func (c *clientSession) SubscribeToResource(string) {}
 // UnsubscribeFromResource ends what SubscribeToResourceErr began. That of a subscriptions/listen ends with it.
 func (c *clientSession) UnsubscribeFromResource(uri string) {
 	if c.t != nil && c.listener == nil {
-		subscriber{c.t}.unsubscribe(uri)
+		c.t.s.notices.Unsubscribe(&c.t.Turn, uri)
 	}
 }
 

@@ -54,7 +54,8 @@ func (s *Server) Serve(r request.Request) (request.Work, bool) {
 	if r.Method == string(mcp.MethodToolsList) {
 		return s.team.Observed(r, func(ctx context.Context) request.Answer {
 			a := work(ctx)
-			a.Sent = func() { s.hub.Relisted(r.Session) } // before that, what waits for the list could overtake it
+			// Before that, what waits for the list could overtake it.
+			a.Sent = func() { s.notices.Hub.Relisted(r.Session) }
 			return a
 		}), changes
 	}

@@ -21,9 +21,12 @@ import (
 	"codehand/server/hub"
 	"codehand/server/jsonrpc"
 	"codehand/server/listen"
+	"codehand/server/notices"
 	"codehand/server/pipeline"
+	"codehand/server/prompts"
 	"codehand/server/public"
 	"codehand/server/replies"
+	"codehand/server/resources"
 	"codehand/server/sessions"
 	"codehand/server/stdio"
 	"codehand/server/team"
@@ -32,6 +35,7 @@ import (
 	"codehand/server/waiting"
 	"codehand/tools/agent/loop"
 	"codehand/tools/sandbox"
+	"codehand/tools/session"
 	"codehand/tools/tool"
 )
 
@@ -77,7 +81,7 @@ type Server struct {
 	tools    toolset.Set
 	profiles toolset.Profiles
 	gate     *gateway
-	hub      hub.Hub
+	notices  *notices.Notifier
 	local    *tenants.Tenant
 	names    sessions.Pipe // of sessions of this process
 	sessions *sessions.Table
@@ -99,7 +103,6 @@ type corridor struct {
 type waitLimits struct {
 	patience  time.Duration // of a progress note with a client that does not read
 	rootsTime time.Duration // that a client has to name its roots
-	skillTime time.Duration // for which skills are looked for before an answer
 	// that a client has to read its list of tools again before it gets the answer that changed it
 	relistTime time.Duration
 }
@@ -137,7 +140,7 @@ func New(o Options) (*Server, error) {
 		replies: replies.Replies{
 			Protocol: replies.Protocol{Versions: mcp.ValidProtocolVersions, Extended: o.Extend != nil}, Log: o.Log,
 		},
-		waitLimits: waitLimits{patience: jsonrpc.ProgressPatience, rootsTime: rootsTime, skillTime: skillTime,
+		waitLimits: waitLimits{patience: jsonrpc.ProgressPatience, rootsTime: rootsTime,
 			relistTime: relistTime},
 		life: life{ended: make(chan struct{})},
 		names: sessions.Pipe{
@@ -164,6 +167,13 @@ func New(o Options) (*Server, error) {
 	}
 	if err := s.assemble(o); err != nil {
 		return nil, err
+	}
+	library := &resources.Library{Pipe: s.pipe, Find: s.tools.Get}
+	s.notices = &notices.Notifier{
+		Hub: new(hub.Hub), Sessions: s.sessions, Resources: library,
+		Prompts: &prompts.Library{Resources: library, CoAuthor: s.cfg.Git.CoAuthor},
+		Replies: s.replies, Ended: s.life.ended, SkillTime: skillTime,
+		Memory: func(key session.Key) session.Memory { return s.engines.memory(key) },
 	}
 	s.gate = newGateway(s, o.Version)
 	if o.Extend != nil {

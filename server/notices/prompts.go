@@ -1,4 +1,4 @@
-package server
+package notices
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"codehand/server/prompts"
+	"codehand/server/request"
 	"codehand/server/resources"
 	"codehand/server/sessions"
 	"codehand/server/tenants"
@@ -17,37 +18,38 @@ import (
 	"codehand/tools/tool"
 )
 
-// shownPrompts is what the client was shown of the prompts: its own, or without a connection that of its session in
+// ShownPrompts is what the client was shown of the prompts: its own, or without a connection that of its session in
 // use; nil: the session is not in use.
-func (t *turn) shownPrompts() *sessions.PromptMark {
+func (n *Notifier) ShownPrompts(t *request.Turn) *sessions.PromptMark {
 	if t.Req.Client.Prompts != nil {
 		return t.Req.Client.Prompts
 	}
-	return t.s.sessions.PromptMark(t.Req.Session, t.Req.Tenant)
+	return n.Sessions.PromptMark(t.Req.Session, t.Req.Tenant)
 }
 
-// tellPrompts tells the client of a call, before the answer, that there are other prompts than those which it was
+// TellPrompts tells the client of a call, before the answer, that there are other prompts than those which it was
 // shown. They may be those of another session than the call's. Skills are looked for only after a call that may have
-// changed some, where prompts were listed, and for a bounded time: the answer waits for it.
-func (t *toolCall) tellPrompts(ctx context.Context, result tool.Result) {
-	shown := t.shownPrompts()
+// changed some, where prompts were listed, and for a bounded time: the answer waits for it. commanded: the call ran a
+// command that may write.
+func (n *Notifier) TellPrompts(ctx context.Context, t *request.Turn, commanded bool, result tool.Result) {
+	shown := n.ShownPrompts(t)
 	of, ok := shown.Shown()
-	if !ok || !t.mayChangeSkills(ctx, result) {
+	if !ok || !mayChangeSkills(ctx, t, commanded, result) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, t.s.skillTime)
+	ctx, cancel := context.WithTimeout(ctx, n.SkillTime)
 	defer cancel()
-	all, err := t.promptsOf(ctx, of)
+	all, err := n.promptsOf(ctx, t, of)
 	if err != nil {
 		// The next list has them.
-		t.s.replies.Log.DebugContext(ctx, "skills were not looked for after a call", "err", err)
+		n.Replies.Log.DebugContext(ctx, "skills were not looked for after a call", "err", err)
 		return
 	}
 	if !shown.Moves(of, prompts.Digest(all)) {
 		return
 	}
 	if t.Req.Client.Modern {
-		t.s.hub.Announce(t.Req.Session, mcp.MethodNotificationPromptsListChanged)
+		n.Hub.Announce(t.Req.Session, mcp.MethodNotificationPromptsListChanged)
 		return
 	}
 	// a client that is not told sees them when it lists
@@ -55,23 +57,23 @@ func (t *toolCall) tellPrompts(ctx context.Context, result tool.Result) {
 }
 
 // promptsOf are the prompts of a session of the caller.
-func (t *toolCall) promptsOf(ctx context.Context, key session.Key) ([]prompts.Prompt, error) {
+func (n *Notifier) promptsOf(ctx context.Context, t *request.Turn, key session.Key) ([]prompts.Prompt, error) {
 	if key == t.State.Key {
-		return t.s.gate.prompts.List(ctx, t.View())
+		return n.Prompts.List(ctx, t.View())
 	}
-	state, release, err := t.s.sessions.Acquire(key, t.Req.Tenant)
+	state, release, err := n.Sessions.Acquire(key, t.Req.Tenant)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	return t.s.gate.prompts.List(ctx, resources.View{State: state, Tenant: t.Req.Tenant})
+	return n.Prompts.List(ctx, resources.View{State: state, Tenant: t.Req.Tenant})
 }
 
 // mayChangeSkills says whether a call may have changed which skills there are: it ran a command that may write, changed
 // a file where skills are, or moved.
-func (t *toolCall) mayChangeSkills(ctx context.Context, result tool.Result) bool {
+func mayChangeSkills(ctx context.Context, t *request.Turn, commanded bool, result tool.Result) bool {
 	near := func(f tool.FileChange) bool { return nearSkills(t.Req.Tenant, f.Path) }
-	if t.visit.Commanded() || slices.ContainsFunc(result.Meta.Files, near) {
+	if commanded || slices.ContainsFunc(result.Meta.Files, near) {
 		return true
 	}
 	cwd, err := t.State.Cwd.Load(ctx)
