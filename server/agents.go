@@ -47,11 +47,7 @@ func newAgents(s *Server, o Options) (*agent.Runner, error) {
 	if o.Serve {
 		r.PerHour = c.MaxPerHour
 	}
-	for _, t := range s.tools.All {
-		if !t.Dispatches() {
-			r.Tools = append(r.Tools, t.Offered())
-		}
-	}
+	r.Tools = func() []agent.Offered { return offered(s.tools.All) }
 	if err := agentModels(s.replies.Log, &r, o); err != nil {
 		return nil, err
 	}
@@ -61,6 +57,17 @@ func newAgents(s *Server, o Options) (*agent.Runner, error) {
 		r.Command = agentCommand(s, o)
 	}
 	return agent.New(r), nil
+}
+
+// offered are the tools as sub-agents are given them. A dispatcher only leads to the others.
+func offered(all []tool.Tool) []agent.Offered {
+	var offers []agent.Offered
+	for _, t := range all {
+		if !t.Dispatches() {
+			offers = append(offers, t.Offered())
+		}
+	}
+	return offers
 }
 
 // limitReports gives the tools that return reports of sub-agents as many characters as agent.max_output says.

@@ -115,7 +115,7 @@ func TestAgentHooksBlock(t *testing.T) {
 			if text, bad := f.say(t, "agent", `{"prompt":"WORK","run_in_background":true}`); !bad || !strings.HasPrefix(text, c.want) {
 				t.Errorf("in the background: %s", text)
 			}
-			if m.heard["WORK"] != nil || f.server.engines.tenants.Agents.Holds("local", "") {
+			if m.heard["WORK"] != nil || f.server.engines.Agents.Holds("local", "") {
 				t.Error("it has started")
 			}
 		})

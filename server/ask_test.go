@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"codehand/server/replaytest"
-	"codehand/tools"
 	"codehand/tools/tool"
 )
 
@@ -113,7 +112,7 @@ func TestAskClientFallback(t *testing.T) {
 func TestAskListing(t *testing.T) {
 	t.Parallel()
 	for caps, want := range map[string][]string{replaytest.Declared: nil, replaytest.Undeclared: {"exit_plan_mode"}} {
-		eachWire(t, caps, func(*runCount) []tool.Tool { return tools.All() }, func(t *testing.T, c *replaytest.ElicitClient, _ *runCount) {
+		eachWire(t, caps, func(*runCount) []tool.Tool { return nil }, func(t *testing.T, c *replaytest.ElicitClient, _ *runCount) {
 			meta := ""
 			if c.Modern {
 				meta = `"_meta":{` + c.Meta() + `}`
@@ -147,7 +146,7 @@ func TestAskListing(t *testing.T) {
 func TestAskWords(t *testing.T) {
 	t.Parallel()
 	said, _ := json.Marshal("\x1b]0;title\atest\x1b[31m more\u202e\x00" + strings.Repeat("é", 5000))
-	eachWire(t, replaytest.Declared, func(*runCount) []tool.Tool { return tools.All() }, func(t *testing.T, c *replaytest.ElicitClient, _ *runCount) {
+	eachWire(t, replaytest.Declared, func(*runCount) []tool.Tool { return nil }, func(t *testing.T, c *replaytest.ElicitClient, _ *runCount) {
 		want := `They said: test more\u202e` + strings.Repeat("é", 900)
 		for name, call := range map[string][2]string{
 			"write_file":     {`{"file_path":"a.txt","content":"x"}`, `{"action":"accept","content":{"decision":"deny","reason":%s}}`},
@@ -170,7 +169,7 @@ func TestAskWords(t *testing.T) {
 // TestQuestionOverSSE: the server asks no person over legacy SSE, whatever the client declares.
 func TestQuestionOverSSE(t *testing.T) {
 	t.Parallel()
-	c, _ := onSSE(t, serveHTTP(t, siteSetup{tools: tools.All(), settings: askingSettings()}), "", replaytest.Declared)
+	c, _ := onSSE(t, serveHTTP(t, siteSetup{settings: askingSettings()}), "", replaytest.Declared)
 	question := `{"questions":[{"question":"Which?","header":"Way","options":[{"label":"a","description":"one"},{"label":"b","description":"two"}]}]}`
 	if a := c.Call("ask_user_question", question, replaytest.Never(t)); !strings.HasPrefix(a.Text, "TOOL_DISABLED: ") {
 		t.Errorf("%+v", a)

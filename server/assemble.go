@@ -21,6 +21,8 @@ import (
 	"codehand/server/state"
 	"codehand/server/team"
 	"codehand/server/tenants"
+	"codehand/server/toolset"
+	"codehand/tools"
 	"codehand/tools/confine"
 	"codehand/tools/git/changes"
 	"codehand/tools/hooks"
@@ -32,6 +34,7 @@ import (
 	"codehand/tools/session"
 	"codehand/tools/settings"
 	"codehand/tools/shell"
+	"codehand/tools/tool"
 )
 
 // storeTime bounds one operation of the Store with its retries.
@@ -53,6 +56,7 @@ type engines struct {
 	keeps   *sessions.Retention
 	tenants *tenants.Maker
 	echo    io.Writer // Options.Echo
+	tools.Engines
 	confinement
 }
 
@@ -104,12 +108,10 @@ func (s *Server) assemble(o Options) (err error) {
 		e.trees = changes.New(cfg.Home, cfg.ConfigHome)
 	}
 	e.broken = settings.New(cfg.Check)
-	if e.tenants, err = newMaker(s, o, confined); err != nil {
+	if err = makeTools(s, o); err != nil {
 		return err
 	}
-	if err = e.useWeb(cfg, o.Version, s.replies.Log); err != nil {
-		return err
-	}
+	e.tenants = newMaker(s, o, confined)
 	if s.local, err = e.tenants.Local(); err != nil {
 		return err
 	}
@@ -130,7 +132,7 @@ func (s *Server) assemble(o Options) (err error) {
 		s.pipe.Always = e.alwaysIn(cfg)
 	}
 	asks := asking.New(e.store, cfg.Permissions.AskTimeout, s.event, s.replies.Log)
-	s.useWaiting(asks, cfg, e.tenants.Agents, s.replies)
+	s.useWaiting(asks, cfg, e.Agents, s.replies)
 	return nil
 }
 
@@ -155,14 +157,33 @@ func (s *Server) useTeam(o Options) (err error) {
 	return nil
 }
 
+// makeTools makes the engines that tools are handed, and the tools.
+func makeTools(s *Server, o Options) (err error) {
+	e, cfg := s.engines, o.Config
+	if e.Web, err = newWeb(cfg, o.Version); err != nil {
+		return err
+	}
+	if e.WebSearch, err = newWebSearch(cfg, o.Version, s.replies.Log); err != nil {
+		return err
+	}
+	if e.Agents, err = newAgents(s, o); err != nil {
+		return err
+	}
+	var all []tool.Tool
+	if o.Tools != nil {
+		all = limitReports(o.Tools(e.Engines), cfg.Tools.Agent.MaxOutput)
+	}
+	s.tools, err = toolset.New(all, toolset.Lists{Deferral: cfg.Tools.Deferral, Always: cfg.Tools.Always})
+	return err
+}
+
 // newMaker makes what makes tenants.
-func newMaker(s *Server, o Options, confined confine.Options) (*tenants.Maker, error) {
+func newMaker(s *Server, o Options, confined confine.Options) *tenants.Maker {
 	e := s.engines
-	agents, err := newAgents(s, o)
 	return &tenants.Maker{
-		Agents: agents, Config: o.Config, Tools: s.tools.All, Search: e.search, Log: s.replies.Log, State: e.dir,
+		Config: o.Config, Tools: s.tools.All, Search: e.search, Log: s.replies.Log, State: e.dir,
 		Durable: e.durable, Principal: o.Principal, Confine: confined, NoShell: e.noShellReason(o.Config, o.Serve),
-	}, err
+	}
 }
 
 // alwaysIn keeps what a person allows for good in the file of that person's settings; nil: there is no such file, or
@@ -183,8 +204,8 @@ func (e *engines) alwaysIn(cfg config.Config) *pipeline.Always {
 }
 
 func (e *engines) close() error {
-	if e.tenants != nil {
-		e.tenants.Agents.Close()
+	if e.Agents != nil {
+		e.Agents.Close()
 	}
 	if e.keeps != nil {
 		e.keeps.Close()
@@ -258,7 +279,7 @@ func (s *Server) build(key session.Key, at *tenants.Tenant) (*session.State, fun
 		Active:   session.NewCell[[]string](memory, activeCell),
 		Todos:    session.NewCell[[]session.Todo](memory, "cell.todos"),
 		Reach: session.Reach{
-			Web: at.Bare.Web, WebSearch: at.Bare.WebSearch, Searches: session.NewCell[int](memory, "cell.searches"),
+			Searches: session.NewCell[int](memory, "cell.searches"),
 		},
 		Choices: session.NewCell[session.Choices](memory, "cell.choices"),
 		Told:    session.NewCell[map[string]string](memory, "cell.loaded"),
@@ -268,7 +289,7 @@ func (s *Server) build(key session.Key, at *tenants.Tenant) (*session.State, fun
 		Tasks:   e.tenants.TaskList(at, memory),
 	}
 	st.SkillDirs = at.SkillDirs
-	st.Agents = session.Agents{Runner: e.tenants.Agents, Types: at.Bare.Types}
+	st.Agents = session.Agents{Types: at.Bare.Types}
 	st.Confine = at.Confinement(filepath.Join(dir, "tmp"), jobs, kept)
 	st.Plans, st.PlanFallback = s.plans(at), s.cfg.Plan.ApprovalFallback
 	return st, func() {

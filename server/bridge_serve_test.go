@@ -31,7 +31,6 @@ import (
 	"codehand/server/listen"
 	"codehand/server/replaytest"
 	"codehand/server/replies"
-	"codehand/tools"
 	"codehand/tools/tool"
 )
 
@@ -47,7 +46,7 @@ type endpointHere struct {
 	ended  chan error
 }
 
-// openEndpoint serves work on addr without authentication, with its state in data.
+// openEndpoint serves work on addr without authentication, with its state in data. all nil: every tool.
 func openEndpoint(t *testing.T, work, data, addr string, all []tool.Tool, settings map[string]string) *endpointHere {
 	t.Helper()
 	flags := map[string]string{"state-dir": data, "auth-local-peer": "any"}
@@ -61,7 +60,7 @@ func openEndpoint(t *testing.T, work, data, addr string, all []tool.Tool, settin
 	if _, err := config.OpenState(data); err != nil {
 		t.Fatal(err)
 	}
-	s, err := New(Options{Proven: limitsOnly, Config: cfg, Tools: all, Version: "test", Serve: true, storeTime: replaytest.HangAfter})
+	s, err := New(Options{Proven: limitsOnly, Config: cfg, Tools: making(all, nil), Version: "test", Serve: true, storeTime: replaytest.HangAfter})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +171,7 @@ func TestBridgeSessions(t *testing.T) {
 			for k, v := range file.Settings(t) {
 				settings[k] = v
 			}
-			e := serveForBridge(t, tools.All(), settings)
+			e := serveForBridge(t, nil, settings)
 			f := bridgeTo(t, "http://"+e.addr+"/mcp", file.Client, file.Modern)
 			replaytest.Play(t, file, f.Wire, e.work, e.server.engines.dir, e.server.cfg.Home, false)
 		})
@@ -331,7 +330,7 @@ func TestBridgeRestart(t *testing.T) {
 		if err := os.WriteFile(path, []byte("one\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		e := openEndpoint(t, work, data, replaytest.Reserved(t), tools.All(), settings)
+		e := openEndpoint(t, work, data, replaytest.Reserved(t), nil, settings)
 		d := &dialer{}
 		base := &http.Transport{DialContext: d.dial}
 		f := bridgeOver(t, base, "http://"+e.addr+"/mcp", "test", modern)
@@ -340,7 +339,7 @@ func TestBridgeRestart(t *testing.T) {
 		}
 		e.close(t)
 		d.drained(t)
-		e = openEndpoint(t, work, data, e.addr, tools.All(), settings)
+		e = openEndpoint(t, work, data, e.addr, nil, settings)
 		t.Cleanup(func() { e.close(t) })
 		got, err := f.Call("edit_file", json.RawMessage(fmt.Sprintf(`{"file_path":%q,"old_string":"one","new_string":"two"}`, path)))
 		if b, _ := os.ReadFile(path); err != nil || string(b) != "two\n" {

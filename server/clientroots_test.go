@@ -12,7 +12,6 @@ import (
 	"codehand/filestate/leaktest"
 	"codehand/server/config"
 	"codehand/server/replaytest"
-	"codehand/tools"
 	"codehand/tools/hooks"
 	"codehand/tools/permission"
 )
@@ -45,7 +44,7 @@ func rootedFor(t *testing.T, transport string, patience time.Duration, more ...s
 		replaytest.PlantRoots(t, f.work)
 		return &rooted{ElicitClient: replaytest.OnPipe(t, f.Wire, false, withRoots)}, f.work
 	}
-	x := serveHTTP(t, siteSetup{tools: tools.All(), settings: settings, roots: patience})
+	x := serveHTTP(t, siteSetup{settings: settings, roots: patience})
 	replaytest.PlantRoots(t, x.work)
 	if transport == "sse" {
 		e, _ := onSSE(t, x, "", withRoots)
@@ -277,7 +276,7 @@ func TestClientRootsKeepConditions(t *testing.T) {
 	blocks := func(rule string) config.Hook {
 		return config.Hook{Event: hooks.PreToolUse, If: permission.Rule{Text: rule}, Command: replaytest.HookScript(t, "exit 2"), Origin: rule}
 	}
-	x := serveHTTP(t, siteSetup{tools: tools.All(), hooks: []config.Hook{blocks("Read(/a/f.txt)"), blocks("Read(/b/f.txt)"), blocks("Read(/new.txt)")}})
+	x := serveHTTP(t, siteSetup{hooks: []config.Hook{blocks("Read(/a/f.txt)"), blocks("Read(/b/f.txt)"), blocks("Read(/new.txt)")}})
 	replaytest.PlantRoots(t, x.work)
 	for _, name := range []string{"a/new.txt", "a/other.txt"} {
 		must(t, os.WriteFile(filepath.Join(x.work, name), []byte("content\n"), 0o600))
@@ -310,7 +309,7 @@ func TestClientRootsModern(t *testing.T) {
 // After a restart a session over HTTP has the roots that its client named before.
 func TestClientRootsRestart(t *testing.T) {
 	t.Parallel()
-	first := serveHTTP(t, siteSetup{tools: tools.All(), principals: []string{"alice"}})
+	first := serveHTTP(t, siteSetup{principals: []string{"alice"}})
 	work := first.work
 	replaytest.PlantRoots(t, work)
 	h := first.client("alice")
@@ -320,7 +319,7 @@ func TestClientRootsRestart(t *testing.T) {
 		t.Fatal(text)
 	}
 	must(t, first.stop())
-	second := serveHTTP(t, siteSetup{tools: tools.All(), work: work, principals: []string{"alice"}, data: first.data, tokens: first.tokens})
+	second := serveHTTP(t, siteSetup{work: work, principals: []string{"alice"}, data: first.data, tokens: first.tokens})
 	h.URL = second.url + "/mcp"
 	if text := c.uses("read_file", args); !strings.HasPrefix(text, "OUTSIDE_ROOTS") || c.asked != 1 {
 		t.Errorf("asked %d times: %s", c.asked, text)

@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"codehand/server/instructions"
+	"codehand/tools"
 )
 
 // TestDigest: a change of what every client is told is a change of a committed file, so it is seen. What each tool adds to
 // it is in testdata/specs.
 func TestDigest(t *testing.T) {
 	t.Parallel()
-	got, err := instructions.Digest(fixedTools())
+	got, err := instructions.Digest(fixedTools(tools.Engines{}))
 	must(t, err)
 	path := filepath.Join("..", "testdata", "list.sha256")
 	if *update {

@@ -28,7 +28,6 @@ import (
 	"codehand/server/sessions"
 	"codehand/server/state"
 	"codehand/server/team"
-	"codehand/tools"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 )
@@ -331,9 +330,8 @@ func TestDeleteClears(t *testing.T) {
 		_, err := env.Cwd.Change(context.WithoutCancel(ctx), func(string) (string, error) { return env.Space.Cwd(), nil })
 		return tool.Result{}, err
 	})
-	shells := slices.DeleteFunc(tools.All(), func(t tool.Tool) bool { return t.Spec.Name != "run_shell" })
 	x := serveHTTP(t, siteSetup{
-		principals: []string{"alice"}, tools: append(shells, stubborn),
+		principals: []string{"alice"}, make: allAnd(stubborn),
 		settings: map[string]string{"sandbox.policy": "off", "permissions.ask_fallback": "client"},
 		values:   map[string]auth.Values{"alice": {Quota: map[string]string{"streams": "1"}}},
 	})
@@ -700,7 +698,7 @@ func TestUnixListener(t *testing.T) {
 	must(t, err)
 	ls, err := listen.Open(t.Context(), cfg, listen.Options{})
 	must(t, err)
-	s, err := New(Options{Proven: limitsOnly, Config: cfg, Tools: []tool.Tool{echoing()}, Version: "test", Serve: true, storeTime: replaytest.HangAfter})
+	s, err := New(Options{Proven: limitsOnly, Config: cfg, Tools: only(echoing()), Version: "test", Serve: true, storeTime: replaytest.HangAfter})
 	must(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

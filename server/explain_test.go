@@ -16,7 +16,7 @@ func TestExplainLocal(t *testing.T) {
 	t.Parallel()
 	root := leaktest.Dir(t)
 	cfg := testSettings(t, root, filepath.Join(t.TempDir(), "state"), map[string]string{"permissions.deny": "Bash(git push *)", "permissions.ask": "Edit(gen/**)"})
-	s, err := New(Options{Proven: limitsOnly, Config: cfg, Tools: tools.All()})
+	s, err := New(Options{Proven: limitsOnly, Config: cfg, Tools: tools.All})
 	must(t, err)
 	defer s.Close()
 	for _, c := range []struct {

@@ -18,8 +18,8 @@ var fixed = []string{
 }
 
 // fixedTools is a small table that does not grow, so that golden files of one tool do not move when another is added.
-func fixedTools() []tool.Tool {
-	return slices.DeleteFunc(tools.All(), func(t tool.Tool) bool { return !slices.Contains(fixed, t.Spec.Name) })
+func fixedTools(e tools.Engines) []tool.Tool {
+	return slices.DeleteFunc(tools.All(e), func(t tool.Tool) bool { return !slices.Contains(fixed, t.Spec.Name) })
 }
 
 // What a tool declares for tests is shown to no client and found by no search.
@@ -29,7 +29,7 @@ func TestDeclarationsForTests(t *testing.T) {
 	hidden.Spec.Deferred = true
 	hidden.Spec.Example, hidden.Spec.NoTargets, hidden.Spec.Finds = `{"word":"frobnicate"}`, "frobnicate", []string{"frobnicate"}
 	for _, modern := range []bool{false, true} {
-		f := start(t, setup{tools: append(fixedTools(), hidden), modern: modern})
+		f := start(t, setup{make: func(e tools.Engines) []tool.Tool { return append(fixedTools(e), hidden) }, modern: modern})
 		list, err := f.Request("tools/list", nil)
 		must(t, err)
 		found, err := f.Call("tool_search", json.RawMessage(`{"query":"select:hidden"}`))

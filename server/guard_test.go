@@ -78,7 +78,7 @@ func guarded(t *testing.T, settings map[string]string, principals ...auth.Token)
 		return tool.Result{Text: in.Text}, nil
 	})
 	log := slog.New(slog.NewTextHandler(&x.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	x.server, err = New(Options{Proven: limitsOnly, Config: cfg, Tools: []tool.Tool{echo}, Version: "test", Log: log, Serve: true, storeTime: replaytest.HangAfter})
+	x.server, err = New(Options{Proven: limitsOnly, Config: cfg, Tools: only(echo), Version: "test", Log: log, Serve: true, storeTime: replaytest.HangAfter})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,8 @@ type httpSite struct {
 
 // A siteSetup says what a httpSite is made of. Zero fields: defaults.
 type siteSetup struct {
-	tools      []tool.Tool
+	tools      []tool.Tool                     // that need none of the server's engines
+	make       func(tools.Engines) []tool.Tool // in place of tools; neither: tools.All
 	settings   map[string]string
 	principals []string               // with a token each; none: no authentication
 	values     map[string]auth.Values // of the tokens
@@ -69,9 +70,6 @@ func serveHTTP(t testing.TB, o siteSetup) *httpSite {
 	}
 	if x.work == "" {
 		x.work = leaktest.Dir(t)
-	}
-	if o.tools == nil {
-		o.tools = tools.All()
 	}
 	flags := map[string]string{"state-dir": x.data, "auth-local-peer": "any"}
 	if len(o.principals) > 0 {
@@ -103,7 +101,7 @@ func serveHTTP(t testing.TB, o siteSetup) *httpSite {
 	if o.log != nil {
 		log = slog.New(slog.NewTextHandler(o.log, nil))
 	}
-	s, err := New(Options{Proven: limitsOnly, Config: cfg, Tools: o.tools, Version: "test", Serve: true, Extend: o.extend, Log: log, storeTime: replaytest.HangAfter, agentModel: o.model})
+	s, err := New(Options{Proven: limitsOnly, Config: cfg, Tools: making(o.tools, o.make), Version: "test", Serve: true, Extend: o.extend, Log: log, storeTime: replaytest.HangAfter, agentModel: o.model})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -122,13 +122,13 @@ func TestInstructionsNameFewSkills(t *testing.T) {
 // there are skills.
 func TestInstructionsOfManyTools(t *testing.T) {
 	t.Parallel()
-	all := tools.All()
+	var further []tool.Tool
 	for i := range 150 {
 		x := fixtureTool(fmt.Sprintf("further_%03d", i), reader, func(context.Context, tool.Env, word) (tool.Result, error) { return tool.Result{}, nil })
 		x.Spec.Deferred = true
-		all = append(all, x)
+		further = append(further, x)
 	}
-	f := start(t, setup{silent: true, tools: all})
+	f := start(t, setup{silent: true, make: allAnd(further...)})
 	replaytest.Lay(t, f.work, map[string]string{".claude/skills/only/SKILL.md": "Text.\n"})
 	text := instructed(t, f)
 	if len(text) > maxInstructions || len(text) < maxInstructions-100 || !regexp.MustCompile(`further_000, .* and \d+ more\. Skills .* loads them: only\.$`).MatchString(text) {
@@ -173,7 +173,7 @@ func TestGuide(t *testing.T) {
 	source, err := os.ReadFile(filepath.Join("..", "tools", "tool", "codes.go"))
 	must(t, err)
 	words := map[string]bool{"files_with_matches": true, "content": true}
-	for _, t := range tools.All() {
+	for _, t := range tools.All(tools.Engines{}) {
 		words[t.Spec.Name] = true
 		var schema struct{ Properties map[string]any }
 		_ = json.Unmarshal(t.Schema, &schema)
@@ -223,7 +223,7 @@ func TestGuide(t *testing.T) {
 // toolNames are those of all tools.
 func toolNames() []string {
 	var names []string
-	for _, t := range tools.All() {
+	for _, t := range tools.All(tools.Engines{}) {
 		names = append(names, t.Spec.Name)
 	}
 	return names

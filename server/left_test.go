@@ -13,7 +13,6 @@ import (
 	"codehand/server/request"
 	"codehand/server/sessions"
 	"codehand/server/team"
-	"codehand/tools"
 	"codehand/tools/tool"
 )
 
@@ -92,7 +91,7 @@ func TestLeftUntold(t *testing.T) {
 func TestLeftMeanwhile(t *testing.T) {
 	t.Parallel()
 	gone := make(leaver)
-	x := serveHTTP(t, siteSetup{tools: append(tools.All(), fixtureTool("late", tool.Traits{Private: true, Local: true}, func(_ context.Context, _ tool.Env, in word) (tool.Result, error) {
+	x := serveHTTP(t, siteSetup{make: allAnd(fixtureTool("late", tool.Traits{Private: true, Local: true}, func(_ context.Context, _ tool.Env, in word) (tool.Result, error) {
 		close(gone)
 		return tool.Result{Text: "done", Meta: tool.Meta{Files: []tool.FileChange{{Path: in.Text, Op: "change"}}}}, nil
 	}))})

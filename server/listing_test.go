@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -98,7 +99,7 @@ func TestAlways(t *testing.T) {
 	if text := f.Must(t, "todo_write", `{"x":1}`); !strings.HasPrefix(text, "! INPUT_INVALID") || strings.Contains(text, "not loaded") {
 		t.Error(text)
 	}
-	_, err := New(Options{Config: testSettings(t, leaktest.Dir(t), t.TempDir(), map[string]string{"tools.always": "read_file,no_such_tool"}), Tools: tools.All()})
+	_, err := New(Options{Config: testSettings(t, leaktest.Dir(t), filepath.Join(t.TempDir(), "state"), map[string]string{"tools.always": "read_file,no_such_tool"}), Tools: tools.All})
 	if err == nil || err.Error() != "tools.always: there is no tool no_such_tool" {
 		t.Errorf("a name that is none: %v", err)
 	}

@@ -33,7 +33,7 @@ var firstName = map[string]string{
 func TestResultsFitEveryClient(t *testing.T) {
 	t.Parallel()
 	caps := map[string]int{"wide": tool.DefaultMaxRunes}
-	for _, x := range tools.All() {
+	for _, x := range tools.All(tools.Engines{}) {
 		caps[x.Spec.Name] = x.Spec.MaxRunes
 	}
 	for _, name := range clients.Names() {
@@ -44,7 +44,7 @@ func TestResultsFitEveryClient(t *testing.T) {
 				if profile.Name != name {
 					t.Fatalf("%q finds %s", firstName[name], profile.Name)
 				}
-				f := start(t, setup{client: firstName[name], modern: modern, tools: append(tools.All(), wide())})
+				f := start(t, setup{client: firstName[name], modern: modern, make: allAnd(wide())})
 				whole := replaytest.LayBig(t, f.work)
 				a := guest{t, modern, func(method string, params map[string]any) replaytest.Reply {
 					r, err := f.Request(method, params)
@@ -151,7 +151,7 @@ func TestTenAtOnce(t *testing.T) {
 					<-arrived // until then no call passes the gate, and none of the ten is answered
 					return tool.Result{Text: "held"}, nil
 				})
-				f := start(t, setup{client: "claude-code", modern: modern, tools: append(tools.All(), wide(), hold)})
+				f := start(t, setup{client: "claude-code", modern: modern, make: allAnd(wide(), hold)})
 				lay(f.work)
 				meta := `"x":1`
 				if modern {
@@ -226,7 +226,7 @@ func TestPlainResults(t *testing.T) {
 			"list_files": {`{"pattern":"*"}`}, "grep_search": {`{"pattern":"line","output_mode":"content","head_limit":0}`},
 			"run_shell": {`{"command":"cat big.txt"}`, `{"command":"cat big.txt; exit 3"}`, `{"command":"true","run_in_background":true}`},
 		}
-		for _, x := range tools.All() {
+		for _, x := range tools.All(tools.Engines{}) {
 			for _, in := range append(args[x.Spec.Name], `{}`, `{"unknown":1}`) {
 				r, err := f.Request("tools/call", map[string]any{"name": x.Spec.Name, "arguments": json.RawMessage(in)})
 				must(t, err)

@@ -33,6 +33,7 @@ import (
 	"codehand/server/tenants"
 	"codehand/server/toolset"
 	"codehand/server/waiting"
+	"codehand/tools"
 	"codehand/tools/agent/loop"
 	"codehand/tools/sandbox"
 	"codehand/tools/session"
@@ -41,8 +42,9 @@ import (
 
 // Options of a Server.
 type Options struct {
-	Config  config.Config
-	Tools   []tool.Tool
+	Config config.Config
+	// Tools makes the tools, from the engines that it is handed; nil: there are none.
+	Tools   func(tools.Engines) []tool.Tool
 	Version string                // of codehand
 	Log     *slog.Logger          // nil: nothing is logged
 	Record  func(pipeline.Record) // of every call; must not block; nil: none
@@ -154,13 +156,8 @@ func New(o Options) (*Server, error) {
 			return !slices.Contains(o.Config.Protocol.Versions, v)
 		})
 	}
-	var err error
 	lists := toolset.Lists{Deferral: o.Config.Tools.Deferral, Always: o.Config.Tools.Always}
 	s.profiles = toolset.Profiles{Forced: o.Config.Client.Profile, Lists: lists}
-	s.tools, err = toolset.New(limitReports(o.Tools, o.Config.Tools.Agent.MaxOutput), lists)
-	if err != nil {
-		return nil, err
-	}
 	s.replies.Implementation = mcp.Implementation{
 		Name: "codehand", Version: o.Version, Title: "codehand",
 		Description: "The tools of a coding agent: read, write, edit, search, run.",

@@ -47,7 +47,8 @@ type fixture struct {
 
 // A setup says what a fixture is made of. Zero fields: defaults.
 type setup struct {
-	tools    []tool.Tool
+	tools    []tool.Tool                     // that need none of the server's engines
+	make     func(tools.Engines) []tool.Tool // in place of tools; neither: tools.All
 	settings map[string]string
 	client   string
 	modern   bool
@@ -58,13 +59,31 @@ type setup struct {
 	model  loop.Model           // of sub-agents; nil: none
 }
 
+// making is what makes the tools of a test server.
+func making(fixed []tool.Tool, make func(tools.Engines) []tool.Tool) func(tools.Engines) []tool.Tool {
+	switch {
+	case make != nil:
+		return make
+	case fixed == nil:
+		return tools.All
+	}
+	return only(fixed...)
+}
+
+// only makes no tools but these.
+func only(these ...tool.Tool) func(tools.Engines) []tool.Tool {
+	return func(tools.Engines) []tool.Tool { return these }
+}
+
+// allAnd makes all tools and some more.
+func allAnd(more ...tool.Tool) func(tools.Engines) []tool.Tool {
+	return func(e tools.Engines) []tool.Tool { return append(tools.All(e), more...) }
+}
+
 // start makes a server over a new workspace and connects a client. Its end is checked when the test ends.
 func start(t testing.TB, o setup) *fixture {
 	t.Helper()
 	work := leaktest.Dir(t)
-	if o.tools == nil {
-		o.tools = tools.All()
-	}
 	if o.client == "" {
 		o.client = "session-test"
 	}
@@ -72,7 +91,7 @@ func start(t testing.TB, o setup) *fixture {
 	if o.change != nil {
 		o.change(&cfg)
 	}
-	s, err := New(Options{Proven: limitsOnly, Config: cfg, Tools: o.tools, Version: "test", agentModel: o.model})
+	s, err := New(Options{Proven: limitsOnly, Config: cfg, Tools: making(o.tools, o.make), Version: "test", agentModel: o.model})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +156,7 @@ func TestSessions(t *testing.T) {
 			}
 			o := setup{settings: file.Settings(t), client: file.Client, modern: file.Modern}
 			if file.Fixed {
-				o.tools = fixedTools()
+				o.make = fixedTools
 			}
 			f := start(t, o)
 			replaytest.Play(t, file, f.Wire, f.work, f.server.engines.dir, f.server.cfg.Home, *update)

@@ -16,7 +16,6 @@ import (
 
 	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
-	"codehand/tools"
 	"codehand/tools/tool"
 )
 
@@ -496,7 +495,7 @@ func TestListIsConstant(t *testing.T) {
 	t.Parallel()
 	var lists []string
 	for _, modern := range []bool{false, true, false, true} {
-		f := start(t, setup{tools: tools.All(), modern: modern})
+		f := start(t, setup{modern: modern})
 		for range 2 {
 			r, err := f.Request("tools/list", nil)
 			if err != nil {

@@ -27,7 +27,7 @@ import (
 // dispatcher is call_tool.
 func dispatcher(t *testing.T) tool.Tool {
 	t.Helper()
-	all := tools.All()
+	all := tools.All(tools.Engines{})
 	at := slices.IndexFunc(all, tool.Tool.Dispatches)
 	if at < 0 {
 		t.Fatal("there is no dispatcher")
@@ -306,7 +306,7 @@ func TestExplainThrough(t *testing.T) {
 		{map[string]string{"tools.profile": "simple"}, through("read_file", `{"file_path":"a"}`), "call_tool", "deny", "TOOL_DISABLED"},
 		{map[string]string{"permissions.deny": "call_tool"}, through("read_file", `{"file_path":"a"}`), "call_tool", "deny", ""},
 	} {
-		s, err := New(Options{Proven: limitsOnly, Config: testSettings(t, leaktest.Dir(t), filepath.Join(t.TempDir(), "state"), c.set), Tools: tools.All()})
+		s, err := New(Options{Proven: limitsOnly, Config: testSettings(t, leaktest.Dir(t), filepath.Join(t.TempDir(), "state"), c.set), Tools: tools.All})
 		must(t, err)
 		e, err := s.Explain(t.Context(), "call_tool", json.RawMessage(c.input))
 		if err != nil || e.Tool != c.tool || e.Verdict != c.verdict || e.Code != c.code {
@@ -325,7 +325,7 @@ func TestRulesAboutDispatchers(t *testing.T) {
 	} {
 		var said replaytest.LockedBuffer
 		log := slog.New(slog.NewTextHandler(&said, nil))
-		s, err := New(Options{Proven: limitsOnly, Config: testSettings(t, leaktest.Dir(t), filepath.Join(t.TempDir(), "state"), map[string]string{rules[0]: rules[1]}), Tools: tools.All(), Log: log})
+		s, err := New(Options{Proven: limitsOnly, Config: testSettings(t, leaktest.Dir(t), filepath.Join(t.TempDir(), "state"), map[string]string{rules[0]: rules[1]}), Tools: tools.All, Log: log})
 		must(t, err)
 		must(t, s.Close())
 		if strings.Contains(said.String(), "decides nothing") != warned {

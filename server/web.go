@@ -38,25 +38,23 @@ func newWeb(cfg config.Config, version string) (*web.Client, error) {
 	}), nil
 }
 
-// useWeb makes what fetches pages, and what asks the operator's search endpoint, if there is one. A key that cannot be
-// read costs only web_search.
-func (e *engines) useWeb(cfg config.Config, version string, log *slog.Logger) (err error) {
-	if e.tenants.Web, err = newWeb(cfg, version); err != nil {
-		return err
-	}
+// newWebSearch makes what asks the operator's search endpoint; nil: there is none. A key that cannot be read costs only
+// the searches.
+func newWebSearch(cfg config.Config, version string, log *slog.Logger) (*websearch.Engine, error) {
 	if !cfg.Web.Search.On() {
-		return nil
+		return nil, nil
 	}
 	o, err := cfg.SearchEndpoint()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	o.UserAgent = cmp.Or(o.UserAgent, "codehand/"+cmp.Or(version, "devel"))
-	if e.tenants.WebSearch, err = websearch.New(o); err != nil {
-		return err
+	engine, err := websearch.New(o)
+	if err != nil {
+		return nil, err
 	}
-	if err := e.tenants.WebSearch.Key(); err != nil {
+	if err := engine.Key(); err != nil {
 		log.Warn("web_search cannot work: the key of the search endpoint cannot be read", "cause", err)
 	}
-	return nil
+	return engine, nil
 }

@@ -59,7 +59,7 @@ var (
 
 // converse plays the client's lines and returns the server's.
 func converse(t *testing.T, client string) string {
-	f := start(t, setup{silent: true, tools: fixedTools()})
+	f := start(t, setup{silent: true, make: fixedTools})
 	if err := os.WriteFile(filepath.Join(f.work, "a.txt"), []byte("one\ntwo\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -40,52 +40,56 @@ type agentTask struct {
 // agent is Ungated, because the calls of a sub-agent take turns of their own. Where a sub-agent works through such
 // calls it is Private: each is decided about by itself, in the mode of its parent. A command line of another agent is
 // neither, since the server does not see what it does.
-var agent = tool.Define(tool.Def[agentInput]{
-	Spec: tool.Spec{
-		Name: "agent", Aliases: []string{"Agent"}, Title: "Run sub-agent", Description: agentText,
-		Hint: "delegate work to a sub-agent", Deferred: true, MaxRunes: 32_000, Scope: tool.ScopeRead,
-		Family:    permission.FamilyNone,
-		Traits:    tool.Traits{Ungated: true},
-		ForAgents: tool.StartingAgents,
-		Reports:   true,
-		Example: `{"description":"find the entry point","prompt":"Find where the program starts.",` +
-			`"subagent_type":"explore"}`,
-		Finds: []string{
-			"sub-agent", "delegate work", "run a subagent", "spawn agent", "launch agent for exploration",
-			"parallel agents", "explore the codebase with an agent", "second opinion by another agent",
-			"delegate research", "start a sub-agent",
+func agent(runner *subagent.Runner) tool.Tool {
+	return tool.Define(tool.Def[agentInput]{
+		Spec: tool.Spec{
+			Name: "agent", Aliases: []string{"Agent"}, Title: "Run sub-agent", Description: agentText,
+			Hint: "delegate work to a sub-agent", Deferred: true, MaxRunes: 32_000, Scope: tool.ScopeRead,
+			Family:    permission.FamilyNone,
+			Traits:    tool.Traits{Ungated: true},
+			ForAgents: tool.StartingAgents,
+			Reports:   true,
+			Answers:   runner.Executor(),
+			Example: `{"description":"find the entry point","prompt":"Find where the program starts.",` +
+				`"subagent_type":"explore"}`,
+			Finds: []string{
+				"sub-agent", "delegate work", "run a subagent", "spawn agent", "launch agent for exploration",
+				"parallel agents", "explore the codebase with an agent", "second opinion by another agent",
+				"delegate research", "start a sub-agent",
+			},
 		},
-	},
-	Accept: map[string]string{"type": "subagent_type", "agent_type": "subagent_type", "agent": "subagent_type",
-		"task": "prompt"},
-	Hidden:  []string{"isolation", "effort"},
-	Answers: func(s *session.State) string { return s.Runner.Executor(s.Samples) },
-	Traits: func(s *session.State, _ agentInput) tool.Traits {
-		switch s.Runner.InForce(s.Samples) {
-		case subagent.None:
-			return tool.Traits{ReadOnly: true, Private: true, Ungated: true, Local: true}
-		case subagent.Program:
-			return tool.Traits{Ungated: true}
-		}
-		return tool.Traits{Private: true, Ungated: true}
-	},
-	Targets: func(_ *session.State, in agentInput) []permission.Target {
-		var targets []permission.Target
-		for _, t := range in.all() {
-			targets = append(targets, permission.Target{Kind: permission.Name, Value: subagent.TypeKey(t.Type)})
-		}
-		return targets
-	},
-	Activity: func(in agentInput) string {
-		all := in.all()
-		if len(all) > 1 {
-			return fmt.Sprintf("Running %d sub-agents", len(all))
-		}
-		return "Sub-agent: " + cmp.Or(all[0].Description, all[0].Type)
-	},
-	Check: checkAgent,
-	Run:   runAgent,
-})
+		Accept: map[string]string{"type": "subagent_type", "agent_type": "subagent_type", "agent": "subagent_type",
+			"task": "prompt"},
+		Hidden: []string{"isolation", "effort"},
+		Traits: func(s *session.State, _ agentInput) tool.Traits {
+			switch runner.InForce(s.Samples) {
+			case subagent.None:
+				return tool.Traits{ReadOnly: true, Private: true, Ungated: true, Local: true}
+			case subagent.Program:
+				return tool.Traits{Ungated: true}
+			}
+			return tool.Traits{Private: true, Ungated: true}
+		},
+		Targets: func(_ *session.State, in agentInput) []permission.Target {
+			var targets []permission.Target
+			for _, t := range in.all() {
+				targets = append(targets, permission.Target{Kind: permission.Name, Value: subagent.TypeKey(t.Type)})
+			}
+			return targets
+		},
+		Activity: func(in agentInput) string {
+			all := in.all()
+			if len(all) > 1 {
+				return fmt.Sprintf("Running %d sub-agents", len(all))
+			}
+			return "Sub-agent: " + cmp.Or(all[0].Description, all[0].Type)
+		},
+		Check: checkAgent,
+		Run: func(ctx context.Context, env tool.Env, in agentInput) (tool.Result, error) {
+			return runAgent(ctx, env, runner, in)
+		},
+	})
+}
 
 // all are the tasks of the input, one or several, each with its type; at least one, for an input that was not checked.
 func (in agentInput) all() []agentTask {
@@ -118,9 +122,9 @@ func checkAgent(in agentInput) error {
 	return nil
 }
 
-func runAgent(ctx context.Context, env tool.Env, in agentInput) (tool.Result, error) {
+func runAgent(ctx context.Context, env tool.Env, runner *subagent.Runner, in agentInput) (tool.Result, error) {
 	d := delegating.Delegation{
-		Env: env, Background: in.Background, Name: in.Name, Model: in.Model, Effort: in.Effort,
+		Env: env, Runner: runner, Background: in.Background, Name: in.Name, Model: in.Model, Effort: in.Effort,
 	}
 	for _, t := range in.all() {
 		d.Tasks = append(d.Tasks, delegating.Task{

@@ -2,8 +2,9 @@ package tools
 
 import "codehand/tools/tool"
 
-// All returns every tool, by group; lists for models and people are sorted by name. The slice is the caller's.
-func All() []tool.Tool {
+// All makes every tool over these engines, by group; lists for models and people are sorted by name. The slice is the
+// caller's.
+func All(e Engines) []tool.Tool {
 	return []tool.Tool{
 		// Files.
 		readFile,
@@ -23,15 +24,15 @@ func All() []tool.Tool {
 		jobStop,
 		jobList,
 		// The web.
-		webFetch,
-		webSearch,
+		webFetch(e.Web),
+		webSearch(e.WebSearch),
 		// Further tools.
-		skill,
+		skill(e.Agents),
 		toolSearch,
 		callTool,
 		// Sub-agents.
-		agent,
-		sendMessage,
+		agent(e.Agents),
+		sendMessage(e.Agents),
 		// Planning.
 		enterPlanMode,
 		exitPlanMode,

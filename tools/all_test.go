@@ -68,7 +68,7 @@ func entry(t *testing.T, x tool.Tool) []byte {
 func TestNames(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}
-	for _, x := range All() {
+	for _, x := range All(Engines{}) {
 		s := x.Spec
 		if !regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`).MatchString(s.Name) {
 			t.Errorf("%s: a name has at most 40 of [a-z0-9_]; some clients refuse the whole list otherwise", s.Name)
@@ -90,7 +90,7 @@ func TestNames(t *testing.T) {
 
 func TestClientsTakeEveryTool(t *testing.T) {
 	t.Parallel()
-	for _, x := range All() {
+	for _, x := range All(Engines{}) {
 		if err := tooltest.Check(x); err != nil {
 			t.Errorf("%s: %v", x.Spec.Name, err)
 		}
@@ -100,10 +100,10 @@ func TestClientsTakeEveryTool(t *testing.T) {
 func TestDescriptions(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}
-	for _, x := range All() {
+	for _, x := range All(Engines{}) {
 		known[x.Spec.Name] = true
 	}
-	for _, x := range All() {
+	for _, x := range All(Engines{}) {
 		d := x.Spec.Description
 		if len(d) > 2000 || !strings.HasSuffix(d, ".") {
 			t.Errorf("%s: a description has at most 2,000 bytes, which is where clients cut, and ends with a full stop", x.Spec.Name)
@@ -124,7 +124,7 @@ func TestDescriptions(t *testing.T) {
 
 func TestTraits(t *testing.T) {
 	t.Parallel()
-	for _, x := range All() {
+	for _, x := range All(Engines{}) {
 		traits := x.Spec.Traits
 		if traits.ReadOnly && (traits.Private || traits.Additive) {
 			t.Errorf("%s: what changes nothing is neither private nor additive", x.Spec.Name)
@@ -143,7 +143,7 @@ func TestTraits(t *testing.T) {
 
 func TestSchemas(t *testing.T) {
 	t.Parallel()
-	for _, x := range All() {
+	for _, x := range All(Engines{}) {
 		var root map[string]json.RawMessage
 		if err := json.Unmarshal(x.Schema, &root); err != nil {
 			t.Fatal(err)
@@ -190,7 +190,7 @@ func checkProperties(t *testing.T, name string, all map[string]property) {
 func TestBytes(t *testing.T) {
 	t.Parallel()
 	core, all := 0, 0
-	for _, x := range All() {
+	for _, x := range All(Engines{}) {
 		n := len(entry(t, x))
 		if n > maxEntryBytes {
 			t.Errorf("%s takes %d bytes of the list, at most %d: every conversation pays for them; shorten the .md or its parameters", x.Spec.Name, n, maxEntryBytes)
@@ -210,7 +210,7 @@ func TestBytes(t *testing.T) {
 // A change of a name, a schema or a description is a change of what models read, so it must be seen.
 func TestSpecs(t *testing.T) {
 	t.Parallel()
-	for _, x := range All() {
+	for _, x := range All(Engines{}) {
 		var b bytes.Buffer
 		if err := json.Indent(&b, entry(t, x), "", "  "); err != nil {
 			t.Fatal(err)
@@ -306,9 +306,9 @@ func findCodes(t *testing.T, path string, used map[string]bool) error {
 // A caller that changes the table does not change it for others.
 func TestAllIsACopy(t *testing.T) {
 	t.Parallel()
-	all := All()
+	all := All(Engines{})
 	slices.Reverse(all)
-	if All()[0].Spec.Name != "read_file" {
+	if All(Engines{})[0].Spec.Name != "read_file" {
 		t.Error("the table can be changed from outside")
 	}
 }

@@ -46,7 +46,7 @@ func TestForAgents(t *testing.T) {
 		return len(got) > 0
 	}
 	times := 0
-	for _, x := range All() {
+	for _, x := range All(Engines{}) {
 		name, spec := x.Spec.Name, x.Spec
 		if spec.ForAgents == tool.AllAgents && !spec.Traits.ReadOnly && !spec.Traits.Private {
 			t.Errorf("%s: sub-agents that only read must not get a tool that changes something: say tool.ChangingAgents", name)
@@ -74,7 +74,7 @@ func TestForAgents(t *testing.T) {
 
 func TestContractSpec(t *testing.T) {
 	t.Parallel()
-	for _, x := range All() {
+	for _, x := range All(Engines{}) {
 		for _, lack := range incomplete(x.Spec) {
 			t.Errorf("%s has no %s", x.Spec.Name, lack)
 		}
@@ -118,10 +118,11 @@ func contractRig(t *testing.T) (*rig, string) {
 // each runs a test for each tool with its example as a JSON object.
 func each(t *testing.T, do func(t *testing.T, r *rig, x tool.Tool, sample map[string]any)) {
 	t.Helper()
-	for _, x := range All() {
+	for _, x := range All(Engines{}) {
 		t.Run(x.Spec.Name, func(t *testing.T) {
 			t.Parallel()
 			r, job := contractRig(t)
+			x := r.tool(x.Spec.Name)
 			var sample map[string]any
 			if err := json.Unmarshal([]byte(strings.NewReplacer("$WORK", r.dir, "$JOB", job).Replace(x.Spec.Example)), &sample); err != nil {
 				t.Fatalf("the example is no JSON object: %v", err)

@@ -85,7 +85,7 @@ func TestMultiEditBrief(t *testing.T) {
 	r.write("a", "foreign\n")
 	r.write("c", "foreign\n")
 	var err error
-	for _, tl := range All() {
+	for _, tl := range All(Engines{}) {
 		if tl.Spec.Name == "multi_edit" {
 			call, bad := tl.Bind(r.State, json.RawMessage(`{"edits":[{"file_path":"a","old_string":"one","new_string":"1"},`+
 				`{"file_path":"b","old_string":"zzz","new_string":"1"},{"file_path":"c","old_string":"one","new_string":"1"}]}`))

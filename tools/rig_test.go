@@ -14,6 +14,8 @@ import (
 	"codehand/tools/catalog"
 	"codehand/tools/tool"
 	"codehand/tools/tooltest"
+	"codehand/tools/web"
+	"codehand/tools/web/search"
 )
 
 // A rig calls tools in one session with real engines, over a directory of its own.
@@ -21,12 +23,20 @@ type rig struct {
 	t   *testing.T
 	dir string // the root
 	*tooltest.Session
+	engines Engines // of the tools that it calls
 }
 
 func newRig(t *testing.T, deny ...string) *rig {
 	t.Helper()
-	s := tooltest.New(t, catalogOf(All()), deny...)
-	return &rig{t: t, dir: s.Dir, Session: s}
+	s := tooltest.New(t, catalogOf(All(Engines{})), deny...)
+	pages := web.New(web.Options{})
+	t.Cleanup(pages.Close)
+	// Nothing listens there: a test that wants answers brings an endpoint of its own.
+	endpoint, err := search.New(search.Options{Kind: search.SearXNG, URL: "http://127.0.0.1:9"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &rig{t: t, dir: s.Dir, Session: s, engines: Engines{Web: pages, WebSearch: endpoint}}
 }
 
 // catalogOf is what a session finds where nothing is switched off.
@@ -49,24 +59,28 @@ func (r *rig) do(name, args string) (tool.Result, string) {
 
 func (r *rig) doCtx(ctx context.Context, name, args string, answerBy time.Time) (tool.Result, string) {
 	r.t.Helper()
-	for _, t := range All() {
-		if t.Spec.Name != name {
-			continue
-		}
-		call, err := t.Bind(r.State, json.RawMessage(strings.ReplaceAll(args, "$WORK", r.dir)))
-		if err != nil {
-			return r.refused(tool.Result{}, err)
-		}
-		env := r.Env(call)
-		env.AnswerBy = answerBy
-		res, err := call.Run(ctx, env)
-		if res.Saw != nil {
-			res.Saw(ctx) // as the corridor does for a text that it need not cut
-		}
-		return r.refused(res, err)
+	call, err := r.tool(name).Bind(r.State, json.RawMessage(strings.ReplaceAll(args, "$WORK", r.dir)))
+	if err != nil {
+		return r.refused(tool.Result{}, err)
 	}
-	r.t.Fatalf("there is no tool %s", name)
-	return tool.Result{}, ""
+	env := r.Env(call)
+	env.AnswerBy = answerBy
+	res, err := call.Run(ctx, env)
+	if res.Saw != nil {
+		res.Saw(ctx) // as the corridor does for a text that it need not cut
+	}
+	return r.refused(res, err)
+}
+
+// tool is the tool of this name over the engines of the rig.
+func (r *rig) tool(name string) tool.Tool {
+	r.t.Helper()
+	all := All(r.engines)
+	i := slices.IndexFunc(all, func(x tool.Tool) bool { return x.Spec.Name == name })
+	if i < 0 {
+		r.t.Fatalf("there is no tool %s", name)
+	}
+	return all[i]
 }
 
 func (r *rig) refused(res tool.Result, err error) (tool.Result, string) {

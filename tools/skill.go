@@ -29,34 +29,38 @@ type skillInput struct {
 // skill is Private: it shows a text, and what the text asks for is done by calls of their own. That is why it is
 // Ungated where it may run commands; else it takes a turn, so that the rules which it lends are there for the calls
 // behind it.
-var skill = tool.Define(tool.Def[skillInput]{
-	Spec: tool.Spec{
-		Name: "skill", Aliases: []string{"Skill"}, Title: "Load skill", Description: skillText,
-		Hint: "load a packaged skill's instructions", MaxRunes: 50_000, Scope: tool.ScopeRead,
-		Family:    permission.FamilyNone,
-		Traits:    tool.Traits{Private: true, Additive: true, Local: true},
-		ForAgents: tool.ChangingAgents,
-		Example:   `{}`,
-	},
-	Accept: map[string]string{"name": "skill", "skill_name": "skill", "arguments": "args"},
-	Traits: func(s *session.State, in skillInput) tool.Traits {
-		return tool.Traits{Ungated: s.Prefs.SkillShell && in.name() != ""}
-	},
-	Targets: func(_ *session.State, in skillInput) []permission.Target {
-		if in.name() == "" {
-			return nil
-		}
-		return []permission.Target{{Kind: permission.Name, Value: in.name()}}
-	},
-	Activity: func(in skillInput) string {
-		if in.name() == "" {
-			return "Listing skills"
-		}
-		return "Loading skill " + in.name()
-	},
-	Check: checkSkill,
-	Run:   runSkill,
-})
+func skill(runner *subagent.Runner) tool.Tool {
+	return tool.Define(tool.Def[skillInput]{
+		Spec: tool.Spec{
+			Name: "skill", Aliases: []string{"Skill"}, Title: "Load skill", Description: skillText,
+			Hint: "load a packaged skill's instructions", MaxRunes: 50_000, Scope: tool.ScopeRead,
+			Family:    permission.FamilyNone,
+			Traits:    tool.Traits{Private: true, Additive: true, Local: true},
+			ForAgents: tool.ChangingAgents,
+			Example:   `{}`,
+		},
+		Accept: map[string]string{"name": "skill", "skill_name": "skill", "arguments": "args"},
+		Traits: func(s *session.State, in skillInput) tool.Traits {
+			return tool.Traits{Ungated: s.Prefs.SkillShell && in.name() != ""}
+		},
+		Targets: func(_ *session.State, in skillInput) []permission.Target {
+			if in.name() == "" {
+				return nil
+			}
+			return []permission.Target{{Kind: permission.Name, Value: in.name()}}
+		},
+		Activity: func(in skillInput) string {
+			if in.name() == "" {
+				return "Listing skills"
+			}
+			return "Loading skill " + in.name()
+		},
+		Check: checkSkill,
+		Run: func(ctx context.Context, env tool.Env, in skillInput) (tool.Result, error) {
+			return runSkill(ctx, env, runner, in)
+		},
+	})
+}
 
 // checkSkill holds the limits that the schema has no room for: every conversation pays for its bytes.
 func checkSkill(in skillInput) error {
@@ -69,7 +73,7 @@ func checkSkill(in skillInput) error {
 // name is without the slash that people type before it.
 func (in skillInput) name() string { return strings.TrimPrefix(strings.TrimSpace(in.Skill), "/") }
 
-func runSkill(ctx context.Context, env tool.Env, in skillInput) (tool.Result, error) {
+func runSkill(ctx context.Context, env tool.Env, runner *subagent.Runner, in skillInput) (tool.Result, error) {
 	set, err := env.FindSkills(ctx)
 	if err != nil {
 		return tool.Result{}, wording.PathRefusal(env, env.Space.Cwd(), err)
@@ -86,7 +90,7 @@ func runSkill(ctx context.Context, env tool.Env, in skillInput) (tool.Result, er
 		return tool.Result{},
 			tool.Refuse(tool.SkillUserOnly, "Only the user may run %s. Ask them to, or go on without it.", k.Name)
 	case k.Fork:
-		return tool.Result{}, forAgent(env, k)
+		return tool.Result{}, forAgent(env, runner, k)
 	}
 	l := loading.Load{Env: env, Skill: k}
 	return l.Run(ctx, in.Args)
@@ -94,9 +98,9 @@ func runSkill(ctx context.Context, env tool.Env, in skillInput) (tool.Result, er
 
 // forAgent is the refusal of a skill that is written for a sub-agent. It is not started here: whether a sub-agent may
 // run is decided about a call of agent.
-func forAgent(env tool.Env, k skills.Skill) error {
+func forAgent(env tool.Env, runner *subagent.Runner, k skills.Skill) error {
 	kind := wording.LineOf(cmp.Or(k.Agent, subagent.General), 100)
-	able := env.Runner.InForce(env.Samples) != subagent.None && env.Runner.Deeper(env.Depth) &&
+	able := runner.InForce(env.Samples) != subagent.None && runner.Deeper(env.Depth) &&
 		slices.ContainsFunc(env.Catalog, func(e catalog.Entry) bool { return e.Name == "agent" })
 	if able {
 		return tool.Refuse(tool.ToolDisabled, "The skill %s is for a sub-agent and is not loaded here. Call agent "+

@@ -186,10 +186,10 @@ func TestSkillForAgent(t *testing.T) {
 		change func()
 		want   string
 	}{
-		"nobody":   {func() { r.Runner, r.Samples = with, false }, "none can be started here"},
-		"somebody": {func() { r.Runner, r.Samples = with, true }, `Call agent with subagent_type "Explore" and a prompt that holds the task and the text of ` + far + "."},
-		"too deep": {func() { r.Runner, r.Samples, r.Depth = with, true, 1 }, "none can be started here"},
-		"no tool":  {func() { r.Runner, r.Samples, r.Depth, r.Catalog = with, true, 0, nil }, "none can be started here"},
+		"nobody":   {func() { r.engines.Agents, r.Samples = with, false }, "none can be started here"},
+		"somebody": {func() { r.engines.Agents, r.Samples = with, true }, `Call agent with subagent_type "Explore" and a prompt that holds the task and the text of ` + far + "."},
+		"too deep": {func() { r.engines.Agents, r.Samples, r.Depth = with, true, 1 }, "none can be started here"},
+		"no tool":  {func() { r.engines.Agents, r.Samples, r.Depth, r.Catalog = with, true, 0, nil }, "none can be started here"},
 	} {
 		found := r.Catalog
 		c.change()
@@ -208,7 +208,7 @@ func TestSkillInOddDirectory(t *testing.T) {
 	dir := filepath.Join(trusted(r), "a (b)")
 	r.SkillDirs[0].Path = dir
 	lay(t, dir, "x", "!`ls ${CLAUDE_SKILL_DIR}`\n")
-	call, err := skill.Bind(r.State, json.RawMessage(`{"skill":"x"}`))
+	call, err := skill(nil).Bind(r.State, json.RawMessage(`{"skill":"x"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +277,7 @@ func TestSkillCommands(t *testing.T) {
 				dir = filepath.Join(r.dir, ".claude", "skills")
 			}
 			lay(t, dir, "x", c.text)
-			call, err := skill.Bind(r.State, json.RawMessage(`{"skill":"x"}`))
+			call, err := skill(nil).Bind(r.State, json.RawMessage(`{"skill":"x"}`))
 			if err != nil {
 				t.Fatal(err)
 			}

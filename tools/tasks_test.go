@@ -186,7 +186,7 @@ func TestCancelledIsNoFault(t *testing.T) {
 		}
 	}
 	shared := []tool.Tool{taskCreate, taskGet, taskList, taskUpdate}
-	for _, x := range append(shared, todoWrite, sessionConfig, enterPlanMode, exitPlanMode, skill) {
+	for _, x := range append(shared, todoWrite, sessionConfig, enterPlanMode, exitPlanMode, skill(nil)) {
 		ctx, leave := context.WithCancelCause(t.Context())
 		leave(errGone)
 		call(newRig(t), ctx, x)
@@ -231,7 +231,7 @@ func TestSharedListThatIsFull(t *testing.T) {
 
 // example is the good call that a tool declares.
 func example(name string) string {
-	for _, x := range All() {
+	for _, x := range All(Engines{}) {
 		if x.Spec.Name == name {
 			return x.Spec.Example
 		}

@@ -32,7 +32,7 @@ type ranking struct {
 func readRankings(t *testing.T) []ranking {
 	t.Helper()
 	var all []ranking
-	for _, x := range All() {
+	for _, x := range All(Engines{}) {
 		for _, query := range x.Spec.Finds {
 			all = append(all, ranking{"now", query, x.Spec.Name})
 		}
@@ -109,7 +109,7 @@ func (r ranking) judge(got []string) (first, third bool) {
 // and always among the first three; today, and when the tools that are still to come are there.
 func TestToolSearchRanking(t *testing.T) {
 	t.Parallel()
-	now := catalogOf(All())
+	now := catalogOf(All(Engines{}))
 	later := withLater(t, now)
 	type tally struct{ n, first, third int }
 	for name, entries := range map[string][]catalog.Entry{"now": now, "later": later} {
@@ -152,7 +152,7 @@ func TestToolSearchRanking(t *testing.T) {
 // Spec.Finds names, and that is at least ten phrasings; of what was written before it was tuned, at least nine of ten.
 func TestToolSearchFindsTheWebAndAgents(t *testing.T) {
 	t.Parallel()
-	entries := catalogOf(All())
+	entries := catalogOf(All(Engines{}))
 	for _, name := range []string{"web_fetch", "web_search", "agent", "send_message"} {
 		phrasings, blind, found := map[string]bool{}, 0, 0
 		for _, r := range readRankings(t) {
@@ -184,7 +184,7 @@ func TestToolSearchFindsTheWebAndAgents(t *testing.T) {
 // Every name that the corpus wants is that of a tool.
 func TestToolSearchCorpus(t *testing.T) {
 	t.Parallel()
-	all := withLater(t, catalogOf(All()))
+	all := withLater(t, catalogOf(All(Engines{})))
 	seen := map[string]bool{}
 	for _, r := range readRankings(t) {
 		for _, name := range strings.FieldsFunc(r.expected, func(c rune) bool { return c == ',' || c == '>' }) {
@@ -205,7 +205,7 @@ func TestToolSearchCorpus(t *testing.T) {
 // TestToolSearchSpelling: order, case, plural and punctuation of words seldom change what comes first.
 func TestToolSearchSpelling(t *testing.T) {
 	t.Parallel()
-	entries := withLater(t, catalogOf(All()))
+	entries := withLater(t, catalogOf(All(Engines{})))
 	each := func(change func(string) string) func(string) string {
 		return func(q string) string {
 			words := strings.Fields(q)
@@ -299,7 +299,7 @@ func TestToolSearchAnswers(t *testing.T) {
 
 func deferredNames() []string {
 	var names []string
-	for _, e := range catalogOf(All()) {
+	for _, e := range catalogOf(All(Engines{})) {
 		if e.Deferred {
 			names = append(names, e.Name)
 		}
@@ -311,7 +311,7 @@ func deferredNames() []string {
 func TestToolSearchFindsOnlyItsOwn(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.Catalog = slices.DeleteFunc(catalogOf(All()), func(e catalog.Entry) bool { return e.Name == "ask_user_question" })
+	r.Catalog = slices.DeleteFunc(catalogOf(All(Engines{})), func(e catalog.Entry) bool { return e.Name == "ask_user_question" })
 	for _, q := range []string{"ask_user_question", "AskUserQuestion", "ask the user a question", "+ask", "select:ask_user_question", "zzz"} {
 		if text := r.ok("tool_search", `{"query":"`+q+`"}`); strings.Contains(strings.ReplaceAll(text, "Unknown tool: ask_user_question", ""), "ask_user_question") {
 			t.Errorf("%q: %s", q, text)
@@ -325,7 +325,7 @@ func TestToolSearchFindsOnlyItsOwn(t *testing.T) {
 func TestToolSearchWithoutCallTool(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.Catalog = slices.DeleteFunc(catalogOf(All()), func(e catalog.Entry) bool { return e.Name == "call_tool" })
+	r.Catalog = slices.DeleteFunc(catalogOf(All(Engines{})), func(e catalog.Entry) bool { return e.Name == "call_tool" })
 	_, notes := searched(t, r.ok("tool_search", `{"query":"todo"}`))
 	same(t, strings.Join(notes, "\n"), "These tools can be called now, by name.")
 }
@@ -334,7 +334,7 @@ func TestToolSearchWithoutCallTool(t *testing.T) {
 func TestToolSearchSchemas(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	for _, x := range All() {
+	for _, x := range All(Engines{}) {
 		text := r.ok("tool_search", `{"query":"select:`+x.Spec.Name+`"}`)
 		want := `"name":"` + x.Spec.Name + `","parameters":` + string(x.Schema) + "}</function>\n"
 		if !strings.Contains(text, want) {

@@ -27,59 +27,64 @@ type webFetchInput struct {
 
 // webFetch is asked about for each host that no rule and no web.preapproved allows, because an address can carry out
 // whatever a model has read.
-var webFetch = tool.Define(tool.Def[webFetchInput]{
-	Spec: tool.Spec{
-		Name: "web_fetch", Aliases: []string{"WebFetch"}, Title: "Fetch web page", Description: webFetchText,
-		Hint: "fetch, open, download, read a web page by url, link", Deferred: true, MaxRunes: 50_000,
-		Scope: tool.ScopeWeb, Family: permission.FamilyNone,
-		Traits:    tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true},
-		ForAgents: tool.AllAgents,
-		Elsewhere: []string{"webfetch", "fetch", "web"},
-		Example:   `{"url":"https://example.com/"}`,
-		Finds: []string{
-			"web fetch", "fetch url", "fetch a web page", "open a website", "download documentation page",
-			"read web page", "get web page", "web page to markdown", "WebFetch", "url", "scrape web page",
-			"download a url",
-			"open link",
+func webFetch(client *web.Client) tool.Tool {
+	return tool.Define(tool.Def[webFetchInput]{
+		Spec: tool.Spec{
+			Name: "web_fetch", Aliases: []string{"WebFetch"}, Title: "Fetch web page", Description: webFetchText,
+			Hint: "fetch, open, download, read a web page by url, link", Deferred: true, MaxRunes: 50_000,
+			Scope: tool.ScopeWeb, Family: permission.FamilyNone,
+			Traits:    tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true},
+			ForAgents: tool.AllAgents,
+			Elsewhere: []string{"webfetch", "fetch", "web"},
+			Example:   `{"url":"https://example.com/"}`,
+			Finds: []string{
+				"web fetch", "fetch url", "fetch a web page", "open a website", "download documentation page",
+				"read web page", "get web page", "web page to markdown", "WebFetch", "url", "scrape web page",
+				"download a url",
+				"open link",
+			},
 		},
-	},
-	Available: func(s *session.State) string {
-		if s.Web == nil {
-			return "the operator switched the web off (web.enabled)."
-		}
-		return ""
-	},
-	Traits: func(s *session.State, in webFetchInput) tool.Traits {
-		return tool.Traits{Ungated: s.PageModel && in.Prompt != ""} // its answer can take as long as a person thinks
-	},
-	Targets: func(_ *session.State, in webFetchInput) []permission.Target {
-		return []permission.Target{{Kind: permission.Domain, Value: in.Host}}
-	},
-	Complete: func(_ context.Context, s *session.State, in *webFetchInput) (err error) {
-		if s.Web == nil {
-			return errWebOff
-		}
-		in.Host, err = s.Web.Host(in.URL)
-		return browsing.Refusal(err)
-	},
-	Activity: func(in webFetchInput) string {
-		if u, err := url.Parse(in.URL); err == nil && u.Hostname() != "" {
-			return "Fetching from " + wording.LineOf(u.Hostname(), 30)
-		}
-		return "Fetching a page"
-	},
-	Run: runWebFetch,
-})
+		Available: func(*session.State) string {
+			if client == nil {
+				return "the operator switched the web off (web.enabled)."
+			}
+			return ""
+		},
+		Traits: func(s *session.State, in webFetchInput) tool.Traits {
+			// An answer to the prompt can take as long as a person thinks.
+			return tool.Traits{Ungated: s.PageModel && in.Prompt != ""}
+		},
+		Targets: func(_ *session.State, in webFetchInput) []permission.Target {
+			return []permission.Target{{Kind: permission.Domain, Value: in.Host}}
+		},
+		Complete: func(_ context.Context, _ *session.State, in *webFetchInput) (err error) {
+			if client == nil {
+				return errWebOff
+			}
+			in.Host, err = client.Host(in.URL)
+			return browsing.Refusal(err)
+		},
+		Activity: func(in webFetchInput) string {
+			if u, err := url.Parse(in.URL); err == nil && u.Hostname() != "" {
+				return "Fetching from " + wording.LineOf(u.Hostname(), 30)
+			}
+			return "Fetching a page"
+		},
+		Run: func(ctx context.Context, env tool.Env, in webFetchInput) (tool.Result, error) {
+			return runWebFetch(ctx, env, client, in)
+		},
+	})
+}
 
 var errWebOff = tool.Refuse(tool.ToolDisabled, "web_fetch is not available: the operator switched the web off.")
 
-func runWebFetch(ctx context.Context, env tool.Env, in webFetchInput) (tool.Result, error) {
-	if env.Web == nil {
+func runWebFetch(ctx context.Context, env tool.Env, client *web.Client, in webFetchInput) (tool.Result, error) {
+	if client == nil {
 		return tool.Result{}, errWebOff
 	}
 	done := wording.TellIfSlow(env, "fetching from "+in.Host)
 	defer done()
-	page, err := env.Web.Fetch(ctx, web.Request{URL: in.URL, Principal: env.Key.Principal,
+	page, err := client.Fetch(ctx, web.Request{URL: in.URL, Principal: env.Key.Principal,
 		Follow: func(host string) bool { return mayFollow(env.Rules, host) }})
 	if err != nil {
 		return tool.Result{}, browsing.Refusal(err)

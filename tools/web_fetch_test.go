@@ -22,7 +22,7 @@ func (r *rig) reading(answer http.HandlerFunc) {
 		return (&net.Dialer{}).DialContext(ctx, "tcp", site.Listener.Addr().String())
 	}})
 	r.t.Cleanup(client.Close)
-	r.State.Web = client
+	r.engines.Web = client
 }
 
 // A PDF is shown as the text of its pages, marked as foreign, paged as other texts, and cleaned; one with many pages is

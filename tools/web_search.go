@@ -26,47 +26,50 @@ type webSearchInput struct {
 
 // webSearch has the host of the endpoint as its target, so that it is asked about as whatever reaches the network: a
 // query can carry anything that the model has read.
-var webSearch = tool.Define(tool.Def[webSearchInput]{
-	Spec: tool.Spec{
-		Name: "web_search", Aliases: []string{"WebSearch"}, Title: "Search the web", Description: webSearchText,
-		Hint: "search the web, the internet, for current information", Deferred: true, Backed: true, MaxRunes: 20_000,
-		Scope: tool.ScopeWeb, Family: permission.FamilyNone,
-		Traits:    tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true},
-		ForAgents: tool.AllAgents,
-		Elsewhere: []string{"web", "websearch", "google_web_search"},
-		Example:   `{"query":"go 1.26 release notes"}`,
-		Finds: []string{
-			"web search", "search the web", "search internet", "look up online", "current information",
-			"search engine", "find latest version online", "WebSearch", "search for news", "internet search results",
-			"search documentation online",
+func webSearch(engine *search.Engine) tool.Tool {
+	answers := ""
+	if engine != nil {
+		answers = "Searches go to " + engine.Name() + "."
+	}
+	return tool.Define(tool.Def[webSearchInput]{
+		Spec: tool.Spec{
+			Name: "web_search", Aliases: []string{"WebSearch"}, Title: "Search the web", Description: webSearchText,
+			Hint:     "search the web, the internet, for current information",
+			Deferred: true, Backed: true, MaxRunes: 20_000, Scope: tool.ScopeWeb, Family: permission.FamilyNone,
+			Traits:    tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true},
+			ForAgents: tool.AllAgents,
+			Answers:   answers,
+			Elsewhere: []string{"web", "websearch", "google_web_search"},
+			Example:   `{"query":"go 1.26 release notes"}`,
+			Finds: []string{
+				"web search", "search the web", "search internet", "look up online", "current information",
+				"search engine", "find latest version online", "WebSearch", "search for news",
+				"internet search results", "search documentation online",
+			},
 		},
-	},
-	Accept: map[string]string{"q": "query", "search_query": "query"},
-	Answers: func(s *session.State) string {
-		if s.WebSearch == nil {
+		Accept: map[string]string{"q": "query", "search_query": "query"},
+		Available: func(*session.State) string {
+			if engine == nil {
+				return "the operator has configured no search endpoint (web.search.kind)."
+			}
 			return ""
-		}
-		return "Searches go to " + s.WebSearch.Name() + "."
-	},
-	Available: func(s *session.State) string {
-		if s.WebSearch == nil {
-			return "the operator has configured no search endpoint (web.search.kind)."
-		}
-		return ""
-	},
-	Targets: func(s *session.State, _ webSearchInput) []permission.Target {
-		if s.WebSearch == nil {
-			return nil
-		}
-		return []permission.Target{{Kind: permission.Domain, Value: s.WebSearch.Host()}}
-	},
-	Activity: func(in webSearchInput) string { return "Searching for " + wording.LineOf(in.Query, 30) },
-	Check: func(in webSearchInput) error {
-		_, err := in.domains()
-		return err
-	},
-	Run: runWebSearch,
-})
+		},
+		Targets: func(*session.State, webSearchInput) []permission.Target {
+			if engine == nil {
+				return nil
+			}
+			return []permission.Target{{Kind: permission.Domain, Value: engine.Host()}}
+		},
+		Activity: func(in webSearchInput) string { return "Searching for " + wording.LineOf(in.Query, 30) },
+		Check: func(in webSearchInput) error {
+			_, err := in.domains()
+			return err
+		},
+		Run: func(ctx context.Context, env tool.Env, in webSearchInput) (tool.Result, error) {
+			return runWebSearch(ctx, env, engine, in)
+		},
+	})
+}
 
 // domains reads both lists.
 func (in webSearchInput) domains() (q search.Query, err error) {
@@ -93,17 +96,17 @@ func (in webSearchInput) domains() (q search.Query, err error) {
 // searchBudget is how many requests to the endpoint a session has.
 const searchBudget = 200
 
-func runWebSearch(ctx context.Context, env tool.Env, in webSearchInput) (tool.Result, error) {
+func runWebSearch(ctx context.Context, env tool.Env, engine *search.Engine, in webSearchInput) (tool.Result, error) {
 	q, err := in.domains()
 	if err != nil {
 		return tool.Result{}, err
 	}
-	if env.WebSearch == nil {
+	if engine == nil {
 		return tool.Result{}, tool.Refuse(tool.ToolDisabled, "web_search is not available: there is no endpoint.")
 	}
 	q.Text = strings.Join(strings.Fields(in.Query), " ")
 	q.Spend = func(ctx context.Context) error { return spendSearch(ctx, env.Searches) }
-	hits, err := env.WebSearch.Search(ctx, q)
+	hits, err := engine.Search(ctx, q)
 	if bad, ok := errors.AsType[*search.Error](err); ok {
 		return tool.Result{}, &tool.Refusal{Code: tool.SearchFailed, Text: bad.Text, Cause: bad.Cause}
 	}
@@ -121,7 +124,7 @@ func runWebSearch(ctx context.Context, env tool.Env, in webSearchInput) (tool.Re
 		}
 		b.WriteByte('\n')
 	}
-	return tool.Result{Text: wording.Plural(len(hits), "result", "results") + " from " + env.WebSearch.Name() +
+	return tool.Result{Text: wording.Plural(len(hits), "result", "results") + " from " + engine.Name() +
 		". Give the sources that you use.\n" + results.Fence(b.String())}, nil
 }
 

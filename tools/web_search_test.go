@@ -34,7 +34,7 @@ func newSearchRig(t *testing.T, hits ...map[string]string) (*rig, *atomic.Int64)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.WebSearch = e
+	r.engines.WebSearch = e
 	return r, asked
 }
 
@@ -71,13 +71,13 @@ func TestWebSearch(t *testing.T) {
 func TestWebSearchAvailable(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	if why := webSearch.Unavailable(r.State); why != "" {
+	if why := r.tool("web_search").Unavailable(r.State); why != "" {
 		t.Error(why)
 	}
 	text := r.fails(tool.SearchFailed, "web_search", `{"query":"xx"}`)
 	same(t, text, "SEARCH_FAILED: The search endpoint SearXNG (127.0.0.1) cannot be reached. Go on without it, and tell the operator: the server's log says why.")
-	r.WebSearch = nil
-	if why := webSearch.Unavailable(r.State); !strings.Contains(why, "web.search.kind") {
+	r.engines.WebSearch = nil
+	if why := r.tool("web_search").Unavailable(r.State); !strings.Contains(why, "web.search.kind") {
 		t.Error(why)
 	}
 	r.fails(tool.ToolDisabled, "web_search", `{"query":"xx"}`)
@@ -159,7 +159,7 @@ func TestWebSearchHidesKeys(t *testing.T) {
 	}))
 	t.Cleanup(at.Close)
 	var err error
-	if r.WebSearch, err = search.New(search.Options{Kind: search.SearXNG, URL: at.URL, Key: keys.Source{Env: "KEY", Lookup: func(string) string { return key }}}); err != nil {
+	if r.engines.WebSearch, err = search.New(search.Options{Kind: search.SearXNG, URL: at.URL, Key: keys.Source{Env: "KEY", Lookup: func(string) string { return key }}}); err != nil {
 		t.Fatal(err)
 	}
 	text := r.ok("web_search", `{"query":"xx"}`)
@@ -172,7 +172,7 @@ func TestWebSearchHidesKeys(t *testing.T) {
 func TestWebSearchDecision(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	call, err := webSearch.Bind(r.State, json.RawMessage(`{"query":"xx"}`))
+	call, err := r.tool("web_search").Bind(r.State, json.RawMessage(`{"query":"xx"}`))
 	if err != nil {
 		t.Fatal(err)
 	}

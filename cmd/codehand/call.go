@@ -158,7 +158,7 @@ func (t *terminal) answer(cmd *cobra.Command, s *server.Server, live *live, name
 // edits says whether a call is one of those that edit.guard is about.
 func edits(name string, input json.RawMessage) bool {
 	guarded := func(name string) bool {
-		return slices.ContainsFunc(tools.All(), func(x tool.Tool) bool {
+		return slices.ContainsFunc(tools.All(tools.Engines{}), func(x tool.Tool) bool {
 			return x.Spec.Guarded && (x.Spec.Name == name || slices.Contains(x.Spec.Aliases, name))
 		})
 	}

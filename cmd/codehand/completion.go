@@ -50,7 +50,7 @@ func completeTool(_ *cobra.Command, args []string, _ string) ([]string, cobra.Sh
 		return nil, cobra.ShellCompDirectiveDefault // KEY=VALUE, where a value is often a file
 	}
 	var names []string
-	for _, t := range tools.All() {
+	for _, t := range tools.All(tools.Engines{}) {
 		names = append(names, t.Spec.Name+"\t"+t.Spec.Hint)
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp

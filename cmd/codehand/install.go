@@ -322,7 +322,7 @@ func below(file, dir string) bool {
 // readingTools are the names of tools that only read.
 func readingTools() []string {
 	var names []string
-	for _, x := range tools.All() {
+	for _, x := range tools.All(tools.Engines{}) {
 		if x.Spec.Traits.ReadOnly {
 			names = append(names, x.Spec.Name)
 		}

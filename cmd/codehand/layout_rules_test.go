@@ -100,7 +100,7 @@ var otherFiles = []string{"doc.go", "all.go", "refusals.go"}
 func TestToolFiles(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}
-	for _, x := range tools.All() {
+	for _, x := range tools.All(tools.Engines{}) {
 		names[x.Spec.Name] = true
 	}
 	for name := range names {

@@ -21,7 +21,7 @@ var toolNames = register{
 
 func TestRuleToolNames(t *testing.T) {
 	var names []string
-	for _, x := range tools.All() {
+	for _, x := range tools.All(tools.Engines{}) {
 		names = append(names, x.Spec.Name)
 	}
 	toolNames.check(t, toolNameCounts(readHouse(t), names))

@@ -88,7 +88,7 @@ func openWith(t *terminal, cfg config.Config, warnings []config.Warning, least s
 	if err != nil {
 		return nil, &exitError{code: exitConfig, err: err}
 	}
-	s, err := server.New(server.Options{Config: cfg, Tools: tools.All(), Version: buildVersion(), Log: log,
+	s, err := server.New(server.Options{Config: cfg, Tools: tools.All, Version: buildVersion(), Log: log,
 		Echo: t.echo})
 	if err != nil {
 		return nil, &exitError{code: exitConfig, err: err, hint: "codehand doctor"}

@@ -83,7 +83,7 @@ func (t *terminal) openPrincipal(cmd *cobra.Command, id string) (*server.Server,
 		return nil, &exitError{code: exitConfig, err: err}
 	}
 	s, err := server.New(server.Options{
-		Config: cfg.ForOnePerson(), Tools: tools.All(), Version: buildVersion(), Log: log, Principal: id,
+		Config: cfg.ForOnePerson(), Tools: tools.All, Version: buildVersion(), Log: log, Principal: id,
 	})
 	if err != nil {
 		return nil, wrong(err)

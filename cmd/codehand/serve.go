@@ -165,7 +165,7 @@ func (run *serving) serve(cmd *cobra.Command, roots []string, check bool) error 
 	}
 	run.cfg, run.mode = cfg, cfg.Auth.Mode
 	s, err := server.New(server.Options{
-		Config: cfg, Tools: tools.All(), Version: buildVersion(), Log: log, Serve: true, AuditOut: t.out,
+		Config: cfg, Tools: tools.All, Version: buildVersion(), Log: log, Serve: true, AuditOut: t.out,
 		Public: run.prover(),
 	})
 	if err != nil {

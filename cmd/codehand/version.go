@@ -33,7 +33,7 @@ each on a line, and the instructions.`,
 				Platform: runtime.GOOS + "/" + runtime.GOARCH}
 			if asJSON {
 				var err error
-				if v.Tools, err = instructions.Digest(tools.All()); err != nil {
+				if v.Tools, err = instructions.Digest(tools.All(tools.Engines{})); err != nil {
 					return &exitError{code: exitFailed, err: err}
 				}
 				return json.NewEncoder(t.out).Encode(v)

@@ -27,7 +27,7 @@ func foreignCalls(t *testing.T) string {
 	var known []foreignCall
 	must(t, json.Unmarshal(raw, &calls))
 	must(t, json.Unmarshal(raw, &known))
-	for _, x := range tools.All() {
+	for _, x := range tools.All(tools.Engines{}) {
 		called := func(c foreignCall) bool { return c.Tool == x.Spec.Name }
 		if slices.ContainsFunc(known, called) {
 			continue

@@ -175,7 +175,7 @@ var freeTools = []string{"job_stop", "enter_plan_mode", "exit_plan_mode", "skill
 // however it is named, and for commands that are proved to change nothing.
 func TestPlanModeRefuses(t *testing.T) {
 	t.Parallel()
-	for _, x := range tools.All() {
+	for _, x := range tools.All(tools.Engines{}) {
 		if _, known := writers[x.Spec.Name]; !known && !x.Spec.Traits.ReadOnly && !x.Dispatches() && !strings.Contains(strings.Join(freeTools, " "), x.Spec.Name) {
 			t.Errorf("%s changes something: add calls that plan mode must refuse to writers", x.Spec.Name)
 		}

@@ -679,7 +679,7 @@ func serveWaiting(t *testing.T) string {
 	must(t, err)
 	_, err = config.OpenState(cfg.StateDir)
 	must(t, err)
-	s, err := server.New(server.Options{Config: cfg, Tools: tools.All(), Version: "test", Serve: true, Extend: waiting})
+	s, err := server.New(server.Options{Config: cfg, Tools: tools.All, Version: "test", Serve: true, Extend: waiting})
 	must(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)

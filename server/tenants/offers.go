@@ -23,8 +23,8 @@ func (m *Maker) arrange(t *Tenant) {
 			continue
 		}
 		missing := x.Unavailable(&cannot) != ""
-		if text := x.Answers(t.Bare); text != "" {
-			x.Spec.Description += "\n" + text
+		if x.Spec.Answers != "" {
+			x.Spec.Description += "\n" + x.Spec.Answers
 		}
 		all = append(all, x)
 		if !missing {

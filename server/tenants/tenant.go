@@ -10,7 +10,6 @@ import (
 	"codehand/server/auth"
 	"codehand/server/config"
 	"codehand/server/toolset"
-	"codehand/tools/agent"
 	"codehand/tools/confine"
 	"codehand/tools/guarded"
 	"codehand/tools/permission"
@@ -20,8 +19,6 @@ import (
 	"codehand/tools/shell"
 	"codehand/tools/skills"
 	"codehand/tools/tool"
-	"codehand/tools/web"
-	websearch "codehand/tools/web/search"
 	"codehand/tools/workspace"
 )
 
@@ -57,12 +54,8 @@ type Maker struct {
 	Durable bool            // sessions outlive the process, and callers come over a network
 	NoShell string          // why no command runs in this process; "": each tenant says
 	Confine confine.Options // of commands, but what depends on the tenant
-	Agents  *agent.Runner   // nil: no sub-agent is executed
 
 	Principal string // of Local; "": auth.LocalID
-
-	Web       *web.Client       // nil: it is switched off
-	WebSearch *websearch.Engine // nil: there is no endpoint
 
 	shared taskLists
 }
@@ -136,10 +129,10 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 	}
 	t.Bare = &session.State{
 		Space: t.Space, Rules: t.Rules, Clean: t.Clean, Search: m.Search, Commands: session.Commands{Shell: probe},
-		Prefs: t.Prefs, Reach: session.Reach{Web: m.Web, WebSearch: m.WebSearch},
+		Prefs:  t.Prefs,
 		Skills: skills.New(), Client: session.Client{CanAsk: true},
 		Helpers: session.Helpers{SkillDirs: t.SkillDirs, Agents: session.Agents{
-			Runner: m.Agents, Types: types, Samples: m.Config.Tools.Agent.Sampling,
+			Types: types, Samples: m.Config.Tools.Agent.Sampling,
 		}},
 	}
 	limits := m.Confine

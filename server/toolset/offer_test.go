@@ -17,7 +17,7 @@ import (
 // and all of the list stays within what a list may cost.
 func TestHintedListIsFound(t *testing.T) {
 	t.Parallel()
-	all := tools.All()
+	all := tools.All(tools.Engines{})
 	offer := (Lists{}).Offer(all, true)
 	texts, size := map[string]string{}, 0
 	for _, l := range offer.Hinted {
@@ -97,7 +97,7 @@ func byBM25(texts map[string]string, query string) (names []string) {
 // Where commands run in PowerShell, the tools that take some say so, and no other tool changes.
 func TestPowerShellIsNamed(t *testing.T) {
 	t.Parallel()
-	all := tools.All()
+	all := tools.All(tools.Engines{})
 	bash, power := (Lists{}).Offer(all, true), (Lists{PowerShell: "PowerShell 7"}).Offer(all, true)
 	changed := map[string]string{}
 	for i, l := range power.Tools {

@@ -250,7 +250,7 @@ func (p *program) server(depth string) injected {
 // withheld are the tools of this server that a program does not get.
 func (r *Runner) withheld(given []loop.Tool) []string {
 	var names []string
-	for _, x := range r.Tools {
+	for _, x := range r.tools() {
 		has := slices.ContainsFunc(given, func(t loop.Tool) bool { return t.Name == x.Name })
 		if !has && x.For != ProgramAgents && x.For != StartingAgents {
 			names = append(names, x.Name)

@@ -126,7 +126,7 @@ func TestPrintedKeepsTheEnd(t *testing.T) {
 // A type that only reads got a server in the mode of its parent, with all tools.
 func TestProgramServer(t *testing.T) {
 	t.Parallel()
-	tools := []Offered{
+	all := []Offered{
 		{Tool: loop.Tool{Name: "read_file", ReadOnly: true}, For: AllAgents}, {Tool: loop.Tool{Name: "write_file"}, For: ChangingAgents},
 		{Tool: loop.Tool{Name: "exit_plan_mode"}}, {Tool: loop.Tool{Name: "tool_search"}, For: ProgramAgents},
 		{Tool: loop.Tool{Name: "agent"}, For: StartingAgents},
@@ -136,9 +136,9 @@ func TestProgramServer(t *testing.T) {
 		General:   {"stdio", "--mode=acceptEdits", `"exit_plan_mode`},
 	} {
 		out, _ := command(t.Context(), t, `cat "$1"; printf '\n%s' "$2"`, nil, func(o *Options, job *Order) {
-			o.Tools = tools
+			o.Tools = func() []Offered { return all }
 			job.Type, _ = ReadTypes(skills.Set{}).Find(kind)
-			job.Tools, _ = job.Type.Pick(tools, false)
+			job.Tools, _ = job.Type.Pick(all, false)
 			job.Parent.Mode = permission.AcceptEdits
 		})
 		config, toml, _ := strings.Cut(out.Text, "\n\n")

@@ -233,7 +233,7 @@ func (x *Run) calling(child Child) func(context.Context, loop.Call) loop.Result 
 
 // starts says whether a tool starts sub-agents. None of those is a reader, so their calls run alone.
 func (r *Runner) starts(name string) bool {
-	return slices.ContainsFunc(r.Tools, func(x Offered) bool { return x.Name == name && x.For == StartingAgents })
+	return slices.ContainsFunc(r.tools(), func(x Offered) bool { return x.Name == name && x.For == StartingAgents })
 }
 
 // settle ends the run, unless a message has come since its last turn. Its session is closed by now: from then on a

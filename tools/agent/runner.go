@@ -39,7 +39,7 @@ type Options struct {
 	Command  Command // of Program
 	Sampling bool    // Sampling may be used
 
-	Tools []Offered // of the server
+	Tools func() []Offered // of the server; nil: none
 
 	Limits
 	Depth int // of this process below others
@@ -170,9 +170,9 @@ func (r *Runner) InForce(sampler bool) Backend {
 	return None
 }
 
-// Executor says in a sentence who executes the sub-agents of a session, as InForce; "": nobody does.
-func (r *Runner) Executor(sampler bool) string {
-	switch r.InForce(sampler) {
+// Executor says in a sentence who executes the sub-agents of a session whose client may be asked; "": nobody does.
+func (r *Runner) Executor() string {
+	switch r.InForce(true) {
 	case API:
 		return "Here a model executes it: " + r.Models[0] + "."
 	case Program:
@@ -186,13 +186,21 @@ func (r *Runner) Executor(sampler bool) string {
 // Deeper says whether a session at this depth may start sub-agents.
 func (r *Runner) Deeper(depth int) bool { return r.Options.Depth+depth < r.Limits.Depth }
 
+// tools are those of the server.
+func (r *Runner) tools() []Offered {
+	if r.Tools == nil {
+		return nil
+	}
+	return r.Tools()
+}
+
 // Offer returns the tools that a session whose tools have these names could give to a sub-agent.
 func (r *Runner) Offer(names []string) []Offered {
 	if r == nil {
 		return nil
 	}
 	var out []Offered
-	for _, x := range r.Tools {
+	for _, x := range r.tools() {
 		if slices.Contains(names, x.Name) {
 			out = append(out, x)
 		}

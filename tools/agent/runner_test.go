@@ -299,7 +299,7 @@ func TestRunnerNests(t *testing.T) {
 		h := &nestHands{}
 		o, job := order(nil, h, "a")
 		o.Model, o.Limits.Depth, o.Queue = nester{}, 2, 9
-		o.Tools = []Offered{{Tool: Tool{Name: "agent"}, For: StartingAgents}}
+		o.Tools = func() []Offered { return []Offered{{Tool: Tool{Name: "agent"}, For: StartingAgents}} }
 		r := New(o)
 		job.Prompt, job.Tools = "nest", []loop.Tool{{Name: "agent"}}
 		leaf := job

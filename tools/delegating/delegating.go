@@ -20,7 +20,8 @@ import (
 // A Delegation is one call that gives work to sub-agents.
 type Delegation struct {
 	Env        tool.Env
-	Tasks      []Task // one, or several that are done side by side
+	Runner     *agent.Runner // nil: there is no back-end
+	Tasks      []Task        // one, or several that are done side by side
 	Background bool
 	Name       string // of the only one; "": none
 	Model      string // "": the usual one
@@ -33,7 +34,7 @@ type Task struct{ Title, Prompt, Type string }
 // Run does the work, or begins it in the background. Without a back-end the result is a brief for each task. Refusals:
 // AGENT_UNKNOWN, AGENT_NO_TOOLS, AGENT_LIMIT, TOOL_DISABLED, JOB_LIMIT, INPUT_INVALID.
 func (d *Delegation) Run(ctx context.Context) (tool.Result, error) {
-	backend := d.Env.Runner.InForce(d.Env.Samples)
+	backend := d.Runner.InForce(d.Env.Samples)
 	orders, err := d.orders(ctx, backend)
 	if err != nil {
 		return tool.Result{}, err
@@ -46,7 +47,7 @@ func (d *Delegation) Run(ctx context.Context) (tool.Result, error) {
 	}
 	var runs []*agent.Run
 	for _, o := range orders {
-		x, err := d.Env.Runner.Start(o)
+		x, err := d.Runner.Start(o)
 		if err != nil {
 			for _, x := range runs {
 				x.Drop()
@@ -82,7 +83,7 @@ func begin(ctx context.Context, runs []*agent.Run) error {
 
 // orders says what each sub-agent is to do.
 func (d *Delegation) orders(ctx context.Context, backend agent.Backend) ([]agent.Order, error) {
-	types, err := d.Env.FindAgents(ctx)
+	types, err := findTypes(ctx, d.Env)
 	if err != nil {
 		return nil, wording.PathRefusal(d.Env, d.Env.Space.Cwd(), err)
 	}
@@ -92,8 +93,8 @@ func (d *Delegation) orders(ctx context.Context, backend agent.Backend) ([]agent
 	}
 	parent := parentOf(d.Env)
 	parent.Mode = mode
-	offered := d.Env.Runner.Offer(d.catalog())
-	deeper := d.Env.Runner != nil && d.Env.Runner.Deeper(d.Env.Depth+1)
+	offered := d.Runner.Offer(d.catalog())
+	deeper := d.Runner != nil && d.Runner.Deeper(d.Env.Depth+1)
 	var orders []agent.Order
 	for _, task := range d.Tasks {
 		t, ok := types.Find(task.Type)
@@ -101,10 +102,10 @@ func (d *Delegation) orders(ctx context.Context, backend agent.Backend) ([]agent
 			return nil, unknownType(types, task.Type)
 		}
 		given, unknown := t.Pick(offered, deeper)
-		if len(given) == 0 && d.Env.Runner != nil { // a brief without a list of tools is one, too
+		if len(given) == 0 && d.Runner != nil { // a brief without a list of tools is one, too
 			return nil, noTools(t, unknown)
 		}
-		text, err := d.Env.AgentText(ctx, t)
+		text, err := typeText(ctx, d.Env, t)
 		if err != nil {
 			return nil, wording.PathRefusal(d.Env, t.File, err)
 		}
@@ -119,6 +120,23 @@ func (d *Delegation) orders(ctx context.Context, backend agent.Backend) ([]agent
 		orders = append(orders, o)
 	}
 	return orders, nil
+}
+
+// findTypes returns the types of sub-agents that the session has now. The error is that of ctx.
+func findTypes(ctx context.Context, env tool.Env) (agent.Types, error) {
+	set, err := env.FindTypes(ctx)
+	if err != nil {
+		return agent.Types{}, err
+	}
+	return agent.ReadTypes(set), nil
+}
+
+// typeText is the text of a type, which says what the sub-agent is. Errors are those of skills.Index.Body.
+func typeText(ctx context.Context, env tool.Env, t agent.Type) (string, error) {
+	if t.File == "" {
+		return t.Prompt, nil
+	}
+	return env.Skills.Body(ctx, env.Visible(), t.Skill())
 }
 
 // parentOf is the session of a call, as that of sub-agents.
@@ -143,7 +161,7 @@ func (d *Delegation) readable() bool { return slices.Contains(d.catalog(), "job_
 // model is the model that a sub-agent gets. The one that a call names must be known; that of a type, which was written
 // for another program, counts only if it is.
 func (d *Delegation) model(backend agent.Backend, t agent.Type) (string, error) {
-	switch known := d.Env.Runner; {
+	switch known := d.Runner; {
 	case backend == agent.Program:
 		name := cmp.Or(d.Model, t.Model)
 		if name != "" && !agent.IsModelName(name) {
@@ -175,7 +193,7 @@ func takesModel(arg string) bool { return strings.Contains(arg, "{model}") }
 func (d *Delegation) possible(backend agent.Backend) error {
 	var why string
 	switch {
-	case !d.Env.Runner.Deeper(d.Env.Depth):
+	case !d.Runner.Deeper(d.Env.Depth):
 		why = "sub-agents may not start others here (agent.max_depth). Do the work yourself."
 	case d.Env.Hands == nil:
 		why = "it was called from within another call."
@@ -193,7 +211,7 @@ func (d *Delegation) possible(backend agent.Backend) error {
 
 // limit is the refusal of a sub-agent for which there is no room.
 func (d *Delegation) limit(err error) error {
-	r := d.Env.Runner
+	r := d.Runner
 	switch {
 	case errors.Is(err, agent.ErrQueue):
 		return tool.Refuse(tool.AgentLimit, "%d sub-agents run and %d wait already (agent.max_parallel). Nothing was "+

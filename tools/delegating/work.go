@@ -254,19 +254,19 @@ func footer(x *agent.Run, o agent.Outcome) string {
 }
 
 // Send gives a message to a sub-agent of the session. One that has ended goes on, and the result is its report.
-func Send(ctx context.Context, env tool.Env, to, message string) (tool.Result, error) {
-	d := Delegation{Env: env}
-	if env.Runner == nil {
+func Send(ctx context.Context, env tool.Env, runner *agent.Runner, to, message string) (tool.Result, error) {
+	d := Delegation{Env: env, Runner: runner}
+	if runner == nil {
 		return tool.Result{}, unknownAgent(nil, to)
 	}
-	if err := d.possible(env.Runner.InForce(env.Samples)); err != nil {
+	if err := d.possible(runner.InForce(env.Samples)); err != nil {
 		return tool.Result{}, err
 	}
 	parent := parentOf(env)
-	x, delivered, err := env.Runner.Send(parent, strings.TrimSpace(to), message, env.Hands)
+	x, delivered, err := runner.Send(parent, strings.TrimSpace(to), message, env.Hands)
 	switch {
 	case errors.Is(err, agent.ErrUnknown):
-		return tool.Result{}, unknownAgent(env.Runner.Names(parent), to)
+		return tool.Result{}, unknownAgent(runner.Names(parent), to)
 	case errors.Is(err, agent.ErrFull):
 		return tool.Result{}, tool.Refuse(tool.Busy, "%s has not read the messages before. Nothing was sent. Try "+
 			"again later.", wording.LineOf(to, 60))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"path/filepath"
 
-	"codehand/tools/agent"
 	"codehand/tools/skills"
 )
 
@@ -13,12 +12,12 @@ const (
 	maxTypeLevels = 3  // of directories below the one that agents have theirs in
 )
 
-// FindAgents returns the types of sub-agents that this session has now, from the disk as it is. On a clash of names the
-// one of the operator wins, then that of the user, then the one nearest to the current directory. The error is that of
-// ctx.
-func (s *State) FindAgents(ctx context.Context) (agent.Types, error) {
+// FindTypes returns the files of types of sub-agents that this session has now, from the disk as it is. On a clash of
+// names the one of the operator wins, then that of the user, then the one nearest to the current directory. The error
+// is that of ctx.
+func (s *State) FindTypes(ctx context.Context) (skills.Set, error) {
 	if s.Skills == nil || s.Space == nil {
-		return agent.ReadTypes(skills.Set{}), nil
+		return skills.Set{}, nil
 	}
 	files := visible{s.Space, s.Rules}
 	var dirs []skills.Dir
@@ -30,19 +29,7 @@ func (s *State) FindAgents(ctx context.Context) (agent.Types, error) {
 			dirs = typeDirs(files, dirs, skills.Dir{Path: filepath.Join(at, name, "agents"), Flat: true}, 0)
 		}
 	}
-	set, err := s.Skills.Scan(ctx, files, dirs)
-	if err != nil {
-		return agent.Types{}, err
-	}
-	return agent.ReadTypes(set), nil
-}
-
-// AgentText is the text of a type, which says what the sub-agent is. Errors are those of skills.Index.Body.
-func (s *State) AgentText(ctx context.Context, t agent.Type) (string, error) {
-	if t.File == "" {
-		return t.Prompt, nil
-	}
-	return s.Skills.Body(ctx, s.Visible(), t.Skill())
+	return s.Skills.Scan(ctx, files, dirs)
 }
 
 // typeDirs adds a directory and those below it.

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"codehand/filestate"
-	"codehand/tools/agent"
 	"codehand/tools/catalog"
 	"codehand/tools/confine"
 	"codehand/tools/git/changes"
@@ -18,8 +17,6 @@ import (
 	"codehand/tools/shell"
 	"codehand/tools/skills"
 	"codehand/tools/tasks"
-	"codehand/tools/web"
-	websearch "codehand/tools/web/search"
 	"codehand/tools/workspace"
 )
 
@@ -140,10 +137,9 @@ type Helpers struct {
 
 // Agents is what a session needs to start sub-agents.
 type Agents struct {
-	Runner  *agent.Runner // nil: there is no back-end
-	Types   []skills.Dir  // of the operator and the user, as SkillDirs
-	Depth   int           // how deep below others the session is; 0: it is no sub-agent's
-	Samples bool          // the model of the client that calls may be asked for answers during this call
+	Types   []skills.Dir // of the operator and the user, as SkillDirs
+	Depth   int          // how deep below others the session is; 0: it is no sub-agent's
+	Samples bool         // the model of the client that calls may be asked for answers during this call
 }
 
 // Modes are the permission modes that the operator gives a session.
@@ -152,12 +148,10 @@ type Modes struct {
 	Highest permission.Mode // no session goes above it
 }
 
-// Reach is by what a session reaches the web; shared by all sessions.
+// Reach is what a session has used of the web, and may.
 type Reach struct {
-	Web       *web.Client       // fetches pages; nil: the web is switched off
-	WebSearch *websearch.Engine // asks the operator's search endpoint; nil: there is none
-	Searches  Cell[int]         // this session's requests to that endpoint so far
-	PageModel bool              // the model of the client that calls may answer questions about pages
+	Searches  Cell[int] // this session's requests to the operator's search endpoint so far
+	PageModel bool      // the model of the client that calls may answer questions about pages
 }
 
 // PlanFiles say where plan files are, and what becomes of them.

@@ -41,10 +41,6 @@ type Def[In any] struct {
 	// listed nor run.
 	Available func(*session.State) string
 
-	// Answers says in a sentence which back-end of the operator answers here; "": nothing to say. The description of
-	// the tool ends with it. It is asked about a tenant, without a session.
-	Answers func(*session.State) string
-
 	// Traits refines Spec.Traits for one input: run_shell is not read-only, run_shell{"ls"} is.
 	// It may promise more than Spec.Traits, never less.
 	Traits func(*session.State, In) Traits
@@ -105,7 +101,6 @@ type Tool struct {
 	Schema json.RawMessage // of the input, as tools/list sends it; property order as in In
 
 	available func(*session.State) string
-	answers   func(*session.State) string
 	forward   func(json.RawMessage) (string, json.RawMessage, bool)
 	bind      func(context.Context, *session.State, json.RawMessage) (Call, error)
 }
@@ -117,8 +112,7 @@ func Define[In any](d Def[In]) Tool {
 	if err != nil {
 		panic("tool.Define: " + d.Spec.Name + ": " + err.Error())
 	}
-	t := Tool{Spec: d.Spec, Schema: b.root.schema(), available: d.Available, answers: d.Answers,
-		bind: b.bind}
+	t := Tool{Spec: d.Spec, Schema: b.root.schema(), available: d.Available, bind: b.bind}
 	if d.Forward != nil {
 		t.forward = b.forward
 	}
@@ -143,14 +137,6 @@ func (t Tool) Unavailable(s *session.State) string {
 		return ""
 	}
 	return t.available(s)
-}
-
-// Answers says which back-end answers in this session; "": there is nothing to say.
-func (t Tool) Answers(s *session.State) string {
-	if t.answers == nil {
-		return ""
-	}
-	return t.answers(s)
 }
 
 // Offered is the tool as sub-agents are given it.

@@ -60,6 +60,7 @@ type Spec struct {
 	Simple      bool              // part of the tool profile "simple", with which everything can be done
 	Guarded     bool              // the setting edit.guard is about it
 	Reports     bool              // its result is what a sub-agent reports: agent.max_output limits it
+	Answers     string            // which back-end of the operator answers, in a sentence; "": none does
 	Elsewhere   []string          // names that agent files of other programs have for it, in lower case
 	Advice      Advice            // what the server's instructions say of it
 

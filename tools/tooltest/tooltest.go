@@ -27,8 +27,6 @@ import (
 	"codehand/tools/skills"
 	"codehand/tools/tasks"
 	"codehand/tools/tool"
-	"codehand/tools/web"
-	websearch "codehand/tools/web/search"
 	"codehand/tools/workspace"
 )
 
@@ -78,11 +76,6 @@ func New(t *testing.T, found []catalog.Entry, deny ...string) *Session {
 	t.Cleanup(func() { must(sh.Close()) })
 	trees := changes.New("", "")
 	t.Cleanup(trees.Close)
-	pages := web.New(web.Options{})
-	t.Cleanup(pages.Close)
-	// Nobody listens there: a test that wants answers brings an endpoint of its own.
-	endpoint, err := websearch.New(websearch.Options{Kind: websearch.SearXNG, URL: "http://127.0.0.1:9"})
-	must(err)
 	s := &Session{t: t, Dir: root, Store: store, Journal: filepath.Join(private, "journal"), State: &session.State{
 		Key: session.Key{Principal: "local", Session: "test"}, Prefs: prefs(),
 		Space: space.Readable(jobs, kept), Rules: policy, Search: engine, Results: results.New(kept),
@@ -95,7 +88,7 @@ func New(t *testing.T, found []catalog.Entry, deny ...string) *Session {
 		Cursors: session.NewCell[map[string]session.Cursor](memory, "cell.cursors"),
 		Active:  session.NewCell[[]string](memory, "cell.active"),
 		Todos:   session.NewCell[[]session.Todo](memory, "cell.todos"),
-		Reach:   session.Reach{Web: pages, WebSearch: endpoint, Searches: session.NewCell[int](memory, "cell.searches")},
+		Reach:   session.Reach{Searches: session.NewCell[int](memory, "cell.searches")},
 		Choices: session.NewCell[session.Choices](memory, "cell.choices"),
 		Told:    session.NewCell[map[string]string](memory, "cell.loaded"),
 		Skills:  skills.New(), Tasks: tasks.New(session.NewCell[tasks.Book](memory, "cell.tasks")),
