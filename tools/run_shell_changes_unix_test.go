@@ -240,3 +240,31 @@ func TestHistoryMasksSecrets(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 }
+
+// A command that made 1,479 files was told of by ten of them, and history and show_changes by 200.
+func TestTreesAreOneLine(t *testing.T) {
+	t.Parallel()
+	r := inRepository(t)
+	text := r.ok("run_shell", `{"command":"mkdir -p .venv/lib; touch .venv/$(seq -s ' .venv/' 1000) .venv/lib/$(seq -s ' .venv/lib/' 479); echo two >a"}`)
+	if want := "[changed on disk: A .venv/ 1,479 new files, M a; undo_change"; !strings.Contains(text, want) ||
+		!strings.Contains(text, " takes back a]") {
+		t.Errorf("%s\nwant %s", text, want)
+	}
+	text = r.ok("file_history", `{}`)
+	if want := ".venv/ 1,479 new files (cannot be undone: it has too many new files to note each) [while"; !strings.Contains(text, want) ||
+		strings.Contains(text, ".venv/1 ") {
+		t.Errorf("%s\nwant %s", text, want)
+	}
+	if text = r.ok("show_changes", `{}`); strings.Count(text, ".venv") != 1 || !strings.Contains(text, ".venv +0 -0 (1,479 new files") {
+		t.Errorf("%s", text)
+	}
+	r.ok("undo_change", `{"change_id":"`+undoID(t, r.ok("run_shell", `{"command":"echo three >a"}`))+`"}`)
+	text = r.ok("run_shell", `{"command":"rm -r .venv/lib"}`)
+	if want := "[changed on disk: D .venv/lib/ 479 files"; !strings.Contains(text, want) {
+		t.Errorf("%s\nwant %s", text, want)
+	}
+	r.ok("run_shell", `{"command":"rm -r .venv"}`)
+	if text = r.ok("show_changes", `{}`); strings.Contains(text, "new files") {
+		t.Errorf("what is gone again is shown:\n%s", text)
+	}
+}

@@ -46,6 +46,7 @@ type EntryFile struct {
 	Mode    string `json:"mode,omitempty"`    // before and after, 0644>0755, if the change is known to have changed it
 	NoCopy  bool   `json:"no_copy,omitempty"` // over 32 MiB: noted without content
 	Why     string `json:"why,omitempty"`     // why it is noted without content, if not for its size: a clause
+	Files   int    `json:"files,omitempty"`   // how many a new directory has that is noted as one; 0: one file
 }
 
 // History returns the changes that fit q, newest first, whichever process made them. What is damaged is passed over.
@@ -142,7 +143,7 @@ func (h *Header) entry(state string, undone bool) Entry {
 		e.Files = append(e.Files, EntryFile{
 			Path: f.Path, Op: f.op(), Before: f.Before.Text(), After: f.After.Text(),
 			Added: f.Added, Removed: f.Removed, NoCopy: !f.Kept, Why: f.Why,
-			Mode: f.modes(),
+			Mode: f.modes(), Files: f.Files,
 		})
 	}
 	return e

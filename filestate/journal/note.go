@@ -93,7 +93,8 @@ type File struct {
 	Mode   fs.FileMode  `json:"mode,omitempty"`   // of the old file
 	// of the new file, if the change set it: an undo then wants it there, and gives the file Mode again; 0: it did not
 	NewMode fs.FileMode `json:"new_mode,omitempty"`
-	Why     string      `json:"why,omitempty"` // why the contents are not here, if they are not too large
+	Why     string      `json:"why,omitempty"`   // why the contents are not here, if they are not too large
+	Files   int         `json:"files,omitempty"` // how many a new directory has that is noted as one; 0: one file
 	OldSize int64       `json:"old_size"`
 	NewSize int64       `json:"new_size"`
 	Added   int         `json:"added"` // lines
@@ -131,13 +132,15 @@ type Part struct {
 	NewMode       fs.FileMode // as File.NewMode
 	// Why the contents are not known or not kept; "": they are. Else Old and New only say whether there is a file.
 	Why string
+	// Files is how many new files a new directory has that is noted as one; 0: this is one file
+	Files int
 }
 
 // add notes one file of a change.
 func (e *Note) add(p Part) {
 	f := File{Path: p.Path, Temp: p.Temp, OldSize: int64(len(p.Old)), NewSize: int64(len(p.New))}
 	c := Sides{Before: p.Old, After: p.New}
-	if f.Why = p.Why; p.Why != "" { // hashes that nothing has
+	if f.Why, f.Files = p.Why, p.Files; p.Why != "" { // hashes that nothing has
 		p.Before, p.After, c = disk.Digest{}, disk.Digest{}, Sides{}
 	}
 	if p.Old != nil {

@@ -46,6 +46,9 @@ func changedFile(env tool.Env, e journal.Entry, f journal.EntryFile) string {
 	if e.Kept != "" {
 		return name
 	}
+	if f.Files > 0 {
+		return wording.NewFiles(name, f.Files) + " (cannot be undone: " + f.Why + ")"
+	}
 	if f.Why == "" {
 		name += fmt.Sprintf(" +%d -%d", f.Added, f.Removed)
 	}

@@ -42,6 +42,10 @@ func (m *Made) Now(ctx context.Context, env tool.Env) (n Now, same bool, err err
 		n.sum()
 		return n, false, nil
 	}
+	if files := m.last().Files; files > 0 {
+		n.Marks = []string{wording.Plural(files, "new file", "new files"), "not shown: " + m.last().Why}
+		return n, missing(env, m.Path), nil
+	}
 	at, err := look(ctx, env, m.Path)
 	if err != nil {
 		return n, false, err

@@ -28,6 +28,8 @@ type changedFile struct {
 	Path string `json:"path"`
 	Op   string `json:"op"`            // A, M or D
 	Why  string `json:"why,omitempty"` // why it cannot be taken back
+	// how many new files a new directory has that is told of as one; 0: this is one file
+	Files int `json:"files,omitempty"`
 }
 
 // A finding is what is known of the git work tree after a command.
@@ -77,7 +79,8 @@ func (w *FileWatch) find(ctx context.Context, env tool.Env, command string) find
 	var back, kept []journal.Part // a change is taken back whole, so what cannot be is one of its own
 	for i := range f.Changes {
 		c := &f.Changes[i]
-		p := journal.Part{Path: c.Path, Old: c.Old, New: c.New, Mode: c.OldMode, NewMode: c.NewMode, Why: c.Why}
+		p := journal.Part{Path: c.Path, Old: c.Old, New: c.New, Mode: c.OldMode, NewMode: c.NewMode, Why: c.Why,
+			Files: c.Files}
 		if c.Why == "" {
 			back, f.back = append(back, p), append(f.back, wording.ShownName(env, c.Path))
 			continue

@@ -3,6 +3,7 @@ package running
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -91,10 +92,10 @@ func (w *FileWatch) hint(ctx context.Context, env tool.Env, command string) (lin
 	var names []string
 	listed := make(map[string]bool)
 	found := w.find(ctx, env, command)
-	inTree, more := found.Changes, found.All-len(found.Changes)
+	inTree, more := found.Changes, found.All // more: that are not named
 	for _, c := range inTree {
 		listed[c.Path] = true
-		all = append(all, changedFile{Path: c.Path, Op: string(c.Op), Why: c.Why})
+		all = append(all, changedFile{Path: c.Path, Op: string(c.Op), Why: c.Why, Files: c.Files})
 	}
 	seen := make(map[string]bool)
 	for _, e := range w.changed(ctx, env.Files) {
@@ -105,11 +106,27 @@ func (w *FileWatch) hint(ctx context.Context, env tool.Env, command string) (lin
 		names = append(names, wording.ShownName(env, e.Path)+rewritten(ctx, env, e.Path))
 	}
 	outside := len(names) > 0
-	for i, c := range inTree {
+	var trees []string
+	for _, t := range found.Trees {
 		if len(names) >= maxHinted {
-			more += len(inTree) - i
+			break // the count of the rest has them
+		}
+		trees = append(trees, t.Path)
+		more -= t.Files
+		name := "D " + wording.ShownName(env, t.Path) + "/ " + wording.Plural(t.Files, "file", "files")
+		if t.Op == changes.Created {
+			name = "A " + wording.NewFiles(wording.ShownName(env, t.Path), t.Files)
+		}
+		names = append(names, name)
+	}
+	for _, c := range inTree {
+		if slices.ContainsFunc(trees, func(t string) bool { return wording.Below(t, c.Path) }) {
+			continue
+		}
+		if len(names) >= maxHinted {
 			break
 		}
+		more -= max(c.Files, 1)
 		name := string(c.Op) + " " + wording.ShownName(env, c.Path)
 		if seen[c.Path] && c.Op != changes.Deleted {
 			name += rewritten(ctx, env, c.Path)

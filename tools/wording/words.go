@@ -32,6 +32,11 @@ func ShownName(env tool.Env, path string) string {
 	return strings.ReplaceAll(name, "\n", `\x0a`)
 }
 
+// NewFiles names a new directory by its shown name, and how many files came with it.
+func NewFiles(name string, files int) string {
+	return name + "/ " + Plural(files, "new file", "new files")
+}
+
 // Plural writes 1 edit, 2 edits.
 func Plural(n int, one, many string) string {
 	if n == 1 {

@@ -126,7 +126,7 @@ func (x *index) proves(name string, r *record) bool {
 }
 
 // doubt hashes files of which the index does not prove what they are: all, or those with these names. More of them if
-// it is the first time.
+// it is the first time. Tracked files come before the others, of which one command can make thousands.
 func (t *tree) doubt(first, all bool, names []string) {
 	files, bytes := laterFiles, int64(laterBytes)
 	if first {
@@ -136,11 +136,23 @@ func (t *tree) doubt(first, all bool, names []string) {
 	if all {
 		in = maps.Keys(t.files)
 	}
-	var root *os.Root
+	var tracked, others []string
 	for name := range in {
 		r := t.files[name]
 		if r == nil || r.ignored || r.hashed || !r.mode.IsRegular() || r.stamp.Size > maxContent ||
 			t.index.proves(name, r) {
+			continue
+		}
+		if t.index.entries[name] != nil {
+			tracked = append(tracked, name)
+		} else if len(others) < files {
+			others = append(others, name)
+		}
+	}
+	var root *os.Root
+	for _, name := range append(tracked, others...) {
+		r := t.files[name]
+		if r.hashed { // it was named twice
 			continue
 		}
 		if files--; files < 0 {

@@ -289,8 +289,8 @@ func TestStashInReftable(t *testing.T) {
 	}
 }
 
-// Whether a name lies inside is asked once for each directory and for each link, as it may read the directory: in one of
-// 5,000 names without letters, to ask for each of them took 2.4 ms a file.
+// Whether a name lies inside is asked once for each directory and for each link, as it may read the directory: in one
+// of 5,000 names without letters, to ask for each of them took 2.4 ms a file.
 func TestInsideIsAskedOncePerDirectory(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -314,5 +314,52 @@ func TestInsideIsAskedOncePerDirectory(t *testing.T) {
 	}
 	if found.All != 102 { // not d/out
 		t.Errorf("%d changes, want 102", found.All)
+	}
+}
+
+// A command that makes many files is told of by the directories that it made: the largest ones become one change each,
+// until there are few enough. What was there before, and what is small, stays a file of its own.
+func TestTreesAreOneChange(t *testing.T) {
+	t.Parallel()
+	for name, scans := range map[string]bool{"watched": false, "scanned": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRepo(t)
+			r.write("old/a", "1")
+			r.write("gone/deep/x", "1")
+			r.sh("mkdir there again; touch gone/$(seq -s ' gone/' 20) again/$(seq -s ' again/' 20)")
+			trees := New("", "")
+			defer trees.Close()
+			trees.Begin(r.dir).Drop()
+			for _, at := range trees.trees {
+				at.scans, at.known = scans, false
+			}
+			s := trees.Begin(r.dir)
+			r.sh(`mkdir -p .venv/lib/x src; touch .venv/cfg .venv/lib/x/$(seq -s ' .venv/lib/x/' 40) src/$(seq -s ' src/' 12)
+				touch old/b there/$(seq -s ' there/' 15); rm -r gone again; mkdir again; touch again/new`)
+			found := s.End(71, everything)
+			var got []string
+			for _, c := range found.Trees {
+				got = append(got, fmt.Sprint(c.Op, " ", strings.TrimPrefix(c.Path, r.dir), " ", c.Files))
+			}
+			if want := []string{"A /.venv 41", "D /gone 21", "A /src 12"}; !slices.Equal(got, want) {
+				t.Errorf("trees are %q, want %q", got, want)
+			}
+			folded := 0
+			for _, c := range found.Changes {
+				switch name := strings.TrimPrefix(c.Path, r.dir); {
+				case name == "/.venv":
+					if folded++; c.Files != 41 || c.Op != Created || c.Why == "" || c.New != nil {
+						t.Errorf("%+v", c)
+					}
+				case strings.HasPrefix(name, "/.venv"), c.Files != 0:
+					t.Errorf("%s is told of besides its directory", name)
+				}
+			}
+			// .venv, old/b, 12 in src, 15 in there, 21 gone, and in again 20 gone and one made
+			if folded != 1 || len(found.Changes) != 71 || found.All != 41+1+12+15+21+21 {
+				t.Errorf("%d changes of %d, .venv %d times", len(found.Changes), found.All, folded)
+			}
+		})
 	}
 }

@@ -23,6 +23,7 @@ type Span struct {
 	attrs   map[string]*attributes // likewise
 	general []*attributes          // likewise
 	before  map[string]*record     // of tree.mu: what each name that changed was; nil: nothing
+	dirs    map[string]bool        // of tree.mu: directories that came or went: whether each was there
 	lost    bool                   // of tree.mu: the tree cannot be known any more
 
 	recorded recorded // as it was
@@ -47,6 +48,9 @@ type Change struct {
 	Old, New         []byte // contents, unless Why says otherwise; nil: there was no file, or there is none
 	OldMode, NewMode fs.FileMode
 	Why              string // why the contents are not both known, or not taken: a clause; "": they are
+	// Files is how many new files a new directory has that is told of as one, because all would be too many; 0: this is
+	// one file
+	Files int
 
 	was, is uint64 // inodes before and after; 0: no file, or not known
 	moved   bool   // the file of now was there before under another name, or may have been
@@ -69,9 +73,20 @@ type Asker struct {
 type Finding struct {
 	Changes  []Change // by path
 	All      int      // how many files changed; Changes may have fewer
+	Trees    []Tree   // by path; their files are among the Changes, too, as far as those go
 	Known    bool     // else there may be changes, and nothing is known of them
 	Recorded bool     // git may have recorded something: the index changed, or the commit that is checked out
 }
+
+// A Tree is a directory that came or went with several files that changed.
+type Tree struct {
+	Path  string
+	Op    Op // Created or Deleted
+	Files int
+}
+
+// minTree is how many files of a directory that came or went make it a Tree.
+const minTree = 11
 
 // Blind says that nothing is known of the work tree, and nothing will be found: its `.git` leads to a repository that
 // does not name this work tree, it is too large, or cannot be read.
@@ -109,9 +124,48 @@ func (s *Span) End(most int, ask Asker) Finding {
 	e := ending{Span: s, root: root, ask: ask, objects: git.NewObjects(t.place.Common), room: maxTaken,
 		inside: make(map[string]bool)}
 	defer e.objects.Close()
-	var lost []*loss // what is not among the changes
-	for _, name := range slices.Sorted(maps.Keys(s.before)) {
-		was, is := s.before[name], t.files[name]
+	changed, lost := e.differing()
+	found.Trees = trees(changed, t.place.Top)
+	changed = fold(changed, found.Trees, t.place.Top, most)
+	for i := range changed {
+		d := &changed[i]
+		switch {
+		case len(found.Changes) == most:
+			if !d.was.same(d.is) {
+				found.All += max(d.Files, 1)
+				if d.lost != nil {
+					lost = append(lost, d.lost)
+				}
+			}
+			continue
+		case d.Files > 0:
+		case !e.contents(&d.Change, d.name, d.was, d.is):
+			continue
+		default:
+			if why := ask.Keep(d.Path); d.Why == "" && why != "" {
+				d.Why, d.Old, d.New = why, nil, nil
+			}
+		}
+		found.Changes = append(found.Changes, d.Change)
+		found.All += max(d.Files, 1)
+	}
+	keepOnly(found.Changes, lost, s.stashes.dropped(t.stashes()))
+	return found
+}
+
+// A differing is a name whose stat data changed while a Span went on.
+type differing struct {
+	Change
+	name    string
+	top     string // the outermost directory above that came or went; "": none
+	was, is *record
+}
+
+// differing returns the names whose stat data changed, and what is lost of those that must not be told of.
+func (e *ending) differing() (changed []differing, lost []*loss) {
+	t := e.tree
+	for _, name := range slices.Sorted(maps.Keys(e.before)) {
+		was, is := e.before[name], t.files[name]
 		c := Change{Path: filepath.Join(t.place.Top, filepath.FromSlash(name)), Op: Changed}
 		shown := e.shows(name, c.Path, was, is)
 		if is == nil {
@@ -121,7 +175,7 @@ func (s *Span) End(most int, ask Asker) Finding {
 			c.lost = e.lose(name, &c, was, shown)
 		}
 		switch {
-		case was == nil && is == nil, was == nil && above(s.before, name):
+		case was == nil && is == nil, was == nil && above(e.before, name):
 			continue
 		case was != nil && was.ignored, is != nil && is.ignored, is == nil && above(t.files, name), !shown:
 			if c.lost != nil && !was.same(is) {
@@ -131,23 +185,79 @@ func (s *Span) End(most int, ask Asker) Finding {
 		case was == nil:
 			c.Op = Created
 		}
-		if len(found.Changes) == most {
-			if !was.same(is) {
-				found.All++
-				if c.lost != nil {
-					lost = append(lost, c.lost)
-				}
-			}
-		} else if e.contents(&c, name, was, is) {
-			if why := ask.Keep(c.Path); c.Why == "" && why != "" {
-				c.Why, c.Old, c.New = why, nil, nil
-			}
-			found.Changes = append(found.Changes, c)
-			found.All++
+		changed = append(changed, differing{name: name, top: e.top(name, c.Op), Change: c, was: was, is: is})
+	}
+	return changed, lost
+}
+
+// top returns the outermost directory above a name that came with it, or went with it; "": none.
+func (s *Span) top(name string, op Op) string {
+	if op == Changed {
+		return ""
+	}
+	outermost := ""
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		was, touched := s.dirs[dir]
+		_, is := s.tree.dirs[dir]
+		if touched && (op == Created && !was && is || op == Deleted && was && !is) {
+			outermost = dir
 		}
 	}
-	keepOnly(found.Changes, lost, s.stashes.dropped(t.stashes()))
-	return found
+	return outermost
+}
+
+// trees returns the directories that came or went with at least minTree files.
+func trees(changed []differing, top string) []Tree {
+	counts := make(map[string]*Tree)
+	for _, d := range changed {
+		if d.top == "" {
+			continue
+		}
+		if counts[d.top] == nil {
+			counts[d.top] = &Tree{Path: filepath.Join(top, filepath.FromSlash(d.top)), Op: d.Op}
+		}
+		counts[d.top].Files++
+	}
+	var all []Tree
+	for _, dir := range slices.Sorted(maps.Keys(counts)) {
+		if counts[dir].Files >= minTree {
+			all = append(all, *counts[dir])
+		}
+	}
+	return all
+}
+
+// fold makes one Change of each new directory with many files, the largest first, until there are at most that many.
+func fold(changed []differing, trees []Tree, top string, most int) []differing {
+	largest := slices.Clone(trees)
+	slices.SortStableFunc(largest, func(a, b Tree) int { return b.Files - a.Files })
+	folded, left := make(map[string]int), 0
+	for _, d := range changed {
+		if !d.was.same(d.is) { // the others may differ in what they hold, most do not
+			left++
+		}
+	}
+	for _, t := range largest {
+		if left > most && t.Op == Created {
+			folded[t.Path], left = t.Files, left-t.Files+1
+		}
+	}
+	if len(folded) == 0 {
+		return changed
+	}
+	var all []differing
+	for _, d := range changed {
+		dir := filepath.Join(top, filepath.FromSlash(d.top))
+		switch files, ok := folded[dir]; {
+		case d.top == "" || !ok:
+			all = append(all, d)
+		case files > 0: // the first one stands for all
+			all = append(all, differing{name: d.top, is: d.is, Change: Change{Path: dir, Op: Created, Files: files,
+				Why: "it has too many new files to note each"}})
+			folded[dir] = 0
+		}
+	}
+	return all
 }
 
 // Drop ends the Span without a look. It may be called after End, and does nothing then.

@@ -140,7 +140,7 @@ func (t *tree) begin() *Span {
 	t.doubt(first, all || reread || t.looked.all, append(changed, t.looked.names...))
 	t.looked = looked{}
 	s := &Span{tree: t, index: t.index, attrs: t.attrs, general: t.generalAttributes(),
-		before: make(map[string]*record), recorded: t.recorded(),
+		before: make(map[string]*record), dirs: make(map[string]bool), recorded: t.recorded(),
 		stashes: t.stashes(), began: clock()}
 	t.spans[s] = true
 	return s
@@ -159,6 +159,15 @@ func (t *tree) touched(name string, was *record) {
 	for s := range t.spans {
 		if _, known := s.before[name]; !known {
 			s.before[name] = was
+		}
+	}
+}
+
+// turned tells every Span that a directory came or went; was: it was there.
+func (t *tree) turned(dir string, was bool) {
+	for s := range t.spans {
+		if _, known := s.dirs[dir]; !known {
+			s.dirs[dir] = was
 		}
 	}
 }
@@ -257,6 +266,7 @@ func (t *tree) drop(dirs []string) {
 		if in(name) {
 			t.watch.remove(name)
 			delete(t.dirs, name)
+			t.turned(name, true)
 		}
 	}
 	for name, r := range t.files {
@@ -297,7 +307,7 @@ func (t *tree) look(root *os.Root, name string) {
 
 // reload goes over the whole tree.
 func (t *tree) reload(root *os.Root) error {
-	old := t.files
+	old, oldDirs := t.files, t.dirs
 	t.watch.close()
 	t.watch, t.known, t.stale = nil, false, false
 	if !t.scans {
@@ -330,6 +340,16 @@ func (t *tree) reload(root *os.Root) error {
 		return err
 	}
 	t.unfit, t.known = nil, true
+	for name := range oldDirs {
+		if t.dirs[name] == nil {
+			t.turned(name, true)
+		}
+	}
+	for name := range t.dirs {
+		if oldDirs[name] == nil {
+			t.turned(name, false)
+		}
+	}
 	unknown := &record{ignored: true}
 	for name, was := range old {
 		now := t.files[name]
@@ -436,6 +456,9 @@ func (t *tree) goInto(root *os.Root, name string, d *dir) error {
 		}
 	}
 	t.dirs[name] = d
+	if t.known {
+		t.turned(name, false)
+	}
 	for _, e := range entries {
 		at := path.Join(name, e.Name())
 		switch {
