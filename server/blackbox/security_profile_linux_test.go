@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,8 +47,10 @@ func profile(t *testing.T, roots []string, files []string, env []string, args ..
 	}
 	cmd := exec.Command(replaytest.Program(t), args...)
 	cmd.Dir = p.root
-	cmd.Env = append([]string{"HOME=" + p.in("home"), "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + p.in("state")},
-		env...)
+	cmd.Env = append(env, "HOME="+p.in("home"), "XDG_STATE_HOME="+p.in("state"))
+	if !slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, "PATH=") }) {
+		cmd.Env = append(cmd.Env, "PATH="+os.Getenv("PATH"))
+	}
 	p.Spawned = replaytest.Speak(t, cmd, "profile-test", false)
 	return p
 }
@@ -144,4 +147,25 @@ func TestLinkedWorkTreeIsWritten(t *testing.T) {
 	if !strings.Contains(out, "y\n! x\n") || strings.Contains(out, "changed") {
 		t.Errorf("in a linked work tree: %s", out)
 	}
+}
+
+// What a rule denies stays denied to commands, however many files there are, and whatever they shut.
+func TestFloodKeepsDenyRules(t *testing.T) {
+	t.Parallel()
+	const config = "[permissions]\ndeny = [\"Read(secret.txt)\", \"Read(*.pem)\", \"Read(vault/**)\"]\n"
+	p := profile(t, []string{"a"}, []string{
+		"home/.config/codehand/config.toml", config, "a/secret.txt", unseen, "a/z/k.pem", unseen, "a/z/vault/x", unseen,
+	}, nil)
+	const use = "chmod 755 z 2>/dev/null; cat secret.txt z/k.pem z/vault/x 2>/dev/null; echo end"
+	count := "200"
+	if os.Getenv("CODEHAND_LONG") != "" {
+		count = "20100"
+	}
+	p.script("mkdir .0; cd .0; seq " + count + " | xargs touch; cd ..; chmod 000 z")
+	for range 2 {
+		if out := p.script(use); strings.Contains(out, unseen) || !strings.Contains(out, "end") {
+			t.Errorf("a command read what rules deny: %s", out)
+		}
+	}
+	must(t, os.Chmod(p.in("a/z"), 0o755))
 }

@@ -59,6 +59,8 @@ type Confiner struct {
 	env  func() []string // of commands; where its programs are may be read
 	home func() []string // what commands may read of the home directory
 
+	looker looker
+
 	mu        sync.Mutex
 	protected map[string]protectedIn // by root
 	commons   map[string]string      // repositories of linked work trees outside of them, by root; "": it is none
@@ -130,9 +132,9 @@ type Use struct {
 	Background bool
 }
 
-// Profile says what a command may reach. by has the rule, with its origin, for each path that a rule hides or keeps.
-func (c *Confiner) Profile(u Use) (p sandbox.Profile, by map[string]string) {
-	now := ruledNow(u.Rules, u.Roots)
+// profile says what a command may reach, and what the rules of its session come to.
+func (c *Confiner) profile(u Use) (p sandbox.Profile, now ruled) {
+	now = c.looker.ruledNow(u.Rules, u.Roots)
 	p = sandbox.Profile{
 		Readable: slices.Concat(c.home(), c.o.Readable, u.Readable),
 		Hidden:   slices.Concat(now.Hide, c.o.Hide, secretsOf(c.o.Home, u.Roots)),
@@ -141,7 +143,7 @@ func (c *Confiner) Profile(u Use) (p sandbox.Profile, by map[string]string) {
 		p.Readable = append(p.Readable, u.Roots...)
 		p.Hidden = around(p.Hidden, p.Readable)
 		p.Readable = append(p.Readable, c.commonsOf(u.Roots)...)
-		return p, now.by
+		return p, now
 	}
 	p.Writable = append(slices.Clone(u.Roots), slices.DeleteFunc(slices.Clone(c.o.Writable), gone)...)
 	if cache := c.cache(u.Roots); cache != "" {
@@ -160,7 +162,7 @@ func (c *Confiner) Profile(u Use) (p sandbox.Profile, by map[string]string) {
 			p.Protected = append(p.Protected, missingIn(common)...)
 		}
 	}
-	return p, now.by
+	return p, now
 }
 
 // gone says that nothing is there.

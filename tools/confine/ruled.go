@@ -1,6 +1,7 @@
 package confine
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,159 +11,213 @@ import (
 	"codehand/tools/permission"
 )
 
-// maxLooked is how many entries of the roots are looked at for files that a rule is about: a walk must not be what a
-// command waits for. A rule that needs more is reported, and holds on the text of commands alone.
-const maxLooked = 20_000
-
 // A ruled is what the rules of a policy come to on the disk: existing paths, no one below another one.
 type ruled struct {
 	Hide []string // no command may read it
 	Keep []string // no command may change it
-	// Missed is what cannot be kept by the kernel: its files are too many to look for, or outside the roots.
+	// Missed is what cannot be kept by the kernel, since its files may lie anywhere outside of the roots.
 	Missed []permission.Rule
+	// Broken is what would have to look at too many files. No command may run with it.
+	Broken []permission.Rule
 
 	by map[string]string // the rule about each of Hide and Keep, with its origin
 }
 
 // ruledNow looks for the files that deny rules are about, in the roots and where a pattern begins outside of them. What
 // is made later is not found: text and tools keep it until the next command.
-func ruledNow(rules *permission.Policy, roots []string) ruled {
+func (l *looker) ruledNow(rules *permission.Policy, roots []string) ruled {
 	out := ruled{by: map[string]string{}}
+	w := walk{looker: l, roots: roots, left: l.limit(), by: out.by}
+	hide, keep := kind{name: "hide"}, kind{name: "keep"}
 	for _, c := range rules.Coverage() {
 		if c.Verdict != permission.Deny || c.Kind != permission.Path {
 			continue
 		}
-		reads := c.Names("Read", nil, permission.FamilyRead)
-		changes := c.Names("Edit", nil, permission.FamilyEdit)
-		if !reads && !changes {
+		k := &keep
+		if c.Names("Read", nil, permission.FamilyRead) {
+			k = &hide
+		} else if !c.Names("Edit", nil, permission.FamilyEdit) {
 			continue
 		}
-		found, whole := matches(c, roots)
-		if !whole {
+		w.begin(k, c)
+		if w.outside {
 			out.Missed = append(out.Missed, c.Rule)
 		}
-		for _, path := range found {
-			out.by[path] = c.Rule.Text + ", " + c.Rule.Origin
-		}
-		if reads {
-			out.Hide = append(out.Hide, found...)
-		} else {
-			out.Keep = append(out.Keep, found...)
+		if w.broken {
+			out.Broken = append(out.Broken, c.Rule)
 		}
 	}
-	out.Hide, out.Keep = tops(out.Hide), tops(out.Keep)
+	for _, k := range []*kind{&hide, &keep} {
+		out.Broken = append(out.Broken, w.finish(k)...)
+	}
+	out.Hide, out.Keep = tops(hide.found), tops(keep.found)
 	return out
 }
 
 // Unkept returns the deny rules about files that the kernel cannot keep for commands here, as their files are too many
 // to look for, or anywhere on the machine. They hold on the text of commands.
 func Unkept(rules *permission.Policy, roots []string) []permission.Rule {
-	return ruledNow(rules, roots).Missed
+	r := new(looker).ruledNow(rules, roots)
+	return slices.Concat(r.Missed, r.Broken)
 }
 
-// matches returns what exists of what a rule covers. Patterns are followed component by component, with a look into a
-// directory only where one has a star; what counts at any depth is looked for in the roots.
-func matches(c permission.Coverage, roots []string) (found []string, whole bool) {
-	w := walk{covers: c.Covers, left: maxLooked}
-	whole = true
+// A kind are rules that do the same to what they find.
+type kind struct {
+	name  string
+	found []string
+	deep  []start
+}
+
+// A start is where a rule about files at any depth begins.
+type start struct {
+	dir  string
+	rule permission.Coverage
+}
+
+// anyName stands for whatever a directory may hold.
+const anyName = "\x01"
+
+// A walk looks for what rules cover. Patterns are followed component by component, with a look into a directory only
+// where one has a star; what counts at any depth is looked for in the roots, for all rules of a kind at once.
+type walk struct {
+	looker *looker
+	roots  []string
+	left   int
+	by     map[string]string
+
+	kind            *kind
+	rule            permission.Coverage
+	outside, broken bool
+}
+
+// begin follows the patterns of a rule.
+func (w *walk) begin(k *kind, c permission.Coverage) {
+	w.kind, w.rule, w.outside, w.broken = k, c, false, false
 	for _, pattern := range c.Paths {
 		parts := strings.Split(strings.Trim(pattern, "/"), "/")
 		at := string(filepath.Separator)
 		if vol := filepath.VolumeName(filepath.FromSlash(pattern)); vol != "" {
 			at, parts = vol+at, parts[1:]
 		}
-		whole = w.follow(at, parts, roots) && whole
+		w.follow(at, parts)
 	}
-	return w.found, whole
-}
-
-// anyName stands for whatever a directory may hold.
-const anyName = "\x01"
-
-// A walk collects what a pattern matches.
-type walk struct {
-	covers func(path string) bool
-	found  []string
-	left   int
 }
 
 // follow goes from dir on along the rest of a pattern.
-func (w *walk) follow(dir string, parts []string, roots []string) (whole bool) {
+func (w *walk) follow(dir string, parts []string) {
 	for i, part := range parts {
 		last := i == len(parts)-1
 		switch {
 		case part == "**" && last:
 			w.add(dir)
-			return true
+			return
 		case part == "**":
-			return w.below(dir, roots)
+			w.below(dir)
+			return
 		case strings.ContainsAny(part, `*?[\`):
-			return w.each(dir, part, parts[i+1:], roots)
+			w.each(dir, part, parts[i+1:])
+			return
 		}
+		up := dir
 		dir = filepath.Join(dir, part)
 		if _, err := os.Lstat(dir); err != nil {
-			return true // nothing is there
+			w.shut(up, err)
+			return // nothing is there
 		}
 	}
 	w.add(dir)
-	return true
 }
 
 // each follows a pattern through the entries of dir that fit its next part.
-func (w *walk) each(dir, part string, rest, roots []string) (whole bool) {
+func (w *walk) each(dir, part string, rest []string) {
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return true // it is missing, or the server cannot read it
+	if w.shut(dir, err) {
+		return
 	}
-	whole = true
 	for _, e := range entries {
 		if w.left--; w.left < 0 {
-			return false
+			w.broken = true
+			return
 		}
 		// A pattern that this cannot read is left to the rule itself, which is asked about everything that is found.
 		if fits, err := filepath.Match(part, e.Name()); err == nil && !fits {
 			continue
 		}
-		whole = w.follow(filepath.Join(dir, e.Name()), rest, roots) && whole
+		w.follow(filepath.Join(dir, e.Name()), rest)
 	}
-	return whole
 }
 
-// below looks at everything in dir, as far as it lies in a root, or holds one.
-func (w *walk) below(dir string, roots []string) (whole bool) {
-	// There are no walks outside of the roots.
-	whole = slices.ContainsFunc(roots, func(root string) bool { return within(dir, root) })
-	for _, root := range roots {
+// shut adds a directory of this user's that this user may not look into: a command could open it. It says so if err is
+// about that.
+func (w *walk) shut(dir string, err error) bool {
+	inside := func(root string) bool { return within(dir, root) }
+	if !errors.Is(err, fs.ErrPermission) || !slices.ContainsFunc(w.roots, inside) {
+		return false
+	}
+	if info, err := os.Lstat(dir); err == nil && mine(info) {
+		w.add(dir)
+	}
+	return true
+}
+
+// below notes that a rule is about everything in dir, as far as it lies in a root, or holds one. There are no walks
+// outside of the roots.
+func (w *walk) below(dir string) {
+	w.outside = w.outside || !slices.ContainsFunc(w.roots, func(root string) bool { return within(dir, root) })
+	for _, root := range w.roots {
 		switch {
 		case within(dir, root):
 			root = dir
 		case !within(root, dir):
 			continue
 		}
-		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-			if w.left--; w.left < 0 {
-				return fs.SkipAll
-			}
-			if err != nil || path == root {
-				return nil //nolint:nilerr // what this user may not look at, commands may not, either
-			}
-			switch dir := d.IsDir(); {
-			case w.covers(path), dir && w.covers(filepath.Join(path, anyName)): // `d/**` is about what is in d
-				w.found = append(w.found, path)
-				if dir {
-					return fs.SkipDir
-				}
-			}
-			return nil
-		})
-		whole = whole && err == nil && w.left >= 0
+		w.kind.deep = append(w.kind.deep, start{root, w.rule})
 	}
-	return whole
+}
+
+// finish looks for what the rules of a kind cover at any depth, and returns those that have too much to look at.
+func (w *walk) finish(k *kind) (broken []permission.Rule) {
+	w.kind = k
+	for len(k.deep) > 0 {
+		dir := k.deep[0].dir
+		var rules []permission.Coverage
+		name := k.name
+		k.deep = slices.DeleteFunc(k.deep, func(s start) bool {
+			if s.dir != dir {
+				return false
+			}
+			rules = append(rules, s.rule)
+			said := []string{name, s.rule.Rule.Text, s.rule.Rule.Origin}
+			name = strings.Join(append(said, s.rule.Paths...), "\x00")
+			return true
+		})
+		hits, whole := w.looker.find(dir, name, search{left: &w.left, shut: []int{0},
+			judge: func(path string, d fs.DirEntry, _ int) (of []int, enter bool) {
+				for i, c := range rules {
+					// `d/**` is about what is in d
+					if c.Covers(path) || d.IsDir() && c.Covers(filepath.Join(path, anyName)) {
+						return []int{i}, false
+					}
+				}
+				return nil, true
+			}})
+		for _, h := range hits {
+			w.rule = rules[h.of[0]]
+			w.add(h.path)
+		}
+		if !whole {
+			for _, c := range rules {
+				broken = append(broken, c.Rule)
+			}
+		}
+	}
+	return broken
 }
 
 func (w *walk) add(path string) {
 	if _, err := os.Lstat(path); err == nil {
-		w.found = append(w.found, path)
+		w.kind.found = append(w.kind.found, path)
+		w.by[path] = w.rule.Rule.Text + ", " + w.rule.Rule.Origin
 	}
 }
 
@@ -170,14 +225,4 @@ func (w *walk) add(path string) {
 func within(path, dir string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)
-}
-
-// tops sorts paths and leaves out those below another one.
-func tops(paths []string) []string {
-	slices.Sort(paths)
-	paths = slices.Compact(paths)
-	all := slices.Clone(paths)
-	return slices.DeleteFunc(paths, func(p string) bool {
-		return slices.ContainsFunc(all, func(up string) bool { return up != p && within(p, up) })
-	})
 }

@@ -74,7 +74,7 @@ func TestRuledNow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := ruledNow(policy.At([]string{root}, root), []string{root})
+		got := new(looker).ruledNow(policy.At([]string{root}, root), []string{root})
 		if hide := below(t, root, got.Hide); !slices.Equal(hide, want.hide) {
 			t.Errorf("%s hides %q, want %q", rule, hide, want.hide)
 		}
@@ -95,7 +95,7 @@ func TestMissedRule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := ruledNow(policy.At([]string{root}, root), []string{root})
+	got := new(looker).ruledNow(policy.At([]string{root}, root), []string{root})
 	if hide := below(t, root, got.Hide); !slices.Equal(hide, []string{"a.pem"}) || len(got.Missed) != 1 {
 		t.Errorf("hides %q and misses %v", hide, got.Missed)
 	}

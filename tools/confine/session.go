@@ -6,7 +6,9 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strings"
 
+	"codehand/tools/permission"
 	"codehand/tools/sandbox"
 	"codehand/tools/sandbox/proxy"
 )
@@ -43,8 +45,22 @@ func (e *UnavailableError) Error() string {
 	return fmt.Sprintf("sandbox level %d is proven, %d is needed", e.Proven, e.Needed)
 }
 
+// An UnkeptError means that deny rules about files cannot be kept for a command: there is too much to look through.
+type UnkeptError struct {
+	Rules []permission.Rule
+}
+
+func (e *UnkeptError) Error() string {
+	texts := make([]string, len(e.Rules))
+	for i, r := range e.Rules {
+		texts[i] = r.Text + " (" + r.Origin + ")"
+	}
+	return fmt.Sprintf("the roots have more than %d files and directories to look through for what these rules "+
+		"deny: %s", maxLooked, strings.Join(texts, ", "))
+}
+
 // Command returns how a command is confined; u.Readable and u.Temp are the session's. It waits until the machine was
-// probed. Errors: *UnavailableError, or that the temporary directory cannot be made.
+// probed. Errors: *UnavailableError, *UnkeptError, or that the temporary directory cannot be made.
 func (s *Session) Command(u Use) (Command, error) {
 	if s == nil {
 		return Command{Level: sandbox.LevelLimits}, nil
@@ -69,9 +85,17 @@ func (s *Session) Command(u Use) (Command, error) {
 			return Command{}, err
 		}
 	}
-	p, by := s.Profile(u)
+	p, now := s.profile(u)
+	if proven.Level == sandbox.LevelFull {
+		if len(now.Broken) > 0 {
+			return Command{}, &UnkeptError{now.Broken}
+		}
+		if len(now.Missed) > 0 {
+			c.Gaps = append(c.Gaps, "rules-outside-roots")
+		}
+	}
 	p.Processes = proven.Processes
-	c.Profile, c.by, c.Groups, c.Spares = &p, by, proven.Groups, proven.Spares
+	c.Profile, c.by, c.Groups, c.Spares = &p, now.by, proven.Groups, proven.Spares
 	c.Env = s.Environ(u, proven.Level == sandbox.LevelFull)
 	if p.Network == sandbox.NetworkList && proven.Level == sandbox.LevelFull {
 		c.Proxy = proxy.New(s.o.Network.Domains, s.o.Network.Addresses)

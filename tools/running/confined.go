@@ -19,6 +19,11 @@ func Confine(env tool.Env, readOnly, background bool) (confine.Command, error) {
 	if e, is := errors.AsType[*confine.UnavailableError](err); is {
 		return c, unavailable(e)
 	}
+	if e, is := errors.AsType[*confine.UnkeptError](err); is {
+		return c, tool.Refuse(tool.SandboxUnavailable, "The command was not started: %v. Nothing else keeps "+
+			"them from a command. Tell the user: remove what fills the roots, give fewer roots, or begin the rules "+
+			"with / where only the top of a root is meant.", e)
+	}
 	return c, err
 }
 

@@ -1,0 +1,185 @@
+package confine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"codehand/tools/guarded"
+	"codehand/tools/permission"
+	"codehand/tools/sandbox"
+)
+
+// denying returns a policy of rules that deny, at root.
+func denying(t *testing.T, root string, texts ...string) *permission.Policy {
+	t.Helper()
+	var o permission.Options
+	for _, text := range texts {
+		o.Deny = append(o.Deny, permission.Rule{Text: text, Origin: "test"})
+	}
+	policy, err := permission.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return policy.At([]string{root}, root)
+}
+
+// A command made 20,000 files, and what was denied behind them in the order of names was open to the next one.
+func TestFloodHidesNothing(t *testing.T) {
+	t.Parallel()
+	root := tree(t, "z/secret.txt", "z/deep/k.pem", "z/vault/x", "flood/")
+	rules := denying(t, root, "Read(secret.txt)", "Read(*.pem)", "Read(vault/**)")
+	want := []string{"z/deep/k.pem", "z/secret.txt", "z/vault"}
+	var l looker
+	for i := range 2 {
+		if got := below(t, root, l.ruledNow(rules, []string{root}).Hide); !slices.Equal(got, want) {
+			t.Fatalf("after %d floods: hides %q, want %q", i, got, want)
+		}
+		for j := range 20_100 {
+			if err := os.WriteFile(filepath.Join(root, "flood", fmt.Sprint(i, "-", j)), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// What there is too much of is said, and what was known before counts.
+func TestTooMuchToLookAt(t *testing.T) {
+	t.Parallel()
+	root := tree(t, "z/secret.txt", "flood/1", "flood/2", "flood/3", "flood/4")
+	rules := denying(t, root, "Read(secret.txt)")
+	var l looker
+	if got := l.ruledNow(rules, []string{root}); len(got.Broken) > 0 {
+		t.Fatalf("too much is too few: %v", got.Broken)
+	}
+	if err := os.WriteFile(filepath.Join(root, "flood", "5"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, left := range []int{1, 2, 3, 5, 7} {
+		w := walk{looker: &l, roots: []string{root}, left: left, by: map[string]string{}}
+		k := kind{name: "hide"}
+		w.begin(&k, rules.Coverage()[0])
+		broken := w.finish(&k)
+		if got := below(t, root, tops(k.found)); !slices.Equal(got, []string{"z/secret.txt"}) || len(broken) != 1 {
+			t.Errorf("with %d entries left: found %q, broken %v", left, got, broken)
+		}
+	}
+}
+
+// Nothing that changes is missed, however it changes, and as soon as it has.
+func TestLookerSeesChanges(t *testing.T) {
+	t.Parallel()
+	root := tree(t, "a/b/x", "c/d/secret.txt", "e/")
+	rules := denying(t, root, "Read(secret.txt)")
+	var l looker
+	in := func(name string) string { return filepath.Join(root, filepath.FromSlash(name)) }
+	for _, step := range []struct {
+		do   func() error
+		want []string
+	}{
+		{func() error { return nil }, []string{"c/d/secret.txt"}},
+		{func() error { return os.Rename(in("a/b/x"), in("a/b/secret.txt")) }, []string{"a/b/secret.txt", "c/d/secret.txt"}},
+		{func() error { return os.Rename(in("c"), in("e/c")) }, []string{"a/b/secret.txt", "e/c/d/secret.txt"}},
+		{func() error {
+			return errors.Join(os.Rename(in("a"), in("t")), os.Rename(in("e"), in("a")), os.Rename(in("t"), in("e")))
+		},
+			[]string{"a/c/d/secret.txt", "e/b/secret.txt"}},
+		{func() error { return os.RemoveAll(in("a")) }, []string{"e/b/secret.txt"}},
+		{func() error { return os.Symlink("/etc/hostname", in("secret.txt")) }, []string{"e/b/secret.txt", "secret.txt"}},
+	} {
+		if err := step.do(); err != nil {
+			t.Fatal(err)
+		}
+		if got := below(t, root, l.ruledNow(rules, []string{root}).Hide); !slices.Equal(got, step.want) {
+			t.Errorf("hides %q, want %q", got, step.want)
+		}
+	}
+}
+
+// A command shut the directory of a denied file, so that it was not found, and the next one opened it again.
+func TestShutDirectory(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() == 0 {
+		t.Skip("root looks into every directory")
+	}
+	for _, mode := range []os.FileMode{0, 0o400, 0o100} {
+		root := tree(t, "a/b/secret.txt", "a/b/more/k.pem", "c/x.yml")
+		for rule, want := range map[string]string{
+			"Read(secret.txt)": "a/b", "Read(/a/b/secret.txt)": "a/b", "Read(/a/b/**)": "a/b", "Read(*.pem)": "a/b",
+			"Read(/a/*/secret.txt)": "a/b",
+		} {
+			if mode == 0o100 && rule == "Read(/a/b/secret.txt)" {
+				want = "a/b/secret.txt" // it can be found, and so covered
+			}
+			if err := os.Chmod(filepath.Join(root, "a/b"), mode); err != nil {
+				t.Fatal(err)
+			}
+			got := below(t, root, new(looker).ruledNow(denying(t, root, rule), []string{root}).Hide)
+			if err := os.Chmod(filepath.Join(root, "a/b"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Contains(got, want) && !(mode == 0o100 && slices.Contains(got, "a/b/secret.txt")) {
+				t.Errorf("mode %o: %s hides %q, want %s", mode, rule, got, want)
+			}
+		}
+	}
+}
+
+// Where rules cannot be kept, no command runs that nothing else would keep from what they deny.
+func TestUnkeptRulesRefuse(t *testing.T) {
+	t.Parallel()
+	root := tree(t, "secret.txt")
+	for level, refused := range map[sandbox.Level]bool{sandbox.LevelFull: true, sandbox.LevelKernel: false} {
+		c := New(Options{
+			Protected: new(guarded.Names),
+			Proven:    func() sandbox.Report { return sandbox.Report{Level: level} },
+			Needed:    func() sandbox.Level { return sandbox.LevelNone },
+		}, func() []string { return nil })
+		c.looker.most = 1
+		s := &Session{Confiner: c, Temp: t.TempDir()}
+		_, err := s.Command(Use{Roots: []string{root}, Rules: denying(t, root, "Read(secret.txt)")})
+		if _, is := errors.AsType[*UnkeptError](err); is != refused {
+			t.Errorf("level %d: %v", level, err)
+		}
+	}
+}
+
+// BenchmarkRules is what a command waits for where rules deny files at any depth: a tree of 2,000 directories with ten
+// files each, unchanged, with three rules. "walk" is one look at every entry for each rule, as it was before.
+func BenchmarkRules(b *testing.B) {
+	root := b.TempDir()
+	for i := range 2000 {
+		dir := filepath.Join(root, fmt.Sprint(i%50), fmt.Sprint(i))
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			b.Fatal(err)
+		}
+		for j := range 10 {
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(j)), nil, 0o600); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	var o permission.Options
+	for _, text := range []string{"Read(secret.txt)", "Read(*.pem)", "Read(vault/**)"} {
+		o.Deny = append(o.Deny, permission.Rule{Text: text, Origin: "test"})
+	}
+	policy, err := permission.New(o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	rules := policy.At([]string{root}, root)
+	var l looker
+	b.Run("kept", func(b *testing.B) {
+		for b.Loop() {
+			l.ruledNow(rules, []string{root})
+		}
+	})
+	b.Run("walk", func(b *testing.B) {
+		for b.Loop() {
+			new(looker).ruledNow(rules, []string{root})
+		}
+	})
+}
