@@ -14,6 +14,7 @@ import (
 	"codehand/server/answers"
 	"codehand/server/asking"
 	"codehand/server/jsonrpc"
+	"codehand/server/mcpgo"
 	"codehand/server/pipeline"
 	"codehand/server/progress"
 	"codehand/server/replies"
@@ -45,7 +46,7 @@ type toolCall struct {
 
 // call runs a call, with as many rounds as a legacy client is asked questions.
 func (t *turn) call(ctx context.Context) request.Answer {
-	client, bad := t.clientOf()
+	client, bad := t.s.gate.ClientOf(&t.Turn)
 	if bad != nil {
 		return replies.Failed(bad)
 	}
@@ -258,51 +259,8 @@ func (t *turn) progress() (note tool.Progress, stop func()) {
 	return ticker.Set, sync.OnceFunc(ticker.Stop)
 }
 
-// clientOf is who sent the request: by the request itself in the modern era, by what it initialized with otherwise. The
-// error is for a modern request that does not say what it must.
-func (t *turn) clientOf() (session.Client, *jsonrpc.Error) {
-	c, r := session.Client{}, t.Req.Client
-	if t.Req.Modern() {
-		if !slices.Contains(mcp.ValidProtocolVersions, t.Req.Version) {
-			return c, t.s.replies.Unsupported(t.Req.Version)
-		}
-		caps, ok := capabilities(t.Req.Capabilities)
-		if !ok {
-			return c, missingCapabilities()
-		}
-		var info struct{ Name, Version string }
-		_ = json.Unmarshal(t.Req.ClientInfo, &info) // it need not say who it is
-		c.Modern, c.Revision, c.Name, c.Version, c.CanAsk = true, t.Req.Version, info.Name, info.Version,
-			canElicit(caps.Elicitation)
-		c.Rereads = t.s.notices.Hub.Rereads(t.Req.Session)
-	} else {
-		c.Name, c.Version, c.Revision, c.CanAsk = r.Name, r.Version, r.Protocol, r.CanAsk
-	}
-	return t.s.profiles.Add(c, toolset.ModelOf(t.Req.Turn), t.Req.Caller.From.Transport), nil
-}
-
-// missingCapabilities is the error for a modern request that does not say what its client can do.
-func missingCapabilities() *jsonrpc.Error {
-	return &jsonrpc.Error{Code: mcp.INVALID_PARAMS,
-		Message: "missing or invalid _meta field " + mcp.MetaKeyClientCapabilities}
-}
-
-// capabilities reads what a modern client can do. ok is false if that is absent or cannot be read.
-func capabilities(raw json.RawMessage) (caps mcp.ClientCapabilities, ok bool) {
-	switch string(raw) {
-	case "", "null":
-		return caps, false
-	case "{}":
-		return caps, true
-	}
-	return caps, json.Unmarshal(raw, &caps) == nil
-}
-
 // planNobody is the plan.approval_fallback with which nobody approves a plan.
 const planNobody = "console"
-
-// canElicit says whether a client takes forms. An empty object means that it does; addresses to open are never sent.
-func canElicit(c *mcp.ElicitationCapability) bool { return c != nil && (c.Form != nil || c.URL == nil) }
 
 // identify fills in who called, and what may be found for it.
 func (t *toolCall) identify() {
@@ -338,7 +296,7 @@ func (t *toolCall) lends() (answers, withTools bool) {
 	case t.waits == nil:
 		return false, false
 	}
-	caps, _ := capabilities(t.Req.Capabilities)
+	caps, _ := mcpgo.Capabilities(t.Req.Capabilities)
 	return caps.Sampling != nil, caps.Sampling != nil && caps.Sampling.Tools != nil
 }
 

@@ -24,6 +24,7 @@ import (
 	"codehand/server/auth"
 	"codehand/server/config"
 	"codehand/server/listen"
+	"codehand/server/mcpgo"
 	"codehand/server/replaytest"
 	"codehand/server/state"
 	"codehand/tools"
@@ -153,7 +154,7 @@ func notifying(notes int) func(*mcpserver.MCPServer) {
 		m.AddTool(mcp.NewTool("notify_it", mcp.WithString("mark")), func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			mark := r.GetString("mark", "")
 			for i := range notes {
-				if err := turnFrom(ctx).Req.Peer.Notify("notifications/message", map[string]any{"level": "info", "data": fmt.Sprintf("%s/%d", mark, i)}); err != nil {
+				if err := mcpgo.Notify(ctx, "notifications/message", map[string]any{"level": "info", "data": fmt.Sprintf("%s/%d", mark, i)}); err != nil {
 					return nil, err
 				}
 			}

@@ -10,7 +10,6 @@ import (
 	"codehand/server/auth/limits"
 	"codehand/server/jsonrpc"
 	"codehand/server/pipeline"
-	"codehand/server/prompts"
 	"codehand/server/replies"
 	"codehand/server/request"
 	"codehand/server/sessions"
@@ -32,8 +31,6 @@ type turn struct {
 	places  []*limits.Turn   // in the principal's queues, in the order in which they must come
 	space   *workspace.Space // of state before any round of the call moved it; nil: none has begun
 
-	prompt *prompts.Prompt   // of a prompts/get of ours; nil: there is none of its name
-	tools  []toolset.Listing // of a tools/list of ours
 }
 
 // Serve is request.Serve.
@@ -142,9 +139,9 @@ func (t *turn) answer(ctx context.Context) (a request.Answer) {
 	case t.target != nil:
 		return t.call(ctx)
 	case t.Req.Client.Modern && t.Req.Method == string(mcp.MethodSubscriptionsListen):
-		return t.listen(ctx)
+		return t.s.gate.Listen(ctx, &t.Turn)
 	}
-	return t.dispatch(ctx)
+	return t.s.gate.Dispatch(ctx, &t.Turn)
 }
 
 // tool is the tool that a call is for; "": the request is none.

@@ -21,6 +21,7 @@ import (
 	"codehand/server/hub"
 	"codehand/server/jsonrpc"
 	"codehand/server/listen"
+	"codehand/server/mcpgo"
 	"codehand/server/notices"
 	"codehand/server/pipeline"
 	"codehand/server/prompts"
@@ -82,7 +83,7 @@ type Server struct {
 
 	tools    toolset.Set
 	profiles toolset.Profiles
-	gate     *gateway
+	gate     *mcpgo.Gateway
 	notices  *notices.Notifier
 	local    *tenants.Tenant
 	names    sessions.Pipe // of sessions of this process
@@ -172,11 +173,13 @@ func New(o Options) (*Server, error) {
 		Replies: s.replies, Ended: s.life.ended, SkillTime: skillTime,
 		Memory: func(key session.Key) session.Memory { return s.engines.memory(key) },
 	}
-	s.gate = newGateway(s, o.Version)
+	s.gate = mcpgo.New(mcpgo.Parts{
+		Replies: s.replies, Tools: s.tools, Profiles: s.profiles, Notices: s.notices, Active: s.engines.active,
+	})
 	if o.Extend != nil {
-		o.Extend(s.gate.mcp)
+		o.Extend(s.gate.Server)
 	}
-	if err := s.relay(s.life.ended); err != nil {
+	if err := s.gate.Relay(s.life.ended); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil

@@ -129,7 +129,7 @@ func start(t testing.TB, o setup) *fixture {
 // changes in doubt, a client that answers has named its roots (unless it has a time for that), all skills are found, and
 // hooks hear of the end.
 func patient(s *Server, roots time.Duration) {
-	s.gate.resources.Glance, s.notices.SkillTime, s.rootsTime = replaytest.HangAfter, replaytest.HangAfter, cmp.Or(roots, replaytest.HangAfter)
+	s.notices.Resources.Glance, s.notices.SkillTime, s.rootsTime = replaytest.HangAfter, replaytest.HangAfter, cmp.Or(roots, replaytest.HangAfter)
 	s.engines.hooks.Grace = replaytest.HangAfter
 }
 

@@ -61,7 +61,7 @@ func forbiddenCall(room string, test bool, imports map[string]string, call *ast.
 		}
 	case test:
 	case from == "context" && name == "WithValue", name == "Value" && len(call.Args) == 1 && isContext(sel.X):
-		if room != "server" {
+		if room != "server/mcpgo" {
 			return "no values in a context; pass it as an argument"
 		}
 	case from == "os" && slices.Contains([]string{"Getenv", "LookupEnv", "Environ", "ExpandEnv"}, name):

@@ -9,7 +9,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
-	"codehand/server"
+	"codehand/server/mcpgo"
 )
 
 // pause lies between two notifications of one call, so that they do not leave in one packet.
@@ -88,7 +88,7 @@ func inTurn(ctx context.Context, notes ...notification) error {
 				return ctx.Err()
 			}
 		}
-		if err := server.Notify(ctx, n.method, n.params); err != nil {
+		if err := mcpgo.Notify(ctx, n.method, n.params); err != nil {
 			return err
 		}
 	}

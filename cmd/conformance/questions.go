@@ -14,7 +14,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
-	"codehand/server"
+	"codehand/server/mcpgo"
 )
 
 // missingCapability is MissingRequiredClientCapabilityError of protocol 2026-07-28.
@@ -39,7 +39,7 @@ func declared(ctx context.Context) mcp.ClientCapabilities {
 func lacks(ctx context.Context, name string) *mcp.CallToolResult {
 	text := "the client did not declare the capability " + name
 	if mcpserver.IsModernRequest(ctx) {
-		server.FailWith(ctx, missingCapability, text,
+		mcpgo.FailWith(ctx, missingCapability, text,
 			map[string]any{"requiredCapabilities": map[string]any{name: map[string]any{}}})
 	}
 	return mcp.NewToolResultError(text)
@@ -181,6 +181,6 @@ func (f *fixture) verify(ctx context.Context, signed string) (string, bool) {
 	if hmac.Equal([]byte(signed), []byte(f.sign(state))) {
 		return state, true
 	}
-	server.FailWith(ctx, mcp.INVALID_PARAMS, "requestState is not valid for this request", nil)
+	mcpgo.FailWith(ctx, mcp.INVALID_PARAMS, "requestState is not valid for this request", nil)
 	return "", false
 }

@@ -1,33 +1,28 @@
-package server
+package mcpgo
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"codehand/server/hub"
 	"codehand/server/request"
-	"codehand/tools/session"
 )
 
-// follow begins to send a legacy client what answers no request, until stop.
-func (s *Server) follow(key session.Key, peer request.Peer) (stop func()) {
-	return s.notices.Hub.Connect(key, peer)
-}
-
-// relay sends on what mcp-go broadcasts, until end is closed. Only an author of Extend makes it do so.
-func (s *Server) relay(end <-chan struct{}) error {
+// Relay sends on what mcp-go broadcasts, until end is closed. Only an author of Extend makes it do so.
+func (g *Gateway) Relay(end <-chan struct{}) error {
 	notes := make(chan mcp.JSONRPCNotification, relayBuffer)
-	if err := s.gate.mcp.RegisterSession(context.Background(), &clientSession{id: "relay", notes: notes}); err != nil {
+	if err := g.Server.RegisterSession(context.Background(), &clientSession{id: "relay", notes: notes}); err != nil {
 		return err
 	}
 	go func() {
 		for {
 			select {
 			case n := <-notes:
-				s.notices.Hub.Broadcast(n)
+				g.Notices.Hub.Broadcast(n)
 			case <-end:
 				return
 			}
@@ -39,12 +34,13 @@ func (s *Server) relay(end <-chan struct{}) error {
 // relayBuffer is how many of mcp-go's own notifications may wait. They are list changes, a few per minute at most.
 const relayBuffer = 100
 
-// listen serves one subscriptions/listen until its ctx ends. mcp-go checks the request, decides what may be subscribed,
+// Listen serves one subscriptions/listen until its ctx ends. mcp-go checks the request, decides what may be subscribed,
 // and blocks; its acknowledgement comes through the session's channel.
-func (t *turn) listen(ctx context.Context) request.Answer {
+func (g *Gateway) Listen(ctx context.Context, of *request.Turn) request.Answer {
+	t := &turn{Turn: of, g: g}
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	l := t.s.notices.Hub.Subscribe(t.Req.Session, t.Req.ID, t.Req.Peer, logLevel(t.Req.Message))
+	l := g.Notices.Hub.Subscribe(t.Req.Session, t.Req.ID, t.Req.Peer, logLevel(t.Req.Message))
 	defer l.End()
 
 	notes := make(chan mcp.JSONRPCNotification, 1) // the acknowledgement
@@ -82,6 +78,17 @@ func logLevel(message []byte) mcp.LoggingLevel {
 	return m.Params.Meta.Level
 }
 
+// Notify sends a notification of the request that ctx belongs to, on that request's own stream. It is what handlers of
+// Extend have instead of the Env of a tool: when it returns nil, the bytes left before the answer.
+// The error says that nothing was sent, because the request may not stream or was answered.
+func Notify(ctx context.Context, method string, params map[string]any) error {
+	t := turnFrom(ctx)
+	if t == nil {
+		return errors.New("this request has no notifier")
+	}
+	return t.Req.Peer.Notify(method, params)
+}
+
 // A clientSession is what mcp-go wants of a session: one for each request, and one for what it broadcasts. Nothing of
 // it outlives the request.
 type clientSession struct {
@@ -104,7 +111,7 @@ func (c *clientSession) GetLogLevel() mcp.LoggingLevel                       { r
 func (c *clientSession) SetLogLevel(level mcp.LoggingLevel) {
 	c.level = level
 	if c.t != nil {
-		c.t.s.notices.KeepLevel(&c.t.Turn, level)
+		c.t.g.Notices.KeepLevel(c.t.Turn, level)
 	}
 }
 
@@ -115,9 +122,9 @@ func (c *clientSession) SubscribeToResourceErr(uri string) error {
 	case c.t == nil:
 		return nil
 	case c.listener != nil:
-		return c.t.s.notices.ListenTo(&c.t.Turn, c.listener, uri)
+		return c.t.g.Notices.ListenTo(c.t.Turn, c.listener, uri)
 	}
-	c.t.s.notices.Subscribe(&c.t.Turn, uri)
+	c.t.g.Notices.Subscribe(c.t.Turn, uri)
 	return nil
 }
 
@@ -127,7 +134,7 @@ func (c *clientSession) SubscribeToResource(string) {}
 // UnsubscribeFromResource ends what SubscribeToResourceErr began. That of a subscriptions/listen ends with it.
 func (c *clientSession) UnsubscribeFromResource(uri string) {
 	if c.t != nil && c.listener == nil {
-		c.t.s.notices.Unsubscribe(&c.t.Turn, uri)
+		c.t.g.Notices.Unsubscribe(c.t.Turn, uri)
 	}
 }
 

@@ -1,6 +1,6 @@
 //go:build conformance
 
-package server
+package mcpgo
 
 import (
 	"context"
@@ -11,17 +11,6 @@ import (
 
 	"codehand/server/jsonrpc"
 )
-
-// Notify sends a notification of the request that ctx belongs to, on that request's own stream. It is what handlers of
-// the conformance fixture have instead of the Env of a tool: when it returns nil, the bytes left before the answer.
-// The error says that nothing was sent, because the request may not stream or was answered.
-func Notify(ctx context.Context, method string, params map[string]any) error {
-	t := turnFrom(ctx)
-	if t == nil {
-		return errors.New("this request has no notifier")
-	}
-	return t.Req.Peer.Notify(method, params)
-}
 
 // FailWith answers the request that ctx belongs to with a JSON-RPC error, whatever its handler returns. mcp-go v1.2.1
 // lets no handler choose a code (server/handler_errors.go:19).
@@ -38,7 +27,7 @@ func (c *clientSession) GetClientInfo() mcp.Implementation {
 	return mcp.Implementation{Name: c.t.Req.Client.Name, Version: c.t.Req.Client.Version}
 }
 
-// SetClientInfo is dropped: gateway.greet keeps it.
+// SetClientInfo is dropped: Gateway.greet keeps it.
 func (c *clientSession) SetClientInfo(mcp.Implementation) {}
 
 // GetClientCapabilities are those that the client declared when it initialized.
@@ -47,7 +36,7 @@ func (c *clientSession) GetClientCapabilities() mcp.ClientCapabilities {
 	return caps
 }
 
-// SetClientCapabilities is dropped: gateway.greet keeps them.
+// SetClientCapabilities is dropped: Gateway.greet keeps them.
 func (c *clientSession) SetClientCapabilities(mcp.ClientCapabilities) {}
 
 // RequestElicitation puts a question to a legacy client.

@@ -1,4 +1,7 @@
-package server
+// Package mcpgo is the one place where mcp-go is entered, by HandleMessage alone, with requests that are no call of a
+// tool of ours. mcp-go's tables are the same for all sessions, so hooks replace what it lists by what the caller's
+// session has.
+package mcpgo
 
 import (
 	"context"
@@ -13,28 +16,49 @@ import (
 
 	"codehand/server/instructions"
 	"codehand/server/jsonrpc"
+	"codehand/server/notices"
 	"codehand/server/prompts"
 	"codehand/server/replies"
 	"codehand/server/request"
 	"codehand/server/resources"
 	"codehand/server/sessions"
 	"codehand/server/tenants"
+	"codehand/server/toolset"
 	"codehand/tools/results"
 	"codehand/tools/session"
 )
 
-// A gateway is the one place where mcp-go is entered, by HandleMessage alone, with requests that are no call of a tool
-// of ours. mcp-go's tables are the same for all sessions, so hooks replace what it lists by what the caller's session
-// has.
-type gateway struct {
-	s         *Server
-	mcp       *mcpserver.MCPServer
+// Parts are what a Gateway answers with. They do not change once a request is served.
+type Parts struct {
+	Replies  replies.Replies
+	Tools    toolset.Set
+	Profiles toolset.Profiles
+	Notices  *notices.Notifier
+	// Active is what a session has found, without opening it: nothing begins because a client lists.
+	Active func(session.Key) session.Cell[[]string]
+}
+
+// A Gateway answers requests through mcp-go. It is safe for concurrent use.
+type Gateway struct {
+	Parts
+	// Server is where an author of Extend adds what is no tool of ours, before anything is served.
+	Server    *mcpserver.MCPServer
 	resources *resources.Library
 	prompts   *prompts.Library
 }
 
-func newGateway(s *Server, version string) *gateway {
-	g := &gateway{s: s, resources: s.notices.Resources, prompts: s.notices.Prompts}
+// A turn is the Turn of a request that mcp-go answers, with what our hooks found for it.
+type turn struct {
+	*request.Turn
+	g      *Gateway
+	prompt *prompts.Prompt   // of a prompts/get of ours; nil: there is none of its name
+	tools  []toolset.Listing // of a tools/list of ours
+}
+
+// New makes a Gateway.
+func New(p Parts) *Gateway {
+	g := &Gateway{Parts: p, resources: p.Notices.Resources, prompts: p.Notices.Prompts}
+	about := p.Replies.Implementation
 	hooks := &mcpserver.Hooks{}
 	hooks.AddAfterListTools(g.listTools)
 	hooks.AddAfterListResources(g.listResources)
@@ -43,9 +67,9 @@ func newGateway(s *Server, version string) *gateway {
 	hooks.AddAfterInitialize(g.greet)
 	hooks.AddAfterDiscover(g.discover)
 	complete := completions{g}
-	g.mcp = mcpserver.NewMCPServer(s.replies.Implementation.Name, version,
-		mcpserver.WithTitle(s.replies.Implementation.Title),
-		mcpserver.WithDescription(s.replies.Implementation.Description),
+	g.Server = mcpserver.NewMCPServer(about.Name, about.Version,
+		mcpserver.WithTitle(about.Title),
+		mcpserver.WithDescription(about.Description),
 		mcpserver.WithToolCapabilities(true),
 		mcpserver.WithPromptCapabilities(true),
 		mcpserver.WithResourceCapabilities(true, false),
@@ -63,12 +87,12 @@ func newGateway(s *Server, version string) *gateway {
 		mcpserver.WithMethodCacheHints(mcp.MethodResourcesRead, 0, mcp.CacheScopePrivate),
 	)
 	for _, t := range resources.Templates() {
-		g.mcp.AddResourceTemplate(t, g.readResource)
+		g.Server.AddResourceTemplate(t, g.readResource)
 	}
 	for _, r := range resources.Constants() {
-		g.mcp.AddResource(r, g.readResource)
+		g.Server.AddResource(r, g.readResource)
 	}
-	g.mcp.AddPrompt(prompts.Commit, g.getPrompt)
+	g.Server.AddPrompt(prompts.Commit, g.getPrompt)
 	return g
 }
 
@@ -80,17 +104,18 @@ func turnFrom(ctx context.Context) *turn {
 	return t
 }
 
-// dispatch serves a request through mcp-go.
-func (t *turn) dispatch(ctx context.Context) request.Answer {
+// Dispatch serves a request through mcp-go.
+func (g *Gateway) Dispatch(ctx context.Context, of *request.Turn) request.Answer {
+	t := &turn{Turn: of, g: g}
 	return t.handle(ctx, &clientSession{t: t, id: "request"})
 }
 
-// handle is dispatch with a session of mcp-go's.
+// handle is Dispatch with a session of mcp-go's.
 func (t *turn) handle(ctx context.Context, session *clientSession) request.Answer {
-	g := t.s.gate
-	ctx = mcpserver.WithSupportedProtocolVersions(g.mcp.WithContext(ctx, session), t.s.replies.Versions)
+	g := t.g
+	ctx = mcpserver.WithSupportedProtocolVersions(g.Server.WithContext(ctx, session), t.g.Replies.Versions)
 	ctx = context.WithValue(ctx, turnKey{}, t)
-	return t.encode(ctx, g.mcp.HandleMessage(ctx, t.Req.Message))
+	return t.encode(ctx, g.Server.HandleMessage(ctx, t.Req.Message))
 }
 
 // encode makes our answer of mcp-go's.
@@ -109,7 +134,7 @@ func (t *turn) encode(ctx context.Context, resp mcp.JSONRPCMessage) request.Answ
 		case mcp.ListToolsResult:
 			list, err := t.listed(result)
 			if err != nil {
-				return replies.Failed(t.s.replies.Internal(ctx, "tools", err))
+				return replies.Failed(t.g.Replies.Internal(ctx, "tools", err))
 			}
 			r.Result = list
 		case mcp.SubscriptionsListenResult:
@@ -117,17 +142,17 @@ func (t *turn) encode(ctx context.Context, resp mcp.JSONRPCMessage) request.Answ
 			result.EnsureResultMeta().SetMetaField(mcp.MetaKeySubscriptionID, t.Req.ID)
 			r.Result = result
 		case *mcp.CallToolResult: // of Extend
-			return t.s.replies.Finish(ctx, t.Req.Envelope, t.Req.Client.Modern, result)
+			return t.g.Replies.Finish(ctx, t.Req.Envelope, t.Req.Client.Modern, result)
 		case mcp.CallToolResult:
-			return t.s.replies.Finish(ctx, t.Req.Envelope, t.Req.Client.Modern, &result)
+			return t.g.Replies.Finish(ctx, t.Req.Envelope, t.Req.Client.Modern, &result)
 		}
-		a := t.s.replies.Result(ctx, t.Req.ID, r.Result)
+		a := t.g.Replies.Result(ctx, t.Req.ID, r.Result)
 		if a.Err == nil {
 			a.Client = t.Said
 		}
 		return a
 	}
-	ref := t.s.replies.Report(ctx, "dispatch", fmt.Errorf("mcp-go answered %T to %s", resp, t.Req.Method), nil)
+	ref := t.g.Replies.Report(ctx, "dispatch", fmt.Errorf("mcp-go answered %T to %s", resp, t.Req.Method), nil)
 	return replies.Failed(&jsonrpc.Error{Code: mcp.INTERNAL_ERROR, Message: "internal error (ref " + ref + ")"})
 }
 
@@ -135,7 +160,7 @@ func (t *turn) encode(ctx context.Context, resp mcp.JSONRPCMessage) request.Answ
 func (t *turn) mapError(e mcp.JSONRPCErrorDetails) *jsonrpc.Error {
 	notFound := strings.Contains(e.Message, "not found")
 	switch method := mcp.MCPMethod(t.Req.Method); {
-	case method == mcp.MethodToolsCall && e.Code == mcp.INVALID_PARAMS && t.s.gate.mcp.GetTool(t.Req.Name) == nil:
+	case method == mcp.MethodToolsCall && e.Code == mcp.INVALID_PARAMS && t.g.Server.GetTool(t.Req.Name) == nil:
 		return t.unknownTool()
 	case method == mcp.MethodResourcesRead &&
 		(e.Code == mcp.RESOURCE_NOT_FOUND || e.Code == mcp.INVALID_PARAMS && notFound):
@@ -154,8 +179,8 @@ func (t *turn) mapError(e mcp.JSONRPCErrorDetails) *jsonrpc.Error {
 // mcp-go alone here, so it is taken for one that cannot: better no name than one that it cannot call.
 func (t *turn) unknownTool() *jsonrpc.Error {
 	c := t.Req.Client
-	e := t.s.tools.Unknown(t.Req.Tenant.Offers(!c.Modern && c.CanAsk).Catalog, t.Req.Name)
-	if t.s.tools.Findable(t.Req.Tenant) {
+	e := t.g.Tools.Unknown(t.Req.Tenant.Offers(!c.Modern && c.CanAsk).Catalog, t.Req.Name)
+	if t.g.Tools.Findable(t.Req.Tenant) {
 		e.Message += ". tool_search finds tools."
 	}
 	return e
@@ -163,9 +188,9 @@ func (t *turn) unknownTool() *jsonrpc.Error {
 
 // greet notes what a client said about itself in a handshake that succeeded, caps the version of the answer to what the
 // operator serves, and instructs the client's model.
-func (g *gateway) greet(ctx context.Context, _ any, req *mcp.InitializeRequest, result *mcp.InitializeResult) {
-	t, s := turnFrom(ctx), g.s
-	if vs := s.replies.LegacyVersions(); len(vs) > 0 && !slices.Contains(vs, result.ProtocolVersion) {
+func (g *Gateway) greet(ctx context.Context, _ any, req *mcp.InitializeRequest, result *mcp.InitializeResult) {
+	t := turnFrom(ctx)
+	if vs := g.Replies.LegacyVersions(); len(vs) > 0 && !slices.Contains(vs, result.ProtocolVersion) {
 		result.ProtocolVersion = vs[0]
 	}
 	info, caps := req.Params.ClientInfo, req.Params.Capabilities
@@ -174,13 +199,13 @@ func (g *gateway) greet(ctx context.Context, _ any, req *mcp.InitializeRequest, 
 		Protocol: result.ProtocolVersion, CanAsk: canElicit(caps.Elicitation), HasRoots: caps.Roots != nil,
 		Samples: caps.Sampling != nil && caps.Sampling.Tools != nil, Sampling: caps.Sampling != nil,
 	}
-	if s.replies.Extended { // the conformance fixture asks for more than we do
+	if g.Replies.Extended { // the conformance fixture asks for more than we do
 		t.Said.Capabilities = caps
 	}
-	result.Instructions = s.instruct(ctx, t.Req.Tenant,
-		s.profiles.Add(session.Client{Name: t.Said.Name, CanAsk: t.Said.CanAsk}, "", t.Req.Caller.From.Transport),
+	result.Instructions = g.instruct(ctx, t.Req.Tenant,
+		g.Profiles.Add(session.Client{Name: t.Said.Name, CanAsk: t.Said.CanAsk}, "", t.Req.Caller.From.Transport),
 		t.Req.Caller.From.Transport)
-	s.replies.Log.InfoContext(ctx, "client initialized", "name", results.Line(info.Name, 80),
+	g.Replies.Log.InfoContext(ctx, "client initialized", "name", results.Line(info.Name, 80),
 		"version", results.Line(info.Version, 80))
 }
 
@@ -188,17 +213,17 @@ func (g *gateway) greet(ctx context.Context, _ any, req *mcp.InitializeRequest, 
 const maxClientName = 200
 
 // instruct makes the server's words to the model of one client.
-func (s *Server) instruct(ctx context.Context, at *tenants.Tenant, c session.Client, transport string) string {
-	a := instructions.Author{Log: s.replies.Log, Tools: s.tools.All, Profiles: s.profiles,
-		SkillTime: s.notices.SkillTime}
+func (g *Gateway) instruct(ctx context.Context, at *tenants.Tenant, c session.Client, transport string) string {
+	a := instructions.Author{Log: g.Replies.Log, Tools: g.Tools.All, Profiles: g.Profiles,
+		SkillTime: g.Notices.SkillTime}
 	return a.Instruct(ctx, at, c, transport)
 }
 
 // discover instructs the model of a client of a protocol without a handshake.
-func (g *gateway) discover(ctx context.Context, _ any, _ *mcp.DiscoverRequest, result *mcp.DiscoverResult) {
+func (g *Gateway) discover(ctx context.Context, _ any, _ *mcp.DiscoverRequest, result *mcp.DiscoverResult) {
 	t := turnFrom(ctx)
-	if c, bad := t.clientOf(); bad == nil {
-		result.Instructions = g.s.instruct(ctx, t.Req.Tenant, c, t.Req.Caller.From.Transport)
+	if c, bad := g.ClientOf(t.Turn); bad == nil {
+		result.Instructions = g.instruct(ctx, t.Req.Tenant, c, t.Req.Caller.From.Transport)
 	}
 }
 
@@ -206,9 +231,9 @@ func (g *gateway) discover(ctx context.Context, _ any, _ *mcp.DiscoverRequest, r
 // those that the session found, or all, by client and setting. What it leaves out stays callable, but for tools that a
 // rule or the token forbids. In the modern era the list depends on the request and the configuration alone, unless the
 // client listens for its changes; in any, its bytes are the same as long as it holds the same tools.
-func (g *gateway) listTools(ctx context.Context, _ any, _ *mcp.ListToolsRequest, result *mcp.ListToolsResult) {
+func (g *Gateway) listTools(ctx context.Context, _ any, _ *mcp.ListToolsRequest, result *mcp.ListToolsResult) {
 	t := turnFrom(ctx)
-	c, bad := t.clientOf()
+	c, bad := g.ClientOf(t.Turn)
 	if bad != nil {
 		t.Failure = bad
 		return
@@ -216,15 +241,15 @@ func (g *gateway) listTools(ctx context.Context, _ any, _ *mcp.ListToolsRequest,
 	var active []string
 	if !c.Modern || c.Rereads {
 		var err error
-		if active, err = g.s.engines.active(t.Req.Session).Load(ctx); err != nil {
+		if active, err = g.Active(t.Req.Session).Load(ctx); err != nil {
 			// The core is better than nothing, and every tool can still be called.
-			g.s.replies.Log.WarnContext(ctx, "cannot load the tools that a session found; listing the core only",
+			g.Replies.Log.WarnContext(ctx, "cannot load the tools that a session found; listing the core only",
 				"err", err)
 		}
 	}
 	offer := t.Req.Tenant.Offers(c.CanAsk)
 	t.tools = offer.Listed(c, active)
-	if c.SeesAll && g.s.profiles.Of(c.Name).Hints {
+	if c.SeesAll && g.Profiles.Of(c.Name).Hints {
 		t.tools = offer.Hinted
 	}
 }
@@ -256,12 +281,12 @@ func (t *turn) listed(result mcp.ListToolsResult) (toolList, error) {
 }
 
 // listResources replaces what mcp-go would list by what the caller's session has.
-func (g *gateway) listResources(ctx context.Context, _ any, _ *mcp.ListResourcesRequest,
+func (g *Gateway) listResources(ctx context.Context, _ any, _ *mcp.ListResourcesRequest,
 	result *mcp.ListResourcesResult) {
 	t := turnFrom(ctx)
 	list, err := g.resources.List(ctx, t.View())
 	if err != nil {
-		t.Failure = g.s.replies.Internal(ctx, "resources", err)
+		t.Failure = g.Replies.Internal(ctx, "resources", err)
 		return
 	}
 	for _, r := range result.Resources {
@@ -274,7 +299,7 @@ func (g *gateway) listResources(ctx context.Context, _ any, _ *mcp.ListResources
 
 // readResource is the handler of all resources. The answer to what cannot be read is the turn's failure, because mcp-go
 // v1.2.1 lets no handler choose a code (server/handler_errors.go:19).
-func (g *gateway) readResource(ctx context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+func (g *Gateway) readResource(ctx context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
 	t := turnFrom(ctx)
 	contents, err := g.resources.Read(ctx, t.View(), req.Params.URI)
 	switch {
@@ -283,7 +308,7 @@ func (g *gateway) readResource(ctx context.Context, req mcp.ReadResourceRequest)
 	case errors.Is(err, resources.ErrWindow), errors.Is(err, resources.ErrTooLarge):
 		t.Failure = t.badURI(mcp.INVALID_PARAMS, err)
 	case err != nil:
-		t.Failure = g.s.replies.Internal(ctx, "resource", err)
+		t.Failure = g.Replies.Internal(ctx, "resource", err)
 	}
 	return []mcp.ResourceContents{contents}, nil
 }
@@ -307,7 +332,7 @@ func (t *turn) extended(ctx context.Context, code int) (a request.Answer, ok boo
 	if code != mcp.METHOD_NOT_FOUND || !resources.Extends(t.Req.Method) {
 		return a, false
 	}
-	result, err := t.s.gate.resources.Extend(ctx, t.View(), resources.Asked{
+	result, err := t.g.resources.Extend(ctx, t.View(), resources.Asked{
 		Method: t.Req.Method, URI: t.Req.URI, Cursor: t.Req.Cursor, HasCursor: t.Req.HasCursor,
 	})
 	switch {
@@ -316,29 +341,29 @@ func (t *turn) extended(ctx context.Context, code int) (a request.Answer, ok boo
 	case errors.Is(err, resources.ErrCursor):
 		return replies.Failed(&jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: err.Error()}), true
 	case err != nil:
-		return replies.Failed(t.s.replies.Internal(ctx, t.Req.Method, err)), true
+		return replies.Failed(t.g.Replies.Internal(ctx, t.Req.Method, err)), true
 	}
 	if t.Req.Client.Modern {
 		result.SetResultType(mcp.ResultTypeComplete)
-		result.EnsureResultMeta().SetServerInfo(t.s.replies.Implementation)
+		result.EnsureResultMeta().SetServerInfo(t.g.Replies.Implementation)
 		result.SetCacheHints(0, mcp.CacheScopePrivate) // files change at any time, and their digests with them
 	}
-	return t.s.replies.Result(ctx, t.Req.ID, result), true
+	return t.g.Replies.Result(ctx, t.Req.ID, result), true
 }
 
 // listPrompts replaces what mcp-go would list by what the caller's session has.
-func (g *gateway) listPrompts(ctx context.Context, _ any, _ *mcp.ListPromptsRequest, result *mcp.ListPromptsResult) {
+func (g *Gateway) listPrompts(ctx context.Context, _ any, _ *mcp.ListPromptsRequest, result *mcp.ListPromptsResult) {
 	t := turnFrom(ctx)
 	ours, err := g.prompts.List(ctx, t.View())
 	if err != nil {
-		t.Failure = g.s.replies.Internal(ctx, "prompts", err)
+		t.Failure = g.Replies.Internal(ctx, "prompts", err)
 		return
 	}
 	list := make([]mcp.Prompt, 0, len(ours))
 	for _, p := range ours {
 		list = append(list, p.MCP)
 	}
-	g.s.notices.ShownPrompts(&t.Turn).Set(t.State.Key, prompts.Digest(ours))
+	g.Notices.ShownPrompts(t.Turn).Set(t.State.Key, prompts.Digest(ours))
 	for _, p := range result.Prompts {
 		if !slices.ContainsFunc(list, func(own mcp.Prompt) bool { return own.Name == p.Name }) { // of Extend
 			list = append(list, p)
@@ -349,12 +374,12 @@ func (g *gateway) listPrompts(ctx context.Context, _ any, _ *mcp.ListPromptsRequ
 
 // findPrompt finds the prompt that a request names. mcp-go knows the prompt commit alone, so every other name becomes
 // that one on the way to the handler. What the session does not have keeps its name, for which mcp-go has no handler.
-func (g *gateway) findPrompt(ctx context.Context, _ any, req *mcp.GetPromptRequest) {
+func (g *Gateway) findPrompt(ctx context.Context, _ any, req *mcp.GetPromptRequest) {
 	t := turnFrom(ctx)
 	p, err := g.prompts.Find(ctx, t.View(), req.Params.Name)
 	switch {
 	case err != nil:
-		t.Failure = g.s.replies.Internal(ctx, "prompts", err)
+		t.Failure = g.Replies.Internal(ctx, "prompts", err)
 	case p != nil:
 		t.prompt = p
 		req.Params.Name = prompts.Commit.Name
@@ -362,7 +387,7 @@ func (g *gateway) findPrompt(ctx context.Context, _ any, req *mcp.GetPromptReque
 }
 
 // getPrompt is the handler of all prompts.
-func (g *gateway) getPrompt(ctx context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+func (g *Gateway) getPrompt(ctx context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 	t := turnFrom(ctx)
 	if t.prompt == nil {
 		return &mcp.GetPromptResult{}, nil // the failure says why
@@ -371,7 +396,7 @@ func (g *gateway) getPrompt(ctx context.Context, req mcp.GetPromptRequest) (*mcp
 	if bad, ok := errors.AsType[*prompts.ArgumentError](err); ok {
 		t.Failure = &jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: bad.Error()}
 	} else if err != nil {
-		t.Failure = g.s.replies.Internal(ctx, "prompt", err)
+		t.Failure = g.Replies.Internal(ctx, "prompt", err)
 	}
 	return &mcp.GetPromptResult{
 		Description: t.prompt.MCP.Description,
@@ -381,7 +406,7 @@ func (g *gateway) getPrompt(ctx context.Context, req mcp.GetPromptRequest) (*mcp
 
 // completions completes the variables of resource templates and the arguments of prompts, with what the caller's
 // session has. What it does not know has none.
-type completions struct{ *gateway }
+type completions struct{ *Gateway }
 
 // maxCompletions is how many values one answer has (the protocol's own limit).
 const maxCompletions = 100
@@ -407,7 +432,7 @@ func (c completions) CompletePromptArgument(
 // answer is what begins with typed.
 func (c completions) answer(ctx context.Context, all []string, typed string, err error) *mcp.Completion {
 	if err != nil {
-		turnFrom(ctx).Failure = c.s.replies.Internal(ctx, "completion", err)
+		turnFrom(ctx).Failure = c.Replies.Internal(ctx, "completion", err)
 	}
 	found := &mcp.Completion{Values: []string{}}
 	for _, value := range all {
