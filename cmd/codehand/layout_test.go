@@ -127,40 +127,42 @@ var rooms = map[string][]string{
 
 	"tools/delegating": {"tools/agent", "tools/agent/loop", "tools/results", "tools/running", "tools/shell", "tools/tool", "tools/wording"},
 
-	"tools/agent":            {"filestate/owner", "tools/agent/loop", "tools/permission", "tools/results", "tools/sandbox", "tools/skills"},
-	"tools/catalog":          {},
-	"tools/hooks":            {"tools/bash", "tools/permission", "tools/sandbox"},
-	"tools/media":            {"tools/sandbox"}, // poppler's programs
-	"tools/notebook":         {},
-	"tools/permission":       {"tools/bash", "tools/guarded", "tools/search/ignore"},
-	"tools/results":          {},
-	"tools/sandbox":          {"tools/sandbox/cgroup", "tools/sandbox/kernel", "tools/sandbox/probe", "tools/sandbox/seatbelt"},
-	"tools/sandbox/seatbelt": {"tools/sandbox/kernel"}, // what a Profile is
-	"tools/sandbox/cgroup":   {},
-	"tools/sandbox/kernel":   {}, // comes before all others when the program starts, so it needs little
-	"tools/sandbox/probe":    {},
-	"tools/confine":          {"tools/git", "tools/guarded", "tools/permission", "tools/sandbox", "tools/sandbox/proxy", "tools/web/guard"},
-	"tools/search":           {"tools/search/ignore"},
-	"tools/search/ignore":    {},
-	"tools/settings":         {},
-	"tools/shell":            {"tools/results", "tools/sandbox"}, // what is kept has no secrets
-	"tools/skills":           {"tools/search/ignore"},            // patterns of the key paths
-	"tools/skills/loading":   {"tools/permission", "tools/running", "tools/skills", "tools/tool", "tools/wording"},
-	"tools/tasks":            {},
-	"tools/textedit":         {"tools/textedit/compare"},
-	"tools/textedit/compare": {},
-	"tools/sandbox/proxy":    {"tools/web/guard"},
-	"tools/web/guard":        {},
-	"tools/web":              {"tools/web/guard", "tools/web/pages"},
-	"tools/web/pages":        {},
-	"tools/browsing":         {"tools/media", "tools/results", "tools/tool", "tools/web", "tools/wording"},
-	"tools/web/search":       {"tools/keys", "tools/web/guard"},
-	"tools/keys":             {},
-	"tools/agent/loop":       {},
-	"tools/agent/models":     {"tools/agent/loop", "tools/agent/wire"},
-	"tools/agent/wire":       {"tools/agent/loop"},
-	"tools/agent/modelstest": {"tools/agent/loop"}, // imported by tests only
-	"tools/workspace":        {},
+	"tools/agent":                      {"filestate/owner", "tools/agent/loop", "tools/permission", "tools/results", "tools/sandbox", "tools/skills"},
+	"tools/catalog":                    {},
+	"tools/hooks":                      {"tools/bash", "tools/permission", "tools/sandbox"},
+	"tools/media":                      {"tools/sandbox"}, // poppler's programs
+	"tools/notebook":                   {},
+	"tools/permission":                 {"tools/bash", "tools/guarded", "tools/search/ignore"},
+	"tools/results":                    {},
+	"tools/sandbox":                    {"tools/sandbox/cgroup", "tools/sandbox/kernel", "tools/sandbox/probe", "tools/sandbox/seatbelt"},
+	"tools/sandbox/seatbelt":           {"tools/sandbox/kernel"}, // what a Profile is
+	"tools/sandbox/cgroup":             {},
+	"tools/sandbox/kernel":             {}, // comes before all others when the program starts, so it needs little
+	"tools/sandbox/probe":              {},
+	"tools/confine":                    {"tools/git", "tools/guarded", "tools/permission", "tools/sandbox", "tools/sandbox/proxy", "tools/web/guard"},
+	"tools/search":                     {"tools/search/ignore", "tools/search/pattern"},
+	"tools/search/pattern":             {},
+	"tools/search/ignore":              {},
+	"tools/settings":                   {},
+	"tools/shell":                      {"tools/results", "tools/sandbox"}, // what is kept has no secrets
+	"tools/skills":                     {"tools/search/ignore"},            // patterns of the key paths
+	"tools/skills/loading":             {"tools/permission", "tools/running", "tools/skills", "tools/tool", "tools/wording"},
+	"tools/tasks":                      {},
+	"tools/textedit":                   {"tools/textedit/compare"},
+	"tools/textedit/compare":           {},
+	"tools/sandbox/proxy":              {"tools/web/guard"},
+	"tools/web/guard":                  {},
+	"tools/web":                        {"tools/web/guard", "tools/web/pages"},
+	"tools/web/pages":                  {},
+	"tools/browsing":                   {"tools/media", "tools/results", "tools/tool", "tools/web", "tools/wording"},
+	"tools/web/search":                 {"tools/keys", "tools/web/guard"},
+	"tools/keys":                       {},
+	"tools/agent/loop":                 {},
+	"tools/agent/models":               {"tools/agent/loop", "tools/agent/wire"},
+	"tools/agent/wire":                 {"tools/agent/loop"},
+	"tools/search/pattern/patterntest": {},
+	"tools/agent/modelstest":           {"tools/agent/loop"}, // imported by tests only
+	"tools/workspace":                  {},
 
 	"filestate":          {"filestate/disk", "filestate/exchange", "filestate/fault", "filestate/journal", "filestate/lines", "filestate/lock", "filestate/owner", "filestate/seen"},
 	"filestate/journal":  {"filestate/disk", "filestate/fault", "filestate/lines", "filestate/lock", "filestate/owner"},
@@ -235,7 +237,7 @@ var mechanisms = []string{"internal", "pkg", "util", "utils", "common", "helpers
 
 // testRooms are for tests: they are imported by _test files and by each other, so never shipped, and may use what tests
 // may.
-var testRooms = []string{"filestate/leaktest", "server/blackbox", "server/replaytest", "tools/agent/modelstest", "tools/tooltest"}
+var testRooms = []string{"filestate/leaktest", "server/blackbox", "server/replaytest", "tools/agent/modelstest", "tools/search/pattern/patterntest", "tools/tooltest"}
 
 // A room is one package as it is on disk.
 type room struct {

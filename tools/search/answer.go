@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"codehand/tools/search/pattern"
 )
 
 // A GrepAnswer holds what was found, in order. Slices are the caller's.
@@ -30,14 +32,11 @@ type FileHits struct {
 type Line struct {
 	N        int // from 1
 	Text     string
-	Context  bool   // no match itself
-	Cut      bool   // Text is the window From:To (bytes of the line) around the first match
-	From, To int    // the whole line unless Cut
-	Spans    []Span // of matches in Text, if asked for
+	Context  bool           // no match itself
+	Cut      bool           // Text is the window From:To (bytes of the line) around the first match
+	From, To int            // the whole line unless Cut
+	Spans    []pattern.Span // of matches in Text, if asked for
 }
-
-// A Span is a range of bytes of a line's text, [From, To).
-type Span struct{ From, To int }
 
 // A FileAnswer holds the newest files.
 type FileAnswer struct {
@@ -106,14 +105,8 @@ func (s *Some) add(path string) {
 	}
 }
 
-// A PatternError says what is wrong with a pattern, a glob or a file pattern.
-type PatternError struct {
-	Offset int    // byte in the pattern
-	Kind   string // syntax, look-around, back-reference, count, class, word-edge, newline, too large, glob
-	Text   string
-}
-
-func (e *PatternError) Error() string { return e.Text }
+// A PatternError says what is wrong with a pattern, a glob or a file pattern. Offset is a byte of it.
+type PatternError = pattern.Error
 
 // A TypeError says that a file type is not known.
 type TypeError struct {

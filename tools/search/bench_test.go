@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -76,21 +75,6 @@ func BenchmarkFiles(b *testing.B) {
 				a, err := e.Files(b.Context(), FileQuery{Scope: Scope{Place: d.at(""), Ignored: c.ignored}, Pattern: "**/*.go", Limit: 100})
 				if err != nil || len(a.Files) != 100 {
 					b.Fatal(len(a.Files), err)
-				}
-			}
-		})
-	}
-}
-
-// BenchmarkCompile has what a query costs before its first file, and the worst that a pattern can do.
-func BenchmarkCompile(b *testing.B) {
-	for name, pattern := range map[string]string{
-		"literal": "ErrUnexpectedEOF", "words": `\w{5}\s+\w{5}\s+\w{5}\s+\w{5}\s+\w{5}`, "classes": strings.Repeat(`\PL`, 3333), "operators": "[" + strings.Repeat(`\pL&&`, 1900) + "a]",
-	} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				if _, err := newProgram(pattern, true, false, false); err != nil {
-					b.Fatal(err)
 				}
 			}
 		})

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/iotest"
 	"unicode/utf16"
+
+	"codehand/tools/search/pattern/patterntest"
 )
 
 func encode16(order binary.AppendByteOrder, text string) string {
@@ -143,7 +145,7 @@ func TestMultiline(t *testing.T) {
 func TestMultilineEqualsRipgrep(t *testing.T) {
 	t.Parallel()
 	rg := needRipgrep(t)
-	d := newDir(t, map[string]string{"awkward": awkwardText()})
+	d := newDir(t, map[string]string{"awkward": patterntest.Awkward()})
 	sources(t, d, "bufio", "unicode/utf8")
 	for _, p := range []string{
 		`\{\n\s+return`, `(?s)func \w+\(.{0,200}?\n\}`, `foo\n`, `\n\n`, `é\r?\n\w`, `(?i)k\s+s`, `\w+\n\W+\n`, `[^a]{300}`, `\bif\b[^{]*\{\s*return\b`, `^x`, `class\n^.`, `\p{L}+\n\p{L}+`,
@@ -161,7 +163,7 @@ func TestMultilineEqualsRipgrep(t *testing.T) {
 func TestSpansEqualRipgrep(t *testing.T) {
 	t.Parallel()
 	rg := needRipgrep(t)
-	d := newDir(t, map[string]string{"awkward": awkwardText()})
+	d := newDir(t, map[string]string{"awkward": patterntest.Awkward()})
 	sources(t, d, "bufio")
 	for _, p := range []string{
 		`(?i)task|class`, `\w+`, `\bif\b`, `a|ab|abc`, `(a|ab)(c|bcd)?`, `x*`, `[^a]+`, `\p{L}{2,3}?`, `é.`, `\S+`, `k|s`, `(?i)k|s`, `\b\w`, `\W+`, `".*?"`, `\d+`, `(foo)+`, `\Bo`,

@@ -1,9 +1,13 @@
 package search
 
-import "bytes"
+import (
+	"bytes"
+
+	"codehand/tools/search/pattern"
+)
 
 // hit takes a matching line; spans of its matches if they are known.
-func (s *scanner) hit(buf []byte, at, to int, spans []Span) bool {
+func (s *scanner) hit(buf []byte, at, to int, spans []pattern.Span) bool {
 	if !s.sink.count(1) || s.q.Mode == FilesOnly {
 		return over
 	}
@@ -42,16 +46,16 @@ func (s *scanner) contextBefore(buf []byte, at int) {
 }
 
 // emit hands one line to the sink.
-func (s *scanner) emit(buf []byte, at, to int, context bool, spans []Span) {
+func (s *scanner) emit(buf []byte, at, to int, context bool, spans []pattern.Span) {
 	l := Line{N: s.number(at), Context: context}
 	s.shown = to + 1
-	text := trimCR(buf[at:to])
+	text := bytes.TrimSuffix(buf[at:to], []byte{'\r'})
 	if !context && spans == nil && (s.q.Spans || len(text) > s.q.MaxLine) {
 		limit := 0
 		if !s.q.Spans {
 			limit = 1
 		}
-		spans = s.m.spans(buf[at:to], limit)
+		spans = s.m.Spans(buf[at:to], limit)
 	}
 	first := 0
 	if len(spans) > 0 {
@@ -66,11 +70,11 @@ func (s *scanner) emit(buf []byte, at, to int, context bool, spans []Span) {
 }
 
 // within gives the parts of spans that lie in a window, relative to it.
-func within(spans []Span, from, to int) []Span {
-	var out []Span
+func within(spans []pattern.Span, from, to int) []pattern.Span {
+	var out []pattern.Span
 	for _, s := range spans {
 		if f, t := max(s.From, from), min(s.To, to); f < t {
-			out = append(out, Span{f - from, t - from})
+			out = append(out, pattern.Span{From: f - from, To: t - from})
 		}
 	}
 	return out

@@ -119,7 +119,9 @@ type oneName struct {
 // newNamePattern reads a pattern. Its error is a *PatternError.
 func newNamePattern(text string) (*namePattern, error) {
 	if text == "" || !doublestar.ValidatePattern(text) || strings.Contains(text, "\x00") {
-		return nil, &PatternError{badOffset(text), "syntax", fmt.Sprintf("file pattern %q is not valid", text)}
+		return nil, &PatternError{
+			Offset: badOffset(text), Kind: "syntax", Text: fmt.Sprintf("file pattern %q is not valid", text),
+		}
 	}
 	all, ok := expandBraces(text, maxAlternatives)
 	if !ok {
@@ -130,7 +132,7 @@ func newNamePattern(text string) (*namePattern, error) {
 		parts := strings.Split(t, "/")
 		parts = slices.DeleteFunc(parts, func(s string) bool { return s == "." || s == "" })
 		if slices.Contains(parts, "..") {
-			return nil, &PatternError{0, "syntax", fmt.Sprintf("file pattern %q leaves its directory", text)}
+			return nil, &PatternError{Kind: "syntax", Text: fmt.Sprintf("file pattern %q leaves its directory", text)}
 		}
 		if len(parts) > 0 {
 			p.list = append(p.list, newOneName(parts))

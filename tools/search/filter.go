@@ -58,7 +58,7 @@ func newFilter(globs, types []string) (filter, error) {
 // globLines makes ignore lines of one glob. A "#" at its start is no comment.
 func globLines(glob string) ([]string, error) {
 	if strings.ContainsAny(glob, "\n\x00") {
-		return nil, &PatternError{0, "glob", fmt.Sprintf("glob %q has a newline or NUL", glob)}
+		return nil, &PatternError{Kind: "glob", Text: fmt.Sprintf("glob %q has a newline or NUL", glob)}
 	}
 	text, excludes := strings.CutPrefix(glob, "!")
 	if strings.Trim(text, " ") == "" {
@@ -66,13 +66,16 @@ func globLines(glob string) ([]string, error) {
 	}
 	alternatives, ok := expandBraces(text, maxAlternatives)
 	if !ok {
-		return nil, &PatternError{0, "glob", fmt.Sprintf("glob %q stands for more than %d alternatives", glob,
-			maxAlternatives)}
+		return nil, &PatternError{
+			Kind: "glob", Text: fmt.Sprintf("glob %q stands for more than %d alternatives", glob, maxAlternatives),
+		}
 	}
 	for i, a := range alternatives {
 		if !ignore.Valid(a) {
-			return nil, &PatternError{0,
-				"glob", fmt.Sprintf("glob %q has an unclosed or unknown class, or a backslash at its end", glob)}
+			return nil, &PatternError{
+				Kind: "glob",
+				Text: fmt.Sprintf("glob %q has an unclosed or unknown class, or a backslash at its end", glob),
+			}
 		}
 		switch {
 		case excludes:

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"codehand/tools/search/pattern"
 )
 
 // Grep searches. Errors: *PatternError, *TypeError, ErrNotRegular, ErrGone (the place), ctx.Err(), and those of opening
@@ -18,7 +20,7 @@ func (e *Engine) Grep(ctx context.Context, q GrepQuery) (GrepAnswer, error) {
 		return GrepAnswer{}, err
 	}
 	q = q.withDefaults()
-	prog, err := newProgram(q.Pattern, q.Fold, q.Literal, q.Multiline)
+	prog, err := pattern.New(q.Pattern, q.Fold, q.Literal, q.Multiline)
 	if err != nil {
 		return GrepAnswer{}, err
 	}
@@ -54,7 +56,7 @@ func (e *Engine) Grep(ctx context.Context, q GrepQuery) (GrepAnswer, error) {
 type grep struct {
 	*run
 	q    *GrepQuery
-	prog *program
+	prog *pattern.Program
 	c    *collector
 }
 
@@ -82,7 +84,7 @@ func (g *grep) directory(f *os.File) error {
 }
 
 func (g *grep) scanner() *scanner {
-	return &scanner{q: g.q, m: newMatcher(g.prog, g.halt.stopped), src: source{engine: g.e, halt: g.halt},
+	return &scanner{q: g.q, m: pattern.NewMatcher(g.prog, g.halt.stopped), src: source{engine: g.e, halt: g.halt},
 		sink: &sink{c: g.c, q: g.q}}
 }
 

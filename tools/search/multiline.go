@@ -1,6 +1,11 @@
 package search
 
-import "bytes"
+import (
+	"bytes"
+	"unicode/utf8"
+
+	"codehand/tools/search/pattern"
+)
 
 // whole searches a file as one text, for patterns whose matches may span lines.
 func (s *scanner) whole() error {
@@ -24,11 +29,8 @@ func (s *scanner) whole() error {
 			text = text[:bytes.LastIndexByte(text[:nul], '\n')+1]
 		}
 	}
-	if len(s.m.p.need.list) > 0 {
-		s.m.begin(text)
-		if s.m.finder.find(0) < 0 {
-			return nil
-		}
+	if !s.m.MayMatch(text) {
+		return nil
 	}
 	s.matches(text)
 	if s.src.halt.stopped() {
@@ -39,10 +41,9 @@ func (s *scanner) whole() error {
 
 // matches takes one match after the other. In mode Lines a match is all lines that it touches, each of them once.
 func (s *scanner) matches(text []byte) {
-	v := s.m.slow()
 	var open block
 	for from := 0; from <= len(text); {
-		m, ok := v.find(text, from, s.q.Mode == FilesOnly)
+		m, ok := s.m.FindMultiline(text, from, s.q.Mode == FilesOnly)
 		if !ok || m.From == len(text) && (m.From == 0 || text[m.From-1] == '\n') {
 			break
 		}
@@ -54,7 +55,7 @@ func (s *scanner) matches(text []byte) {
 			return
 		}
 		if from = m.To; m.From == m.To {
-			_, n := runeAt(text, m.From)
+			_, n := utf8.DecodeRune(text[m.From:])
 			from += max(n, 1)
 		}
 	}
@@ -67,11 +68,11 @@ func (s *scanner) matches(text []byte) {
 type block struct {
 	set    bool
 	at, to int // to is without the LF
-	spans  []Span
+	spans  []pattern.Span
 }
 
 // touch takes the lines of a match.
-func (s *scanner) touch(text []byte, open *block, m Span) bool {
+func (s *scanner) touch(text []byte, open *block, m pattern.Span) bool {
 	last := max(m.To-1, m.From)
 	for at := bytes.LastIndexByte(text[:m.From], '\n') + 1; at <= last; {
 		to := len(text)
@@ -84,9 +85,9 @@ func (s *scanner) touch(text []byte, open *block, m Span) bool {
 			}
 			*open = block{set: true, at: at, to: to}
 		}
-		end := at + len(trimCR(text[at:to]))
+		end := at + len(bytes.TrimSuffix(text[at:to], []byte{'\r'}))
 		if f, t := max(m.From, at), min(m.To, end); f < t {
-			open.spans = append(open.spans, Span{f - at, t - at})
+			open.spans = append(open.spans, pattern.Span{From: f - at, To: t - at})
 		}
 		at = to + 1
 	}
@@ -96,7 +97,7 @@ func (s *scanner) touch(text []byte, open *block, m Span) bool {
 func (s *scanner) closeBlock(text []byte, open *block) bool {
 	spans := open.spans
 	if spans == nil {
-		spans = []Span{}
+		spans = []pattern.Span{}
 	}
 	open.set = false
 	return s.hit(terminated(text), open.at, open.to, spans)

@@ -4,12 +4,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"codehand/tools/search/pattern"
 )
 
 func TestRows(t *testing.T) {
 	t.Parallel()
 	files := []FileHits{
-		{Path: "/w/a", Lines: []Line{{N: 1, Text: "x", Context: true}, {N: 2, Text: "yes yes", Spans: []Span{{0, 3}, {4, 7}}}, {N: 9, Text: "yes", Spans: []Span{{0, 3}}}}},
+		{Path: "/w/a", Lines: []Line{{N: 1, Text: "x", Context: true}, {N: 2, Text: "yes yes", Spans: []pattern.Span{{From: 0, To: 3}, {From: 4, To: 7}}}, {N: 9, Text: "yes", Spans: []pattern.Span{{From: 0, To: 3}}}}},
 		{Path: "/w/b", NLines: 4, Binary: true},
 		{Path: "/w/c", Lines: []Line{{N: 5, Text: "mid", Cut: true, From: 7, To: 10}, {N: 6, Text: "start", Cut: true, To: 5}}},
 	}

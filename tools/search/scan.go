@@ -3,6 +3,8 @@ package search
 import (
 	"bytes"
 	"io"
+
+	"codehand/tools/search/pattern"
 )
 
 // binaryHead is how much of a file is looked at for a NUL that makes it binary, in bytes.
@@ -11,7 +13,7 @@ const binaryHead = 64 << 10
 // A scanner finds the matches of one file after the other. It belongs to one worker.
 type scanner struct {
 	q    *GrepQuery
-	m    *matcher
+	m    *pattern.Matcher
 	src  source
 	sink *sink
 
@@ -71,8 +73,8 @@ func (s *scanner) file(named bool) error {
 // any says whether a binary file of one chunk has a match that is left out.
 func (s *scanner) any() bool {
 	buf := s.src.buf[:s.src.n]
-	s.m.begin(buf)
-	_, _, ok := s.m.next(buf, 0)
+	s.m.Begin(buf)
+	_, _, ok := s.m.Next(buf, 0)
 	return ok && s.sink.allowed()
 }
 
@@ -188,9 +190,9 @@ func (s *scanner) number(at int) int {
 // lines searches whole lines.
 func (s *scanner) lines(from, end int) bool {
 	buf := s.src.buf[:end]
-	s.m.begin(buf)
+	s.m.Begin(buf)
 	for {
-		at, to, ok := s.m.next(buf, from)
+		at, to, ok := s.m.Next(buf, from)
 		if !ok {
 			break
 		}

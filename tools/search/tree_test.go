@@ -406,17 +406,3 @@ func TestSomeKeepsTheFirst(t *testing.T) {
 		t.Errorf("got %+v, want 7 and %v", s, want)
 	}
 }
-
-// A query ends in the middle of a text when it is told to, however long the text and however large the pattern.
-func TestThreadsStop(t *testing.T) {
-	t.Parallel()
-	p, err := newProgram(`(?:\w{100}-){9}é`, false, false, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	asked := 0
-	v := newThreads(p, func() bool { asked++; return asked == 3 })
-	if _, ok := v.find([]byte(strings.Repeat("a", 1<<20)), 0, false); ok || asked != 3 {
-		t.Errorf("asked %d times whether to stop, match %v; want to stop at the third", asked, ok)
-	}
-}

@@ -1,4 +1,4 @@
-package search
+package pattern
 
 import (
 	"regexp/syntax"
@@ -18,7 +18,7 @@ const pollSteps = 1 << 20
 // which a backtracking matcher would try them, so that the leftmost match with the first alternative wins. A byte that
 // is not UTF-8 matches nothing. It belongs to one worker.
 type threads struct {
-	p         *program
+	p         *Program
 	stop      func() bool // polled in long texts; what is found then does not matter
 	now, next queue
 }
@@ -45,7 +45,7 @@ func (q *queue) push(t thread) {
 	q.list = append(q.list, t)
 }
 
-func newThreads(p *program, stop func() bool) *threads {
+func newThreads(p *Program, stop func() bool) *threads {
 	n := len(p.prog.Inst)
 	return &threads{p: p, stop: stop,
 		now:  queue{make([]uint32, n), make([]thread, 0, n)},

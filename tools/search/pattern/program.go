@@ -1,4 +1,4 @@
-package search
+package pattern
 
 import (
 	"regexp"
@@ -11,11 +11,11 @@ import (
 // maxProgram bounds the instructions of a program, and so the memory and the time for each byte.
 const maxProgram = 20_000
 
-// A program is a compiled pattern, shared by all workers.
+// A Program is a compiled pattern, shared by all workers.
 //
 // Go's regexp knows neither Unicode's \b nor bytes that match nothing, so it only decides about ASCII text, where it
 // agrees with ripgrep and is fast. All other text goes through the simulation in threads.go, over the same tree.
-type program struct {
+type Program struct {
 	prog      *syntax.Prog
 	edges     bool           // there is a \b or \B
 	asciiWord bool           // which are about ASCII
@@ -27,9 +27,9 @@ type program struct {
 	need      needles        // one of them is in each match
 }
 
-// newProgram compiles a pattern. Its errors are *PatternError.
-func newProgram(pattern string, fold, literal, multiline bool) (*program, error) {
-	p := &program{multiline: multiline}
+// New compiles a pattern. Its errors are *Error.
+func New(pattern string, fold, literal, multiline bool) (*Program, error) {
+	p := &Program{multiline: multiline}
 	var tree *syntax.Regexp
 	var err error
 	if literal {
@@ -41,11 +41,11 @@ func newProgram(pattern string, fold, literal, multiline bool) (*program, error)
 		return nil, err
 	}
 	if size(tree) > maxProgram {
-		return nil, &PatternError{0, "too large",
+		return nil, &Error{0, "too large",
 			"pattern that needs too many steps: make its counts or alternatives smaller"}
 	}
 	if p.prog, err = syntax.Compile(tree.Simplify()); err != nil {
-		return nil, &PatternError{0, "syntax", err.Error()}
+		return nil, &Error{0, "syntax", err.Error()}
 	}
 	p.edges = slices.ContainsFunc(p.prog.Inst, func(i syntax.Inst) bool {
 		return i.Op == syntax.InstEmptyWidth &&

@@ -1,4 +1,4 @@
-package search
+package pattern
 
 import (
 	"bytes"
@@ -8,28 +8,30 @@ import (
 // maxQuick bounds the work that Go's regexp gets at once, in bytes times instructions: it cannot be stopped.
 const maxQuick = 4 << 20
 
-// A matcher asks one program about the lines of buffers. It belongs to one worker.
-type matcher struct {
-	p       *program
+// A Matcher asks one program about the lines of buffers. It belongs to one worker.
+type Matcher struct {
+	p       *Program
 	threads *threads // made when first needed
 	finder  finder
 	stop    func() bool
 }
 
-func newMatcher(p *program, stop func() bool) *matcher {
-	return &matcher{p: p, stop: stop, finder: finder{needles: &p.need}}
+// NewMatcher returns a matcher that gives up, without a match, once stop says so. stop is asked after each line, and
+// within a line after some work.
+func NewMatcher(p *Program, stop func() bool) *Matcher {
+	return &Matcher{p: p, stop: stop, finder: finder{needles: &p.need}}
 }
 
-// begin takes a buffer of lines, for next.
-func (m *matcher) begin(buf []byte) {
+// Begin takes a buffer of lines, for Next.
+func (m *Matcher) Begin(buf []byte) {
 	if len(m.p.need.list) > 0 {
 		m.finder.reset(buf)
 	}
 }
 
-// next returns the next matching line that begins at or behind from, which is the start of a line: its start, and its
+// Next returns the next matching line that begins at or behind from, which is the start of a line: its start, and its
 // end without the LF. Lines without a literal that the pattern needs are never looked at.
-func (m *matcher) next(buf []byte, from int) (start, end int, ok bool) {
+func (m *Matcher) Next(buf []byte, from int) (start, end int, ok bool) {
 	for from < len(buf) {
 		start = from
 		if len(m.p.need.list) > 0 {
@@ -54,7 +56,7 @@ func (m *matcher) next(buf []byte, from int) (start, end int, ok bool) {
 }
 
 // matches decides about one line, without its LF.
-func (m *matcher) matches(line []byte) bool {
+func (m *Matcher) matches(line []byte) bool {
 	if isASCII(line) {
 		if m.p.never {
 			return false
@@ -67,11 +69,26 @@ func (m *matcher) matches(line []byte) bool {
 	return ok
 }
 
-func (m *matcher) quick(line []byte) bool { return len(line)*len(m.p.prog.Inst) <= maxQuick }
+// MayMatch says whether a text has one of the literals that each match needs. It takes the text as Begin does.
+func (m *Matcher) MayMatch(text []byte) bool {
+	if len(m.p.need.list) == 0 {
+		return true
+	}
+	m.Begin(text)
+	return m.finder.find(0) >= 0
+}
 
-// spans returns where the matches of a line are: leftmost first, without overlap, none empty, at most limit (0: all).
+// FindMultiline returns the leftmost match of a pattern of multiline mode that begins at from or later. With quick it
+// may stop at the first sign of a match, whose place then means nothing.
+func (m *Matcher) FindMultiline(text []byte, from int, quick bool) (Span, bool) {
+	return m.slow().find(text, from, quick)
+}
+
+func (m *Matcher) quick(line []byte) bool { return len(line)*len(m.p.prog.Inst) <= maxQuick }
+
+// Spans returns where the matches of a line are: leftmost first, without overlap, none empty, at most limit (0: all).
 // The CR of a line's end is in none of them.
-func (m *matcher) spans(line []byte, limit int) []Span {
+func (m *Matcher) Spans(line []byte, limit int) []Span {
 	text := len(trimCR(line))
 	var out []Span
 	for from := 0; from <= len(line); {
@@ -95,7 +112,7 @@ func (m *matcher) spans(line []byte, limit int) []Span {
 }
 
 // find returns the leftmost match of a line from a place on.
-func (m *matcher) find(line []byte, from int) (Span, bool) {
+func (m *Matcher) find(line []byte, from int) (Span, bool) {
 	if from == 0 && m.p.ascii != nil && m.quick(line) && isASCII(line) {
 		at := m.p.ascii.FindIndex(line)
 		if at == nil {
@@ -106,7 +123,7 @@ func (m *matcher) find(line []byte, from int) (Span, bool) {
 	return m.slow().find(line, from, false)
 }
 
-func (m *matcher) slow() *threads {
+func (m *Matcher) slow() *threads {
 	if m.threads == nil {
 		m.threads = newThreads(m.p, m.stop)
 	}

@@ -1,4 +1,4 @@
-package search
+package pattern
 
 import (
 	"regexp/syntax"
@@ -6,7 +6,7 @@ import (
 )
 
 // group reads what begins with "(".
-func (d *dialect) group() (*syntax.Regexp, *PatternError) {
+func (d *dialect) group() (*syntax.Regexp, *Error) {
 	start := d.pos
 	d.pos++
 	outer := d.flags
@@ -38,7 +38,7 @@ func (d *dialect) group() (*syntax.Regexp, *PatternError) {
 }
 
 // setFlags reads "flags)" or "flags:"; open says that a group follows.
-func (d *dialect) setFlags(start int) (open bool, err *PatternError) {
+func (d *dialect) setFlags(start int) (open bool, err *Error) {
 	f, on := d.flags, true
 	for d.more() {
 		c := d.src[d.pos]

@@ -1,10 +1,10 @@
-package search
+package pattern
 
 import "strings"
 
 // class reads what begins with "[": ranges, escapes, POSIX names, nested classes, and the operators && -- ~~, which
 // bind weaker than standing side by side and are read from the left.
-func (d *dialect) class() (runeSet, *PatternError) {
+func (d *dialect) class() (runeSet, *Error) {
 	start := d.pos
 	if d.depth++; d.depth > maxNesting {
 		return nil, d.wrong("too large", "classes nested more than %d deep", maxNesting)
@@ -37,7 +37,7 @@ func (d *dialect) class() (runeSet, *PatternError) {
 }
 
 // operand reads items up to "]" or an operator. At the start of a class "]" and "-" are literal.
-func (d *dialect) operand(start int, first bool) (runeSet, *PatternError) {
+func (d *dialect) operand(start int, first bool) (runeSet, *Error) {
 	var loose []rune // ranges, still to be folded
 	var whole runeSet
 	seen := map[*rune]bool{} // sets that are in whole
@@ -73,7 +73,7 @@ func (d *dialect) operand(start int, first bool) (runeSet, *PatternError) {
 }
 
 // item reads one thing of a class. folded: case has been seen to.
-func (d *dialect) item(start int) (s runeSet, folded bool, err *PatternError) {
+func (d *dialect) item(start int) (s runeSet, folded bool, err *Error) {
 	if d.looking("[") {
 		if s, n, err := d.posix(); n > 0 || err != nil {
 			return s, false, err
@@ -91,7 +91,7 @@ func (d *dialect) item(start int) (s runeSet, folded bool, err *PatternError) {
 }
 
 // classRange reads a rune, or two with "-" between them.
-func (d *dialect) classRange(start int) (runeSet, *PatternError) {
+func (d *dialect) classRange(start int) (runeSet, *Error) {
 	low, err := d.classRune(start)
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (d *dialect) classRange(start int) (runeSet, *PatternError) {
 	return runeSet{low, high}, nil
 }
 
-func (d *dialect) classRune(start int) (rune, *PatternError) {
+func (d *dialect) classRune(start int) (rune, *Error) {
 	switch {
 	case !d.more():
 		return 0, d.wrongAt(start, "syntax", "unclosed class")
@@ -122,7 +122,7 @@ func (d *dialect) classRune(start int) (rune, *PatternError) {
 }
 
 // posix reads [:name:] or [:^name:]. Length 0: something else stands here.
-func (d *dialect) posix() (runeSet, int, *PatternError) {
+func (d *dialect) posix() (runeSet, int, *Error) {
 	text, _, closed := strings.Cut(d.src[d.pos:], ":]")
 	name, colon := strings.CutPrefix(text, "[:")
 	if !closed || !colon || strings.ContainsAny(name, "[]") {

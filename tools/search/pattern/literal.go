@@ -1,4 +1,4 @@
-package search
+package pattern
 
 import (
 	"regexp/syntax"

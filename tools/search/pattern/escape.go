@@ -1,4 +1,4 @@
-package search
+package pattern
 
 import (
 	"regexp/syntax"
@@ -8,7 +8,7 @@ import (
 )
 
 // escape reads what begins with "\" outside a class.
-func (d *dialect) escape() (*syntax.Regexp, *PatternError) {
+func (d *dialect) escape() (*syntax.Regexp, *Error) {
 	start := d.pos
 	if d.pos+1 == len(d.src) {
 		return nil, d.wrong("syntax", "backslash at the end")
@@ -48,7 +48,7 @@ func (d *dialect) escape() (*syntax.Regexp, *PatternError) {
 
 // quotation reads the text up to \E or the end: one literal a rune, so that an operator behind it repeats the last
 // only.
-func (d *dialect) quotation() ([]*syntax.Regexp, *PatternError) {
+func (d *dialect) quotation() ([]*syntax.Regexp, *Error) {
 	text, _, _ := strings.Cut(d.src[d.pos:], `\E`)
 	parts, err := d.quotationOf(text)
 	d.pos += len(text)
@@ -57,7 +57,7 @@ func (d *dialect) quotation() ([]*syntax.Regexp, *PatternError) {
 }
 
 // quotationOf makes literals of a text that stands at the place in hand.
-func (d *dialect) quotationOf(text string) ([]*syntax.Regexp, *PatternError) {
+func (d *dialect) quotationOf(text string) ([]*syntax.Regexp, *Error) {
 	var parts []*syntax.Regexp
 	for i, r := range text {
 		re, err := d.literal(d.pos+i, r)
@@ -71,7 +71,7 @@ func (d *dialect) quotationOf(text string) ([]*syntax.Regexp, *PatternError) {
 
 // escapedSet reads \d \s \w \p and their opposites. Not one of them: nil, nothing read. Each is made once for a
 // pattern.
-func (d *dialect) escapedSet() (runeSet, *PatternError) {
+func (d *dialect) escapedSet() (runeSet, *Error) {
 	start := d.pos
 	c := d.src[d.pos+1]
 	if strings.IndexByte("dDsSwWpP", c) < 0 {
@@ -80,7 +80,7 @@ func (d *dialect) escapedSet() (runeSet, *PatternError) {
 	d.pos += 2
 	name := ""
 	if c|0x20 == 'p' {
-		var err *PatternError
+		var err *Error
 		if name, err = d.propertyName(start); err != nil {
 			return nil, err
 		}
@@ -122,7 +122,7 @@ type setKey struct {
 }
 
 // propertyName reads "{name}" or one letter.
-func (d *dialect) propertyName(start int) (string, *PatternError) {
+func (d *dialect) propertyName(start int) (string, *Error) {
 	if !d.more() {
 		return "", d.wrongAt(start, "syntax", "class without a name")
 	}
@@ -138,7 +138,7 @@ func (d *dialect) propertyName(start int) (string, *PatternError) {
 }
 
 // escapedRune reads an escape that stands for one rune, inside and outside classes.
-func (d *dialect) escapedRune() (rune, *PatternError) {
+func (d *dialect) escapedRune() (rune, *Error) {
 	start := d.pos
 	d.pos++
 	if !d.more() {
@@ -175,7 +175,7 @@ func (d *dialect) escapedRune() (rune, *PatternError) {
 }
 
 // hex reads {…} or a number of digits.
-func (d *dialect) hex(start, digits int) (rune, *PatternError) {
+func (d *dialect) hex(start, digits int) (rune, *Error) {
 	text := d.src[d.pos:]
 	if d.eat("{") {
 		inner, _, closed := strings.Cut(text[1:], "}")
@@ -206,7 +206,7 @@ func (d *dialect) hex(start, digits int) (rune, *PatternError) {
 }
 
 // octal reads \0, \012, \12. A digit alone is a reference to a group.
-func (d *dialect) octal(start int) (rune, *PatternError) {
+func (d *dialect) octal(start int) (rune, *Error) {
 	end := start + 1
 	r := rune(0)
 	for end < len(d.src) && end < start+4 && '0' <= d.src[end] && d.src[end] <= '7' {

@@ -1,9 +1,9 @@
-package search
+package pattern
 
 import "regexp/syntax"
 
 // repeat reads an operator behind the last part. nil: none stands here. A "{" that begins no count is a literal.
-func (d *dialect) repeat(parts []*syntax.Regexp) (*syntax.Regexp, *PatternError) {
+func (d *dialect) repeat(parts []*syntax.Regexp) (*syntax.Regexp, *Error) {
 	start := d.pos
 	re := &syntax.Regexp{}
 	switch d.src[d.pos] {
@@ -69,7 +69,7 @@ func count(s string) (low, high, n int) {
 }
 
 // checkCounts refuses nested counts whose product is too large.
-func (d *dialect) checkCounts(re *syntax.Regexp, product int) *PatternError {
+func (d *dialect) checkCounts(re *syntax.Regexp, product int) *Error {
 	if re.Op == syntax.OpRepeat {
 		if product *= max(re.Min, re.Max, 1); product > maxRepeat {
 			return d.wrongAt(d.counts[re], "count", "nested counts whose product is over %d", maxRepeat)

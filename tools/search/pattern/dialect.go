@@ -1,4 +1,4 @@
-package search
+package pattern
 
 import (
 	"fmt"
@@ -32,15 +32,15 @@ type dialect struct {
 // flags are the settings that hold at a place.
 type flags struct{ fold, dotAll, swap, blanks, ascii bool }
 
-// parseDialect reads a pattern. Its errors are *PatternError.
+// parseDialect reads a pattern. Its errors are *Error.
 func parseDialect(pattern string, fold, multiline bool) (re *syntax.Regexp, asciiWord bool, err error) {
 	if len(pattern) > maxPattern {
 		return nil, false,
-			&PatternError{maxPattern, "too large", fmt.Sprintf("pattern of %d bytes; at most %d are allowed",
+			&Error{maxPattern, "too large", fmt.Sprintf("pattern of %d bytes; at most %d are allowed",
 				len(pattern), maxPattern)}
 	}
 	if !utf8.ValidString(pattern) {
-		return nil, false, &PatternError{0, "syntax", "pattern is not valid UTF-8"}
+		return nil, false, &Error{0, "syntax", "pattern is not valid UTF-8"}
 	}
 	d := &dialect{src: pattern, multiline: multiline, flags: flags{fold: fold, dotAll: multiline},
 		counts: map[*syntax.Regexp]int{}, sets: map[setKey]runeSet{}}
@@ -58,12 +58,12 @@ func parseDialect(pattern string, fold, multiline bool) (re *syntax.Regexp, asci
 }
 
 // wrong makes an error about the place in hand.
-func (d *dialect) wrong(kind, format string, args ...any) *PatternError {
+func (d *dialect) wrong(kind, format string, args ...any) *Error {
 	return d.wrongAt(d.pos, kind, format, args...)
 }
 
-func (d *dialect) wrongAt(pos int, kind, format string, args ...any) *PatternError {
-	return &PatternError{pos, kind, fmt.Sprintf(format, args...)}
+func (d *dialect) wrongAt(pos int, kind, format string, args ...any) *Error {
+	return &Error{pos, kind, fmt.Sprintf(format, args...)}
 }
 
 func (d *dialect) more() bool { return d.pos < len(d.src) }
@@ -86,7 +86,7 @@ func (d *dialect) rune() rune {
 }
 
 // alternation reads up to a ")" or the end. Flags that are set inside hold up to there.
-func (d *dialect) alternation() (*syntax.Regexp, *PatternError) {
+func (d *dialect) alternation() (*syntax.Regexp, *Error) {
 	if d.depth++; d.depth > maxNesting {
 		return nil, d.wrong("too large", "groups nested more than %d deep", maxNesting)
 	}
@@ -110,7 +110,7 @@ func (d *dialect) alternation() (*syntax.Regexp, *PatternError) {
 }
 
 // concatenation reads up to "|", ")" or the end.
-func (d *dialect) concatenation() (*syntax.Regexp, *PatternError) {
+func (d *dialect) concatenation() (*syntax.Regexp, *Error) {
 	var parts []*syntax.Regexp
 	for d.skipBlanks(); d.more() && !d.looking("|") && !d.looking(")"); d.skipBlanks() {
 		re, err := d.repeat(parts)
@@ -178,7 +178,7 @@ func (d *dialect) skipBlanks() {
 }
 
 // atom reads one thing that can be repeated. nil: flags were set.
-func (d *dialect) atom() (*syntax.Regexp, *PatternError) {
+func (d *dialect) atom() (*syntax.Regexp, *Error) {
 	switch d.src[d.pos] {
 	case '(':
 		return d.group()
@@ -223,7 +223,7 @@ func (d *dialect) end(line bool) *syntax.Regexp {
 }
 
 // literal is one rune that was written at a place.
-func (d *dialect) literal(at int, r rune) (*syntax.Regexp, *PatternError) {
+func (d *dialect) literal(at int, r rune) (*syntax.Regexp, *Error) {
 	if r == '\n' && !d.multiline {
 		return nil, d.wrongAt(at, "newline", "a line never contains a newline: use multiline")
 	}

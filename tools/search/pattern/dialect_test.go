@@ -1,4 +1,4 @@
-package search
+package pattern
 
 import (
 	"regexp"
@@ -6,9 +6,11 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"codehand/tools/search/pattern/patterntest"
 )
 
-func TestPatternErrors(t *testing.T) {
+func TestErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		pattern, kind string
@@ -24,10 +26,10 @@ func TestPatternErrors(t *testing.T) {
 		{`a\nb`, "newline", 1}, {"a\nb", "newline", 1}, {`\x0A`, "newline", 0},
 		{strings.Repeat("a", maxPattern+1), "too large", maxPattern}, {strings.Repeat("(", 300), "too large", 250}, {`((abcdefghijklmnopqrstu){30}){33}`, "too large", 0}, {"(?:" + strings.Repeat("a|", 3000) + "b){9}", "too large", 0},
 	} {
-		_, err := newProgram(c.pattern, false, false, false)
-		bad, ok := err.(*PatternError)
+		_, err := New(c.pattern, false, false, false)
+		bad, ok := err.(*Error)
 		if !ok || bad.Kind != c.kind || bad.Offset != c.offset || bad.Text == "" {
-			t.Errorf("%s: got %#v, want %s at %d", shorten(c.pattern), err, c.kind, c.offset)
+			t.Errorf("%s: got %#v, want %s at %d", c.pattern[:min(len(c.pattern), 80)], err, c.kind, c.offset)
 		}
 	}
 }
@@ -44,12 +46,12 @@ func TestDialect(t *testing.T) {
 		{`(?-u:\w)é`, "aé", "éé"}, {`\d`, "٣", "a"}, {`(?-u)\d`, "3", "٣"}, {`\bé\b`, "é", "éa"}, {`(?-u)a\b`, "aé", "ab"}, {`a\b`, "a", "aé"}, {"a|b|", "", ""}, {"(?:)", "", ""}, {`\/\-\ `, "/- ", "/-"}, {"a**", "", ""},
 		{`(?P<name>a)(?<other>b)`, "ab", "a"}, {"(?i)ß", "ẞ", "ss"}, {`[\x{1F600}-\x{1F64F}]`, "😀", "a"}, {`[a\n]b`, "ab", "b"}, {`(?R)a$`, "a", "b"}, {"^*a", "a", "b"},
 	} {
-		p, err := newProgram(c.pattern, false, false, false)
+		p, err := New(c.pattern, false, false, false)
 		if err != nil {
 			t.Errorf("%s: %v", c.pattern, err)
 			continue
 		}
-		m := newMatcher(p, func() bool { return false })
+		m := NewMatcher(p, func() bool { return false })
 		if !m.matches([]byte(c.yes)) {
 			t.Errorf("%s does not match %q, want a match", c.pattern, c.yes)
 		}
@@ -66,12 +68,12 @@ func TestLiteralPattern(t *testing.T) {
 		fold    bool
 		yes, no string
 	}{{"a.b[0]", false, "xa.b[0]", "aab0"}, {"*(", false, "*(", "("}, {`\n`, false, `\n`, "n"}, {"Straße", true, "STRAẞE", "strasse"}, {"", false, "", "\x00"}} {
-		p, err := newProgram(c.text, c.fold, true, false)
+		p, err := New(c.text, c.fold, true, false)
 		if err != nil {
 			t.Errorf("%q: %v", c.text, err)
 			continue
 		}
-		m := newMatcher(p, func() bool { return false })
+		m := NewMatcher(p, func() bool { return false })
 		if !m.matches([]byte(c.yes)) || c.text != "" && m.matches([]byte(c.no)) {
 			t.Errorf("%q: want a match in %q and none in %q", c.text, c.yes, c.no)
 		}
@@ -81,9 +83,9 @@ func TestLiteralPattern(t *testing.T) {
 // The literals that a pattern needs are in every text that it matches: a search with them finds what a search without finds.
 func TestNeedlesLoseNothing(t *testing.T) {
 	t.Parallel()
-	buf := []byte(awkwardText())
-	for _, pattern := range append([]string{`(?i)task`, `(?i)maske|class`, `(?i)größe|x`, `foo|(?i)class`, `f(o|x)o`, `(foo|todo)+`, `t(od)?o`, `(?i)ıng|ing`, `(?i)İ`, `日本|内核`, `a?class`}, parityPatterns...) {
-		with, err := newProgram(pattern, false, false, false)
+	buf := []byte(patterntest.Awkward())
+	for _, pattern := range append([]string{`(?i)task`, `(?i)maske|class`, `(?i)größe|x`, `foo|(?i)class`, `f(o|x)o`, `(foo|todo)+`, `t(od)?o`, `(?i)ıng|ing`, `(?i)İ`, `日本|内核`, `a?class`}, patterntest.Patterns...) {
+		with, err := New(pattern, false, false, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,11 +97,11 @@ func TestNeedlesLoseNothing(t *testing.T) {
 	}
 }
 
-func countLines(p *program, buf []byte) (n int) {
-	m := newMatcher(p, func() bool { return false })
-	m.begin(buf)
+func countLines(p *Program, buf []byte) (n int) {
+	m := NewMatcher(p, func() bool { return false })
+	m.Begin(buf)
 	for from := 0; ; n++ {
-		_, end, ok := m.next(buf, from)
+		_, end, ok := m.Next(buf, from)
 		if !ok {
 			return n
 		}
@@ -109,7 +111,7 @@ func countLines(p *program, buf []byte) (n int) {
 
 // In valid text, with classes of ASCII, the threads find what Go's regexp finds.
 func FuzzThreads(f *testing.F) {
-	for _, p := range parityPatterns {
+	for _, p := range patterntest.Patterns {
 		f.Add(p, "return foo(x), nil")
 	}
 	f.Add(`(a|ab)(c|bcd)(d*)`, "abcd")
@@ -122,7 +124,7 @@ func FuzzThreads(f *testing.F) {
 		if perr != nil || size(tree) > 2000 {
 			return
 		}
-		p, err := newProgram("(?-u)"+pattern, false, false, false)
+		p, err := New("(?-u)"+pattern, false, false, false)
 		if err != nil {
 			return
 		}
@@ -139,37 +141,37 @@ func FuzzThreads(f *testing.F) {
 		if ok != (want != nil) || ok && (got.From != want[0] || got.To != want[1]) {
 			t.Errorf("%q on %q: threads %v %v, regexp %v", pattern, text, got, ok, want)
 		}
-		m := newMatcher(p, func() bool { return false })
-		m.begin([]byte(text))
-		if _, _, found := m.next([]byte(text), 0); text != "" && found != ok {
+		m := NewMatcher(p, func() bool { return false })
+		m.Begin([]byte(text))
+		if _, _, found := m.Next([]byte(text), 0); text != "" && found != ok {
 			t.Errorf("%q on %q: with literals %v, threads %v", pattern, text, found, ok)
 		}
 	})
 }
 
-// Any pattern gives a program or a PatternError, and a program ends.
+// Any pattern gives a program or an Error, and a program ends.
 func FuzzDialect(f *testing.F) {
-	for _, p := range parityPatterns {
+	for _, p := range patterntest.Patterns {
 		f.Add(p, false)
 	}
 	f.Fuzz(func(t *testing.T, pattern string, multiline bool) {
-		p, err := newProgram(pattern, true, false, multiline)
+		p, err := New(pattern, true, false, multiline)
 		if err != nil {
-			if bad, ok := err.(*PatternError); !ok || bad.Offset < 0 || bad.Offset > len(pattern) || bad.Kind == "" {
-				t.Fatalf("%q: got %#v, want a PatternError with a place in the pattern", pattern, err)
+			if bad, ok := err.(*Error); !ok || bad.Offset < 0 || bad.Offset > len(pattern) || bad.Kind == "" {
+				t.Fatalf("%q: got %#v, want an Error with a place in the pattern", pattern, err)
 			}
 			return
 		}
 		if len(p.prog.Inst) > 4*maxProgram {
 			t.Fatalf("%q: %d instructions, want about %d at most", pattern, len(p.prog.Inst), maxProgram)
 		}
-		newMatcher(p, func() bool { return false }).matches([]byte("return é \xff x"))
+		NewMatcher(p, func() bool { return false }).matches([]byte("return é \xff x"))
 	})
 }
 
 func TestTreesSurviveSimplify(t *testing.T) {
 	t.Parallel()
-	for _, p := range parityPatterns {
+	for _, p := range patterntest.Patterns {
 		tree, _, err := parseDialect(p, true, false)
 		if err != nil {
 			t.Fatal(p, err)
@@ -177,5 +179,34 @@ func TestTreesSurviveSimplify(t *testing.T) {
 		if _, err := syntax.Parse(asciiOnly(tree).String(), syntax.Perl); err != nil {
 			t.Errorf("%s: Go cannot read its own text of the tree: %v", p, err)
 		}
+	}
+}
+
+// A query ends in the middle of a text when it is told to, however long the text and however large the pattern.
+func TestThreadsStop(t *testing.T) {
+	t.Parallel()
+	p, err := New(`(?:\w{100}-){9}é`, false, false, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	v := newThreads(p, func() bool { asked++; return asked == 3 })
+	if _, ok := v.find([]byte(strings.Repeat("a", 1<<20)), 0, false); ok || asked != 3 {
+		t.Errorf("asked %d times whether to stop, match %v; want to stop at the third", asked, ok)
+	}
+}
+
+// BenchmarkCompile has what a query costs before its first file, and the worst that a pattern can do.
+func BenchmarkCompile(b *testing.B) {
+	for name, pattern := range map[string]string{
+		"literal": "ErrUnexpectedEOF", "words": `\w{5}\s+\w{5}\s+\w{5}\s+\w{5}\s+\w{5}`, "classes": strings.Repeat(`\PL`, 3333), "operators": "[" + strings.Repeat(`\pL&&`, 1900) + "a]",
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := New(pattern, true, false, false); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
