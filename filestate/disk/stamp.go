@@ -11,7 +11,7 @@ import (
 const settleTime = 2 * time.Second
 
 // A Stamp tells whether a file may have changed. It is only ever compared for equality, never for
-// newer. search.Stamp has the same fields and converts.
+// newer.
 type Stamp struct {
 	Dev, Ino, Nlink uint64
 	Size            int64

@@ -9,7 +9,7 @@ import (
 
 // A Row is one line of a file: Text without its end, and the bytes [From, To) that it takes in the file with its end.
 // Cut is how many characters Text lacks at its end. End is how many characters the end of the line has: 2 is CRLF, 1
-// LF, 0 none. Bad is how many bytes or units became U+FFFD when Text was decoded. search.PageLine has the same fields
+// LF, 0 none. Bad is how many bytes or units became U+FFFD when Text was decoded. page.Line has the same fields
 // and converts.
 type Row struct {
 	Text     string

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"codehand/filestate"
-	"codehand/tools/search"
+	"codehand/tools/search/page"
 	"codehand/tools/shell"
 	"codehand/tools/workspace"
 )
@@ -61,12 +61,11 @@ func (o *Outcome) begin(ctx context.Context, v shell.View, from *filestate.Readi
 	case "tail":
 		return max(from.Size()-n, 0), nil
 	case "sed":
-		page, err := o.Env.Search.Page(ctx, from, search.Stamp(from.Stamp()),
-			search.PageQuery{First: v.First, Lines: 1, MaxLine: 1})
-		if err != nil || len(page.Lines) == 0 {
+		found, err := page.Read(ctx, from, from.Size(), page.Query{First: v.First, Lines: 1, MaxLine: 1})
+		if err != nil || len(found.Lines) == 0 {
 			return from.Size(), err // where nothing is
 		}
-		return page.Lines[0].From, nil
+		return found.Lines[0].From, nil
 	}
 	return 0, nil
 }

@@ -1,4 +1,4 @@
-// Package search finds files by name and by content, and returns pages of a text.
+// Package search finds files by name and by content.
 //
 // It runs in the process, starts no program, follows no links, and says in every answer whether the answer is
 // complete. It opens everything through a directory handle. It knows no tools and no sessions.

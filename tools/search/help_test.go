@@ -109,3 +109,11 @@ func (d dir) names(files []FileHits) []string {
 }
 
 func (d dir) rel(path string) string { return strings.TrimPrefix(path, d.path+"/") }
+
+// shorten keeps a message readable.
+func shorten(s string) string {
+	if len(s) > 300 {
+		return s[:300] + "…"
+	}
+	return s
+}

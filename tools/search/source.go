@@ -7,6 +7,11 @@ import (
 )
 
 const (
+	chunkSize = 256 << 10 // how much of a file is read and looked at together, in bytes
+	utf8Mark  = "\ufeff"  // may stand at the start of a text; it is not part of its first line
+)
+
+const (
 	maxSmall     = 1 << 20  // bytes of a buffer that every worker may have; larger ones only one at a time
 	maxLineBytes = 16 << 20 // of a longer line only this much is searched
 	maxWhole     = 64 << 20 // bytes of a file that is searched as one text

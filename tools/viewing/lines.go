@@ -6,7 +6,7 @@ import (
 
 	"codehand/filestate"
 	"codehand/tools/results"
-	"codehand/tools/search"
+	"codehand/tools/search/page"
 	"codehand/tools/textedit"
 	"codehand/tools/tool"
 )
@@ -25,22 +25,22 @@ func (s *File) Lines(ctx context.Context, first, asked int) (tool.Result, error)
 		First: max(first, 1), Asked: asked, Page: pageLines, Tokens: s.Tokens, Pipe: prefs.ReadPipe,
 		Form: s.room(), BOM: as.Mark() > 0,
 	}
-	q := search.PageQuery{First: v.First, Lines: asked, MaxLine: prefs.ReadMaxLine, MaxBytes: int64(4 * v.Tokens)}
+	q := page.Query{First: v.First, Lines: asked, MaxLine: prefs.ReadMaxLine, MaxBytes: int64(4 * v.Tokens)}
 	if asked == 0 {
 		q.Lines = pageLines
 	}
 	if plain := (textedit.Encoding{}); as.String() != plain.String() {
 		v.Encoding, v.Guessed = as.String(), as.Mark() == 0
-		q.Encoding = search.Encoding{Mark: as.Mark(), Decode: as.Decode}
+		q.Encoding = page.Encoding{Mark: as.Mark(), Decode: as.Decode}
 		q.Encoding.Unit, q.Encoding.BigEndian = as.Unit()
 		v.Wide = q.Encoding.Unit > 1
 	}
-	page, err := s.env.Search.Page(ctx, s.from, search.Stamp(s.from.Stamp()), q)
+	found, err := page.Read(ctx, s.from, s.from.Size(), q)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	v.Total, v.AtLeast = page.Total, !page.Exact
-	for _, l := range page.Lines {
+	v.Total, v.AtLeast = found.Total, !found.Exact
+	for _, l := range found.Lines {
 		if !v.Add(results.Row(l)) {
 			break
 		}
@@ -52,7 +52,7 @@ func (s *File) Lines(ctx context.Context, first, asked int) (tool.Result, error)
 			fresh: true, quiet: true})
 	case v.Lines == 0 && v.AtLeast:
 		return tool.Result{Text: reminder("line %d was not reached within %v; the file has at least %d lines. Use "+
-			"run_shell with sed or tail.", v.First, search.PageTime, v.Total)}, nil
+			"run_shell with sed or tail.", v.First, page.MaxTime, v.Total)}, nil
 	case v.Lines == 0:
 		return tool.Result{Text: reminder("is shorter than the provided offset (%d). The file has %d lines.", v.First,
 			v.Total)}, nil

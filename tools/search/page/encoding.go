@@ -1,4 +1,4 @@
-package search
+package page
 
 import "bytes"
 

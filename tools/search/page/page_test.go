@@ -1,4 +1,4 @@
-package search
+package page
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 )
 
 // slowPage is the obvious way to a page: all lines first.
-func slowPage(text string, q PageQuery) Page {
+func slowPage(text string, q Query) Page {
 	var p Page
 	pos, n := 0, 0
 	var used int64
@@ -32,7 +32,7 @@ func slowPage(text string, q PageQuery) Page {
 			line = strings.TrimPrefix(line, utf8Mark)
 		}
 		if n >= max(q.First, 1) && !p.More {
-			out := PageLine{From: int64(pos), To: int64(to), End: ends}
+			out := Line{From: int64(pos), To: int64(to), End: ends}
 			out.Text, out.Cut = slowCut(line, q)
 			fits := q.MaxBytes == 0 || used+int64(len(out.Text)) <= q.MaxBytes && (len(p.Lines) == 0 || !slowLacks(line, q))
 			if len(p.Lines) < q.Lines && fits {
@@ -48,7 +48,7 @@ func slowPage(text string, q PageQuery) Page {
 	return p
 }
 
-func slowCut(line string, q PageQuery) (string, int) {
+func slowCut(line string, q Query) (string, int) {
 	runes, bytes := 0, 0
 	for bytes < len(line) {
 		_, n := utf8.DecodeRuneInString(line[bytes:])
@@ -62,17 +62,17 @@ func slowCut(line string, q PageQuery) (string, int) {
 }
 
 // MaxRunesReached is only for the slow version.
-func (q PageQuery) MaxRunesReached(n int) bool { return q.MaxLine > 0 && n == q.MaxLine }
+func (q Query) MaxRunesReached(n int) bool { return q.MaxLine > 0 && n == q.MaxLine }
 
 // slowLacks says that the bytes allowed cut the line, not the runes allowed.
-func slowLacks(line string, q PageQuery) bool {
-	byRunes, _ := slowCut(line, PageQuery{MaxLine: q.MaxLine})
+func slowLacks(line string, q Query) bool {
+	byRunes, _ := slowCut(line, Query{MaxLine: q.MaxLine})
 	return int64(len(byRunes)) > q.MaxBytes
 }
 
-func checkPage(t *testing.T, text string, q PageQuery) {
+func checkPage(t *testing.T, text string, q Query) {
 	t.Helper()
-	got, err := New(Options{}).Page(t.Context(), strings.NewReader(text), Stamp{Size: int64(len(text))}, q)
+	got, err := Read(t.Context(), strings.NewReader(text), int64(len(text)), q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestPage(t *testing.T) {
 			for lines := range 4 {
 				for _, runes := range []int{0, 1, 3} {
 					for _, max := range []int64{0, 2, 7} {
-						checkPage(t, text, PageQuery{First: first, Lines: lines, MaxLine: runes, MaxBytes: max})
+						checkPage(t, text, Query{First: first, Lines: lines, MaxLine: runes, MaxBytes: max})
 					}
 				}
 			}
@@ -118,7 +118,7 @@ func TestPageAcrossChunks(t *testing.T) {
 			b.WriteString(pieces[r.IntN(len(pieces))])
 		}
 		for range 6 {
-			checkPage(t, b.String(), PageQuery{First: r.IntN(6), Lines: r.IntN(5), MaxLine: r.IntN(3) * 1000, MaxBytes: int64(r.IntN(3)) * 5000})
+			checkPage(t, b.String(), Query{First: r.IntN(6), Lines: r.IntN(5), MaxLine: r.IntN(3) * 1000, MaxBytes: int64(r.IntN(3)) * 5000})
 		}
 	}
 }
@@ -151,7 +151,7 @@ func TestPageTotalOfLargeText(t *testing.T) {
 		{countedSize + 100, 1, false},
 		{countedSize + 100, 1 << 30, true}, // read to its end anyway
 	} {
-		p, err := New(Options{}).Page(t.Context(), zeros{c.size}, Stamp{Size: c.size}, PageQuery{First: c.first, Lines: 10})
+		p, err := Read(t.Context(), zeros{c.size}, c.size, Query{First: c.first, Lines: 10})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,11 +190,11 @@ func TestPageTimeOfHugeText(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			start := time.Now()
-			p, err := New(Options{}).Page(t.Context(), slow{c.size}, Stamp{Size: c.size}, PageQuery{First: c.first, Lines: 10, MaxLine: 2000})
+			p, err := Read(t.Context(), slow{c.size}, c.size, Query{First: c.first, Lines: 10, MaxLine: 2000})
 			if err != nil || len(p.Lines) != c.lines || p.Exact != c.exact || p.More == c.exact || p.Total != 2 {
 				t.Errorf("%+v: got %d lines, %v", c, len(p.Lines), err)
 			}
-			if took := time.Since(start); !c.exact && took > PageTime+200*time.Millisecond {
+			if took := time.Since(start); !c.exact && took > MaxTime+200*time.Millisecond {
 				t.Errorf("%+v took %v", c, took)
 			}
 		})
@@ -204,7 +204,7 @@ func TestPageTimeOfHugeText(t *testing.T) {
 // A file may be cut while it is read: what is there is returned.
 func TestPageOfShrunkFile(t *testing.T) {
 	t.Parallel()
-	p, err := New(Options{}).Page(t.Context(), strings.NewReader("a\nb"), Stamp{Size: 1000}, PageQuery{First: 1, Lines: 5})
+	p, err := Read(t.Context(), strings.NewReader("a\nb"), 1000, Query{First: 1, Lines: 5})
 	if err != nil || len(p.Lines) != 2 || p.Total != 2 || !p.Exact {
 		t.Errorf("got %+v, %v; want both lines", p, err)
 	}
@@ -213,13 +213,13 @@ func TestPageOfShrunkFile(t *testing.T) {
 func TestPageErrors(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken disk")
-	_, err := New(Options{}).Page(t.Context(), failing{broken}, Stamp{Size: 10}, PageQuery{First: 1, Lines: 1})
+	_, err := Read(t.Context(), failing{broken}, 10, Query{First: 1, Lines: 1})
 	if !errors.Is(err, broken) {
 		t.Errorf("got %v, want the error of the reader", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := New(Options{}).Page(ctx, strings.NewReader("a"), Stamp{Size: 1}, PageQuery{First: 1, Lines: 1}); !errors.Is(err, context.Canceled) {
+	if _, err := Read(ctx, strings.NewReader("a"), 1, Query{First: 1, Lines: 1}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want context.Canceled", err)
 	}
 }
@@ -232,9 +232,9 @@ func FuzzPage(f *testing.F) {
 	f.Add([]byte("a\r\nb\n\xff"), 1, 2, 3, int64(4))
 	f.Add([]byte(utf8Mark+"日本\n"), 0, 1, 0, int64(0))
 	f.Fuzz(func(t *testing.T, text []byte, first, lines, runes int, max int64) {
-		q := PageQuery{First: first % 100, Lines: lines & 63, MaxLine: runes & 15, MaxBytes: max & 63}
+		q := Query{First: first % 100, Lines: lines & 63, MaxLine: runes & 15, MaxBytes: max & 63}
 		checkPage(t, string(text), q)
-		whole, err := New(Options{}).Page(t.Context(), bytes.NewReader(text), Stamp{Size: int64(len(text))}, PageQuery{Lines: len(text) + 1})
+		whole, err := Read(t.Context(), bytes.NewReader(text), int64(len(text)), Query{Lines: len(text) + 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -260,10 +260,10 @@ func BenchmarkPage(b *testing.B) {
 				if _, err := (zeros{size}).ReadAt(data, 0); err != nil {
 					b.Fatal(err)
 				}
-				e, r := New(Options{}), bytes.NewReader(data)
+				r := bytes.NewReader(data)
 				b.ReportAllocs()
 				for b.Loop() {
-					if _, err := e.Page(b.Context(), r, Stamp{Size: size}, PageQuery{First: first, Lines: 2000, MaxLine: 2000}); err != nil {
+					if _, err := Read(b.Context(), r, size, Query{First: first, Lines: 2000, MaxLine: 2000}); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -1,4 +1,4 @@
-package search
+package page
 
 import (
 	"context"
@@ -14,16 +14,16 @@ const (
 	// countedSize is the largest file whose lines are always counted to the end, in bytes. A page of the head of
 	// a larger file costs what the head costs.
 	countedSize = 16 << 20
-	// hugeSize is the size in bytes above which reading stops after PageTime, with what there is of the page.
+	// hugeSize is the size in bytes above which reading stops after MaxTime, with what there is of the page.
 	hugeSize = 1 << 30
 )
 
-// PageTime is how long a page of a text over 1 GiB is looked for: to a line far behind, or through one that does not
+// MaxTime is how long a page of a text over 1 GiB is looked for: to a line far behind, or through one that does not
 // end, as a sparse file has it, all of the text would be read.
-const PageTime = 1500 * time.Millisecond
+const MaxTime = 1500 * time.Millisecond
 
-// A PageQuery asks for Lines lines from First on (counted from 1).
-type PageQuery struct {
+// A Query asks for Lines lines from First on (counted from 1).
+type Query struct {
 	First, Lines int // First below 1 is 1; Lines 0: none, only the total
 	MaxLine      int // runes of one line; 0: no limit
 	// of all texts; 0: no limit. The first line is cut to it, so that a page is never empty for its sake
@@ -33,14 +33,14 @@ type PageQuery struct {
 
 // A Page is a run of lines of a text.
 type Page struct {
-	Lines []PageLine // the caller's
-	Total int        // lines of the whole text
-	Exact bool       // false: Total is a lower bound
-	More  bool       // lines follow
+	Lines []Line // the caller's
+	Total int    // lines of the whole text
+	Exact bool   // false: Total is a lower bound
+	More  bool   // lines follow
 }
 
-// A PageLine is one line of a page.
-type PageLine struct {
+// A Line is one line of a page.
+type Line struct {
 	Text     string // decoded, without its end; a CR before the LF is not part of it, nor is a mark
 	From, To int64  // bytes in the file, with its end
 	Cut      int    // runes left out because the line is too long
@@ -48,19 +48,11 @@ type PageLine struct {
 	Bad      int    // bytes or units that Encoding.Decode could not read, also of what is left out
 }
 
-// A Stamp tells whether a file may have changed.
-type Stamp struct {
-	Dev, Ino, Nlink uint64
-	Size            int64 // bytes beyond it are not read, unless it is 0
-	Mtime, Ctime    int64 // ns
-	Racy            bool  // the times are too young to prove anything
-}
-
-// Page returns lines of a text of any size, in memory for the page and one chunk. The total is exact if the text was
-// read to its end, which is always so up to 16 MiB. A text over 1 GiB is read for PageTime at most: then the page may
-// lack lines or have none, and the last one may lack its end. Errors: of r, and of ctx, which is looked at for each
-// chunk.
-func (e *Engine) Page(ctx context.Context, r io.ReaderAt, s Stamp, q PageQuery) (Page, error) {
+// Read returns lines of a text of any size, in memory for the page and one chunk. The total is exact if the text was
+// read to its end, which is always so up to 16 MiB. A text over 1 GiB is read for MaxTime at most: then the page may
+// lack lines or have none, and the last one may lack its end. Bytes beyond size are not read; 0: all are. Errors: of r,
+// and of ctx, which is looked at for each chunk.
+func Read(ctx context.Context, r io.ReaderAt, size int64, q Query) (Page, error) {
 	p := pager{q: q, line: lineText{lineHead: lineHead{maxRunes: q.MaxLine}, decode: q.Encoding.Decode}, next: 1}
 	p.q.First = max(q.First, 1)
 	buf := make([]byte, chunkSize)
@@ -69,7 +61,7 @@ func (e *Engine) Page(ctx context.Context, r io.ReaderAt, s Stamp, q PageQuery) 
 		if ctx.Err() != nil {
 			return Page{}, ctx.Err()
 		}
-		chunk, last, err := readAt(r, buf, p.at, s.Size)
+		chunk, last, err := readAt(r, buf, p.at, size)
 		if err != nil {
 			return Page{}, err
 		}
@@ -78,11 +70,11 @@ func (e *Engine) Page(ctx context.Context, r io.ReaderAt, s Stamp, q PageQuery) 
 			p.finish()
 			break
 		}
-		if p.full && s.Size > countedSize {
+		if p.full && size > countedSize {
 			p.finish()
 			return p.page, nil
 		}
-		if s.Size > hugeSize && time.Since(start) > PageTime {
+		if size > hugeSize && time.Since(start) > MaxTime {
 			p.stop()
 			return p.page, nil
 		}
@@ -108,7 +100,7 @@ func readAt(r io.ReaderAt, buf []byte, at, size int64) (chunk []byte, last bool,
 
 // A pager cuts lines out of chunks.
 type pager struct {
-	q    PageQuery
+	q    Query
 	page Page
 	at   int64    // of the next byte
 	from int64    // of the line in hand
@@ -183,7 +175,7 @@ func (p *pager) skip(chunk []byte) []byte {
 
 // endLine takes the line in hand, which ended with an LF or with the text.
 func (p *pager) endLine(lf bool) {
-	l := PageLine{From: p.from, To: p.at}
+	l := Line{From: p.from, To: p.at}
 	l.Text, l.Cut, l.Bad, l.End = p.line.end(lf)
 	first := len(p.page.Lines) == 0
 	switch {

@@ -1,4 +1,4 @@
-package search
+package page
 
 import (
 	"encoding/binary"
@@ -111,7 +111,7 @@ func pairsEncode(text string) []byte {
 }
 
 // checkDecoded compares a page of the encoded text with that of the same text in UTF-8.
-func checkDecoded(t *testing.T, text string, e Encoding, encode func(string) []byte, q PageQuery) {
+func checkDecoded(t *testing.T, text string, e Encoding, encode func(string) []byte, q Query) {
 	t.Helper()
 	raw := append(make([]byte, e.Mark), encode(text)...)
 	want := slowPage(text, q)
@@ -127,7 +127,7 @@ func checkDecoded(t *testing.T, text string, e Encoding, encode func(string) []b
 		return
 	}
 	q.Encoding = e
-	got, err := New(Options{}).Page(t.Context(), strings.NewReader(string(raw)), Stamp{Size: int64(len(raw))}, q)
+	got, err := Read(t.Context(), strings.NewReader(string(raw)), int64(len(raw)), q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestPageDecoded(t *testing.T) {
 					for first := range 5 {
 						for lines := range 4 {
 							for _, runes := range []int{0, 1, 3} {
-								checkDecoded(t, text, w.encoding(), w.encode, PageQuery{First: first, Lines: lines, MaxLine: runes, MaxBytes: int64(runes) * 5})
+								checkDecoded(t, text, w.encoding(), w.encode, Query{First: first, Lines: lines, MaxLine: runes, MaxBytes: int64(runes) * 5})
 							}
 						}
 					}
@@ -170,7 +170,7 @@ func TestPageDecodedAcrossChunks(t *testing.T) {
 		for range 10 {
 			b.WriteString(pieces[r.IntN(len(pieces))])
 		}
-		q := PageQuery{First: r.IntN(4), Lines: r.IntN(5), MaxLine: r.IntN(3) * 1000, MaxBytes: int64(r.IntN(3)) * 5000}
+		q := Query{First: r.IntN(4), Lines: r.IntN(5), MaxLine: r.IntN(3) * 1000, MaxBytes: int64(r.IntN(3)) * 5000}
 		checkDecoded(t, b.String(), Encoding{Unit: 1, Decode: pairsDecode}, pairsEncode, q)
 		w := wide{2, r.IntN(2) == 0, true}
 		checkDecoded(t, strings.ReplaceAll(b.String(), "亀", "😀"), w.encoding(), w.encode, q)
@@ -182,13 +182,13 @@ func TestPageDecodedDamaged(t *testing.T) {
 	t.Parallel()
 	w := wide{2, false, true}
 	raw := "\xff\xfea\x00\x00\xd8b\x00\n\x00c\x00\x0a" // half a pair, and half a unit at the end that looks like a line feed
-	p, err := New(Options{}).Page(t.Context(), strings.NewReader(raw), Stamp{Size: int64(len(raw))}, PageQuery{Lines: 9, Encoding: w.encoding()})
-	want := []PageLine{{Text: "a\ufffdb", To: 10, End: 1, Bad: 2}, {Text: "c\ufffd", From: 10, To: 13, Bad: 1}}
+	p, err := Read(t.Context(), strings.NewReader(raw), int64(len(raw)), Query{Lines: 9, Encoding: w.encoding()})
+	want := []Line{{Text: "a\ufffdb", To: 10, End: 1, Bad: 2}, {Text: "c\ufffd", From: 10, To: 13, Bad: 1}}
 	if err != nil || !reflect.DeepEqual(p.Lines, want) || p.Total != 2 {
 		t.Errorf("got %+v, %v\nwant %+v", p, err, want)
 	}
 	// Past the end, only the number of lines counts.
-	p, err = New(Options{}).Page(t.Context(), strings.NewReader(raw), Stamp{Size: int64(len(raw))}, PageQuery{First: 9, Lines: 9, Encoding: w.encoding()})
+	p, err = Read(t.Context(), strings.NewReader(raw), int64(len(raw)), Query{First: 9, Lines: 9, Encoding: w.encoding()})
 	if err != nil || p.Total != 2 || len(p.Lines) != 0 {
 		t.Errorf("got %+v, %v; want no line of 2", p, err)
 	}
@@ -205,7 +205,7 @@ func FuzzPageDecoded(f *testing.F) {
 		if text = strings.ToValidUTF8(text, ""); strings.Contains(text, utf8Mark) {
 			return
 		}
-		checkDecoded(t, text, w.encoding(), w.encode, PageQuery{First: first % 100, Lines: lines & 63, MaxLine: runes & 15})
+		checkDecoded(t, text, w.encoding(), w.encode, Query{First: first % 100, Lines: lines & 63, MaxLine: runes & 15})
 	})
 }
 
@@ -218,7 +218,7 @@ func TestPageDecodedMemory(t *testing.T) {
 		most = max(most, len(raw))
 		return decode(raw)
 	}
-	p, err := New(Options{}).Page(t.Context(), aaa{}, Stamp{Size: size}, PageQuery{Lines: 1, MaxLine: 2000, Encoding: e})
+	p, err := Read(t.Context(), aaa{}, size, Query{Lines: 1, MaxLine: 2000, Encoding: e})
 	if err != nil || len(p.Lines) != 1 || p.Lines[0].Cut != size/2-2000 {
 		t.Fatalf("got %.300v, %v", p, err)
 	}
