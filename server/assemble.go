@@ -51,7 +51,6 @@ type engines struct {
 	search  *search.Engine
 	broken  *settings.Checker
 	media   *media.Reader
-	trees   *changes.Trees // nil: what commands change is not looked at
 	hooks   *hooks.Runner
 	keeps   *sessions.Retention
 	tenants *tenants.Maker
@@ -105,7 +104,7 @@ func (s *Server) assemble(o Options) (err error) {
 	e.media = media.New(media.Options{Fit: media.FitOptions{MaxEdge: cfg.Read.ImageMaxEdge},
 		Temp: filepath.Join(e.dir, "pdf"), Level: confined.Level})
 	if cfg.Journal.Shell {
-		e.trees = changes.New(cfg.Home, cfg.ConfigHome)
+		e.Trees = changes.New(cfg.Home, cfg.ConfigHome)
 	}
 	e.broken = settings.New(cfg.Check)
 	if err = makeTools(s, o); err != nil {
@@ -221,8 +220,8 @@ func (e *engines) close() error {
 	if e.search != nil {
 		errs = append(errs, e.search.Close())
 	}
-	if e.trees != nil {
-		e.trees.Close()
+	if e.Trees != nil {
+		e.Trees.Close()
 	}
 	if e.store != nil {
 		errs = append(errs, e.store.Close())
@@ -265,7 +264,7 @@ func (s *Server) build(key session.Key, at *tenants.Tenant) (*session.State, fun
 		Clean:    at.Clean,
 		Search:   e.search,
 		Settings: e.broken,
-		Commands: session.Commands{Shell: sh, Trees: e.trees},
+		Commands: session.Commands{Shell: sh},
 		Results:  results.New(kept),
 		Media:    e.media,
 		Prefs:    at.Prefs,

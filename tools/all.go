@@ -18,7 +18,7 @@ func All(e Engines) []tool.Tool {
 		showChanges,
 		undoChange,
 		// Commands.
-		runShell,
+		runShell(e.Trees),
 		runReadonly,
 		jobOutput,
 		jobStop,

@@ -2,6 +2,7 @@ package tools
 
 import (
 	subagent "codehand/tools/agent"
+	"codehand/tools/git/changes"
 	"codehand/tools/web"
 	"codehand/tools/web/search"
 )
@@ -12,4 +13,5 @@ type Engines struct {
 	Web       *web.Client      // fetches pages; nil: the operator switched the web off
 	WebSearch *search.Engine   // asks the operator's search endpoint; nil: there is none
 	Agents    *subagent.Runner // executes sub-agents; nil: there is no back-end
+	Trees     *changes.Trees   // sees what commands change in git work trees; nil: it is not looked at
 }

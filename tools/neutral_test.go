@@ -45,7 +45,7 @@ touch -d 2020-01-01 a; echo y > sub/f`, git, mark, setUp)
 	}
 	// reads says whether run_shell takes a command for one that changes nothing.
 	reads := func(r *rig, command string) bool {
-		call, err := runShell.Bind(r.State, []byte(fmt.Sprintf(`{"command":%q}`, command)))
+		call, err := runShell(nil).Bind(r.State, []byte(fmt.Sprintf(`{"command":%q}`, command)))
 		return err == nil && call.Traits.ReadOnly
 	}
 	for name, setUp := range map[string]string{

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"codehand/tools/catalog"
+	"codehand/tools/git/changes"
 	"codehand/tools/tool"
 	"codehand/tools/tooltest"
 	"codehand/tools/web"
@@ -31,12 +32,14 @@ func newRig(t *testing.T, deny ...string) *rig {
 	s := tooltest.New(t, catalogOf(All(Engines{})), deny...)
 	pages := web.New(web.Options{})
 	t.Cleanup(pages.Close)
+	trees := changes.New("", "")
+	t.Cleanup(trees.Close)
 	// Nothing listens there: a test that wants answers brings an endpoint of its own.
 	endpoint, err := search.New(search.Options{Kind: search.SearXNG, URL: "http://127.0.0.1:9"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &rig{t: t, dir: s.Dir, Session: s, engines: Engines{Web: pages, WebSearch: endpoint}}
+	return &rig{t: t, dir: s.Dir, Session: s, engines: Engines{Web: pages, WebSearch: endpoint, Trees: trees}}
 }
 
 // catalogOf is what a session finds where nothing is switched off.

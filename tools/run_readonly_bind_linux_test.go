@@ -101,7 +101,7 @@ func TestGlobThatLeadsOutside(t *testing.T) {
 	}
 	for _, command := range []string{"sort */x", "wc -l a.go; sort */x", "cat ./*/x", "cat < ./[o]*/x", "go list ./*/x"} {
 		r.fails(tool.OutsideRoots, "run_readonly", quote(command))
-		call, err := runShell.Bind(r.State, []byte(quote(command)))
+		call, err := runShell(nil).Bind(r.State, []byte(quote(command)))
 		if err != nil {
 			t.Errorf("%s: %v", command, err)
 			continue
@@ -129,7 +129,7 @@ func TestLedOutsideMeanwhile(t *testing.T) {
 		r.write("f", "inside\n")
 		r.write("d/g", "inside\n")
 		command = strings.ReplaceAll(command, "$WORK", r.dir)
-		call, err := runShell.Bind(r.State, []byte(quote(command)))
+		call, err := runShell(nil).Bind(r.State, []byte(quote(command)))
 		if err != nil || call.Targets[0].Analysis.Class != bash.ReadOnly {
 			t.Fatalf("%s: %v %+v", command, err, call.Targets)
 		}
@@ -142,7 +142,7 @@ func TestLedOutsideMeanwhile(t *testing.T) {
 			}
 		}
 		// as a link out of the roots it is a question, and runs if that is answered
-		again, fault := runShell.Bind(r.State, []byte(quote(command)))
+		again, fault := runShell(nil).Bind(r.State, []byte(quote(command)))
 		res, err := call.Run(t.Context(), r.Env(call))
 		if refused, ok := errors.AsType[*tool.Refusal](err); ok {
 			res.Text = refused.Text

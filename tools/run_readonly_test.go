@@ -119,7 +119,7 @@ func TestGitIsLookedAtAgain(t *testing.T) {
 		r.write(".git/refs/x", "")
 		x := runReadonly
 		if name == "run_shell" {
-			x = runShell
+			x = runShell(nil)
 		}
 		call, err := x.Bind(r.State, json.RawMessage(quote("git status")))
 		if err != nil || !call.Traits.ReadOnly {
@@ -143,7 +143,7 @@ func TestGitInPartsIsWeighed(t *testing.T) {
 	r.write(".git/refs/x", "")
 	for _, config := range []string{"", "[alias]\nx = !x\n"} {
 		r.write(".git/config", config)
-		call, err := runShell.Bind(r.State, json.RawMessage(quote("git log && make")))
+		call, err := runShell(nil).Bind(r.State, json.RawMessage(quote("git log && make")))
 		if err != nil || call.Traits.ReadOnly || len(call.Targets) != 1 {
 			t.Fatalf("%v %+v", err, call)
 		}

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"codehand/tools/bash"
+	"codehand/tools/git/changes"
 	"codehand/tools/permission"
 	"codehand/tools/running"
 	"codehand/tools/session"
@@ -31,30 +32,34 @@ type runShellInput struct {
 }
 
 // runShell promises nothing: a command can do anything, unless it is proved to change nothing.
-var runShell = tool.Define(tool.Def[runShellInput]{
-	Spec: tool.Spec{
-		Name: "run_shell", Aliases: []string{"Bash"}, Title: "Run shell command", Description: runShellText,
-		Hint: "run shell commands and background jobs", MaxRunes: 30_000, Scope: tool.ScopeShell,
-		Family:    permission.FamilyBash,
-		ForAgents: tool.ChangingAgents,
-		Simple:    true,
-		Elsewhere: []string{"bash", "shell", "execute", "run_shell_command", "terminal"},
-		Advice:    tool.Advice{Verb: "run"},
-		Example:   `{"command":"touch made; sleep 600"}`,
-		Finds:     []string{"Bash"},
-	},
-	Accept:    map[string]string{"cmd": "command", "timeout_ms": "timeout"},
-	Hidden:    []string{"sandbox", "dangerouslyDisableSandbox", "shellExecutable"},
-	Available: running.NoShell,
-	Command:   func(in runShellInput) string { return in.Command },
-	Weigh: func(s *session.State, in runShellInput, a *bash.Analysis) error {
-		running.Weigh(s, a)
-		return running.Bind(s, a, in.Command, false)
-	},
-	Activity: func(in runShellInput) string { return running.Activity(in.Description, in.Command) },
-	Check:    checkRunShell,
-	Run:      runRunShell,
-})
+func runShell(trees *changes.Trees) tool.Tool {
+	return tool.Define(tool.Def[runShellInput]{
+		Spec: tool.Spec{
+			Name: "run_shell", Aliases: []string{"Bash"}, Title: "Run shell command", Description: runShellText,
+			Hint: "run shell commands and background jobs", MaxRunes: 30_000, Scope: tool.ScopeShell,
+			Family:    permission.FamilyBash,
+			ForAgents: tool.ChangingAgents,
+			Simple:    true,
+			Elsewhere: []string{"bash", "shell", "execute", "run_shell_command", "terminal"},
+			Advice:    tool.Advice{Verb: "run"},
+			Example:   `{"command":"touch made; sleep 600"}`,
+			Finds:     []string{"Bash"},
+		},
+		Accept:    map[string]string{"cmd": "command", "timeout_ms": "timeout"},
+		Hidden:    []string{"sandbox", "dangerouslyDisableSandbox", "shellExecutable"},
+		Available: running.NoShell,
+		Command:   func(in runShellInput) string { return in.Command },
+		Weigh: func(s *session.State, in runShellInput, a *bash.Analysis) error {
+			running.Weigh(s, a)
+			return running.Bind(s, a, in.Command, false)
+		},
+		Activity: func(in runShellInput) string { return running.Activity(in.Description, in.Command) },
+		Check:    checkRunShell,
+		Run: func(ctx context.Context, env tool.Env, in runShellInput) (tool.Result, error) {
+			return runRunShell(ctx, env, trees, in)
+		},
+	})
+}
 
 func checkRunShell(in runShellInput) error {
 	for _, v := range []string{in.Sandbox, in.Unconfined, in.Executable} {
@@ -71,7 +76,7 @@ func checkRunShell(in runShellInput) error {
 	return nil
 }
 
-func runRunShell(ctx context.Context, env tool.Env, in runShellInput) (tool.Result, error) {
+func runRunShell(ctx context.Context, env tool.Env, trees *changes.Trees, in runShellInput) (tool.Result, error) {
 	text, err := running.Ready(env, in.Command, false)
 	if err != nil {
 		return tool.Result{}, err
@@ -87,7 +92,7 @@ func runRunShell(ctx context.Context, env tool.Env, in runShellInput) (tool.Resu
 	timeout, clamped := runShellTimeout(env, in)
 	var watch *running.FileWatch
 	if !in.Background { // what a job does is not told when it starts
-		watch = running.NewFileWatch(ctx, env)
+		watch = running.NewFileWatch(ctx, env, trees)
 		defer watch.Drop()
 	}
 	job, err := env.Shell.Start(ctx, shell.Command{Text: in.Command, Runs: text, Dir: dir, Timeout: timeout,

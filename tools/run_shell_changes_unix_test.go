@@ -192,7 +192,7 @@ func TestUndoPromises(t *testing.T) {
 	if _, text := inner.do("run_shell", `{"command":"echo two >a; echo two >../seen"}`); !strings.HasSuffix(text, " takes back a]") {
 		t.Errorf("a file that is not of the work tree changed, too:\n%s", text)
 	}
-	text := r.while("echo five >a", "true", func() { r.State.Trees.Close() })
+	text := r.while("echo five >a", "true", func() { r.engines.Trees.Close() })
 	if want := "[which files of the git work tree it changed is not known, so look with git status]"; !strings.Contains(text, want) {
 		t.Errorf("nothing is known, and the answer does not say so:\n%s", text)
 	}

@@ -203,7 +203,7 @@ func TestRunShellCancel(t *testing.T) {
 			}
 		}()
 		args, _ := json.Marshal(map[string]string{"command": "echo here; touch begun; sleep 600"})
-		call, err := runShell.Bind(r.State, args)
+		call, err := runShell(nil).Bind(r.State, args)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -262,11 +262,11 @@ func TestRunShellRefusals(t *testing.T) {
 		}
 	}
 	r.ok("run_shell", `{"cmd":"true","sandbox":false,"shellExecutable":""}`)
-	if got := runShell.Unavailable(r.State); got != "" {
+	if got := runShell(nil).Unavailable(r.State); got != "" {
 		t.Errorf("run_shell is not available: %s", got)
 	}
 	r.Prefs.NoShell = "switched off"
-	same(t, runShell.Unavailable(r.State), "switched off")
+	same(t, runShell(nil).Unavailable(r.State), "switched off")
 }
 
 func TestRunShellMeta(t *testing.T) {

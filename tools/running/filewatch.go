@@ -30,8 +30,9 @@ type FileWatch struct {
 	began  time.Time
 }
 
-// NewFileWatch looks at the files before a command runs; nil: the command changes none.
-func NewFileWatch(ctx context.Context, env tool.Env) *FileWatch {
+// NewFileWatch looks at the files before a command runs; nil: the command changes none. trees nil: it looks at no work
+// tree.
+func NewFileWatch(ctx context.Context, env tool.Env, trees *changes.Trees) *FileWatch {
 	if env.Analysis.Class == bash.ReadOnly {
 		return nil
 	}
@@ -43,11 +44,11 @@ func NewFileWatch(ctx context.Context, env tool.Env) *FileWatch {
 	for _, e := range stale {
 		w.stale[e.Path] = e
 	}
-	if env.Trees != nil {
+	if trees != nil {
 		if last, err := env.Files.History(ctx, journal.Query{Kept: true, Limit: 1}); err == nil && len(last) > 0 {
 			w.newest = last[0].ID
 		}
-		w.span = env.Trees.Begin(env.Space.Cwd())
+		w.span = trees.Begin(env.Space.Cwd())
 	}
 	return w
 }

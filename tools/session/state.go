@@ -8,7 +8,6 @@ import (
 	"codehand/filestate"
 	"codehand/tools/catalog"
 	"codehand/tools/confine"
-	"codehand/tools/git/changes"
 	"codehand/tools/media"
 	"codehand/tools/permission"
 	"codehand/tools/results"
@@ -81,7 +80,6 @@ type Prefs struct {
 type Commands struct {
 	Shell   *shell.Shell
 	Confine *confine.Session // how the kernel confines the commands of Shell; nil: not at all
-	Trees   *changes.Trees   // git work trees in which they run; shared by all sessions; nil: nobody looks at them
 }
 
 // A State is everything that one session remembers and may use: handles and cells, no logic and no

@@ -16,7 +16,6 @@ import (
 	"codehand/filestate/leaktest"
 	"codehand/server/state"
 	"codehand/tools/catalog"
-	"codehand/tools/git/changes"
 	"codehand/tools/media"
 	"codehand/tools/permission"
 	"codehand/tools/results"
@@ -74,15 +73,13 @@ func New(t *testing.T, found []catalog.Entry, deny ...string) *Session {
 		Env: sandbox.Environ(sandbox.EnvOptions{Temp: private})})
 	must(err)
 	t.Cleanup(func() { must(sh.Close()) })
-	trees := changes.New("", "")
-	t.Cleanup(trees.Close)
 	s := &Session{t: t, Dir: root, Store: store, Journal: filepath.Join(private, "journal"), State: &session.State{
 		Key: session.Key{Principal: "local", Session: "test"}, Prefs: prefs(),
 		Space: space.Readable(jobs, kept), Rules: policy, Search: engine, Results: results.New(kept),
 		Media:     media.New(media.Options{Fit: media.FitOptions{MaxTime: time.Minute}, PDFTime: 5 * time.Minute}),
 		Mode:      session.NewCell[permission.Mode](memory, "cell.mode"),
 		Plan:      session.NewCell[session.Plan](memory, "cell.plan"),
-		Commands:  session.Commands{Shell: sh, Trees: trees},
+		Commands:  session.Commands{Shell: sh},
 		PlanFiles: session.PlanFiles{Plans: filepath.Join(private, "plans"), PlanFallback: "client"}, Modes: session.Modes{Highest: permission.Bypass},
 		Cwd:     session.NewCell[string](memory, "cell.cwd"),
 		Cursors: session.NewCell[map[string]session.Cursor](memory, "cell.cursors"),
