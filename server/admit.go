@@ -8,31 +8,35 @@ import (
 
 	"codehand/server/auth/limits"
 	"codehand/server/pipeline"
+	"codehand/server/sessions"
 	"codehand/tools/tool"
 )
 
-// admit says why the principal may not make this call, or not now; nil: it may. again says that the call comes back
-// with an answer, in the same request, and was counted.
-func (t *toolCall) admit(ctx context.Context, again bool) *tool.Refusal {
+// admit says why the principal may not make this call, or not now. If it may, the state is located. again says that the
+// call comes back with an answer, in the same request, and was counted.
+func (t *toolCall) admit(ctx context.Context, again bool) pipeline.Admission {
 	if refusal := t.Req.Tenant.Forbids(t.target.Tool); refusal != nil {
-		return refusal
-	}
-	l := t.Req.Caller.Limits
-	if l == nil {
-		return t.target.Unknown(t.State.Catalog)
+		return pipeline.Admission{Refused: refusal}
 	}
 	for _, place := range t.places {
 		if ok, err := place.Wait(ctx); err == nil && !ok {
-			return tooManyCalls(time.Second)
+			return pipeline.Admission{Refused: tooManyCalls(time.Second)}
 		}
 	}
-	if again {
-		return nil
+	// Not before its turn: it must see what the calls before it have written.
+	located, refusal := sessions.Locate(ctx, t.State)
+	if l := t.Req.Caller.Limits; l != nil && refusal == nil {
+		if again {
+			return pipeline.Admission{Located: located}
+		}
+		if after, ok := l.Call(); !ok { // last: a call that is refused counts for nothing
+			refusal = tooManyCalls(after)
+		}
 	}
-	if after, ok := l.Call(); !ok { // last: a call that is refused counts for nothing
-		return tooManyCalls(after)
+	if refusal == nil { // a call that was cancelled meanwhile ends in the corridor
+		refusal = t.target.Unknown(t.State.Catalog)
 	}
-	return t.target.Unknown(t.State.Catalog) // a call that was cancelled meanwhile ends in the corridor
+	return pipeline.Admission{Refused: refusal, Located: located}
 }
 
 func tooManyCalls(after time.Duration) *tool.Refusal {

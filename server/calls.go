@@ -101,17 +101,14 @@ func (t *toolCall) run(ctx context.Context, now *round) (*mcp.CallToolResult, re
 	t.settleRoots(ctx)
 	t.identify()
 	t.asChild(ctx)
+	defer t.leavePlaces()
 	a := pipeline.Arrival{
-		Progress: t.note, Token: t.Req.ProgressToken != nil, From: t.Req.Caller.From,
-		Refused: sessions.Locate(ctx, t.State),
-		Lost:    func() bool { return request.Left(t.Req.Peer) },
-		Teach:   t.teach, Find: t.inner, News: t.news(),
+		Admission: t.admit(ctx, now.number > 0),
+		Progress:  t.note, Token: t.Req.ProgressToken != nil, From: t.Req.Caller.From,
+		Lost:  func() bool { return request.Left(t.Req.Peer) },
+		Teach: t.teach, Find: t.inner, News: t.news(),
 		Agent: t.agent(), Hands: t.hands(), Sample: t.sample(),
 		Ask: func(ctx context.Context, q pipeline.Asking) (tool.Answer, error) { return t.keepQuestion(ctx, now, q) },
-	}
-	defer t.leavePlaces()
-	if a.Refused == nil {
-		a.Refused = t.admit(ctx, now.number > 0)
 	}
 	if a.Refused == nil { // an answer that is taken is gone, so nothing is taken for a call that will not run
 		var err error

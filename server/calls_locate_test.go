@@ -24,6 +24,11 @@ func (m slowMemory) Get(ctx context.Context, _ string) ([]byte, uint64, error) {
 	return nil, 0, ctx.Err()
 }
 
+func (m slowMemory) GetAll(ctx context.Context, keys ...string) ([][]byte, []uint64, error) {
+	_, _, err := m.Get(ctx, keys[0])
+	return nil, nil, err
+}
+
 func (slowMemory) Swap(context.Context, string, []byte, uint64) (bool, error) {
 	return false, state.ErrDown
 }
@@ -32,6 +37,10 @@ func (slowMemory) Swap(context.Context, string, []byte, uint64) (bool, error) {
 type brokenMemory struct{ err error }
 
 func (m brokenMemory) Get(context.Context, string) ([]byte, uint64, error) { return nil, 0, m.err }
+
+func (m brokenMemory) GetAll(context.Context, ...string) ([][]byte, []uint64, error) {
+	return nil, nil, m.err
+}
 
 func (m brokenMemory) Swap(context.Context, string, []byte, uint64) (bool, error) {
 	return false, m.err

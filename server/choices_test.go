@@ -125,7 +125,7 @@ func TestChoicesWithoutStore(t *testing.T) {
 	x := serveHTTP(t, siteSetup{})
 	st := *x.server.local.Bare
 	st.Choices = session.NewCell[session.Choices](brokenMemory{errors.New("the disk is down")}, "cell.choices")
-	refusal := sessions.Locate(t.Context(), &st)
+	_, refusal := sessions.Locate(t.Context(), &st)
 	if refusal == nil || refusal.Code != tool.StateUnavailable || strings.Contains(refusal.Text, "down") {
 		t.Errorf("got %+v", refusal)
 	}

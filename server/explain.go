@@ -99,7 +99,7 @@ func (s *Server) Explain(ctx context.Context, name string, arguments json.RawMes
 		return Explanation{}, err
 	}
 	defer release()
-	if err := sessions.Locate(ctx, state); err != nil {
+	if _, err := sessions.Locate(ctx, state); err != nil {
 		return Explanation{}, err
 	}
 	found, err := s.pipe.Explain(ctx, state, t, arguments)

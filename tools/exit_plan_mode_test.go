@@ -320,6 +320,9 @@ func TestPlanModeWithoutStore(t *testing.T) {
 type deafMemory struct{}
 
 func (deafMemory) Get(context.Context, string) ([]byte, uint64, error) { return nil, 0, os.ErrClosed }
+func (deafMemory) GetAll(context.Context, ...string) ([][]byte, []uint64, error) {
+	return nil, nil, os.ErrClosed
+}
 func (deafMemory) Swap(context.Context, string, []byte, uint64) (bool, error) {
 	return false, os.ErrClosed
 }

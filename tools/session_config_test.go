@@ -39,6 +39,9 @@ func TestSessionConfigWithoutMemory(t *testing.T) {
 type fullMemory struct{}
 
 func (fullMemory) Get(context.Context, string) ([]byte, uint64, error) { return nil, 0, nil }
+func (fullMemory) GetAll(_ context.Context, keys ...string) ([][]byte, []uint64, error) {
+	return make([][]byte, len(keys)), make([]uint64, len(keys)), nil
+}
 func (fullMemory) Swap(context.Context, string, []byte, uint64) (bool, error) {
 	return false, errors.New("full")
 }

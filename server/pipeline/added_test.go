@@ -164,7 +164,7 @@ func TestRefusalsBeforeTheRun(t *testing.T) {
 			}
 			checkSize(t, name+" "+what, err.Error(), profile)
 		}
-		_, err := p.run(t, s, fixture("x", reads, nil), "", Arrival{Refused: &tool.Refusal{Code: tool.ScopeMissing, Text: long}})
+		_, err := p.run(t, s, fixture("x", reads, nil), "", Arrival{Admission: Admission{Refused: &tool.Refusal{Code: tool.ScopeMissing, Text: long}}})
 		wantRefusal(t, err, tool.ScopeMissing, "")
 		checkSize(t, name+" server", err.Error(), profile)
 	}

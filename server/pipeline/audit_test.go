@@ -212,7 +212,7 @@ func TestDecisions(t *testing.T) {
 				c.raw = input
 			}
 			var ran []editInput
-			_, _ = p.run(t, s, editor(&ran, c.change), c.raw, Arrival{Refused: c.refused})
+			_, _ = p.run(t, s, editor(&ran, c.change), c.raw, Arrival{Admission: Admission{Refused: c.refused}})
 			got := l.records[len(l.records)-1]
 			if got.Started || got.Decision != c.decision || got.By != c.by || got.Code != c.code {
 				t.Errorf("started %v, %q by %q, %s; want %q by %q, %s", got.Started, got.Decision, got.By, got.Code, c.decision, c.by, c.code)

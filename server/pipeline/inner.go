@@ -39,8 +39,8 @@ func (c *call) inner(ctx context.Context, name string, input json.RawMessage, lo
 	v.arrived = c.visit.arrived // it is the same answer that a client waits for
 	a := Arrival{
 		Progress: c.progress, Token: c.arrival.Token, Via: c.bound.Spec.Name, From: c.arrival.From,
-		Refused: found.Admit(ctx),
-		Lost:    c.arrival.Lost, inside: &inside{},
+		Admission: Admission{Refused: found.Admit(ctx)},
+		Lost:      c.arrival.Lost, inside: &inside{},
 	}
 	if loan != nil {
 		a.inside.lent = permission.WithLoan(nil, loan.Skill, loan.Rules, time.Now(), loan.Life)

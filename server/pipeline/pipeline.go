@@ -70,13 +70,21 @@ type Asking struct {
 	Before   json.RawMessage // what stages 3 and 4 have found so far
 }
 
+// An Admission is what server said of a call when it was its turn among those of its principal.
+type Admission struct {
+	Refused *tool.Refusal // what it refuses the call for: a scope, a quota; the call is recorded and not run
+	// Located is what the session held when the call was located, for the first look at plan mode, which follows at
+	// once. All further ones read the Store, and so does that one if it is zero.
+	Located session.Snapshot
+}
+
 // An Arrival is what the transport knows about a call beside its input.
 type Arrival struct {
+	Admission
 	Progress tool.Progress // nil: no progress is sent
 	Token    bool          // the client gave a progress token, so it can be kept waiting
 	Via      string        // the alias or the dispatcher that was called, for the record; "": the tool's own name
 	From     From          // for the record
-	Refused  *tool.Refusal // what server refuses this call for: a scope, a quota; the call is recorded and not run
 	Lost     func() bool   // says that the client left and no longer reads the result; nil: it does not
 	Reply    *Reply        // the answer to an earlier Asking that this request brings, verified by server; nil: none
 

@@ -267,6 +267,9 @@ type lostMemory struct{}
 var errLost = errors.New("the store does not answer")
 
 func (lostMemory) Get(context.Context, string) ([]byte, uint64, error) { return nil, 0, errLost }
+func (lostMemory) GetAll(context.Context, ...string) ([][]byte, []uint64, error) {
+	return nil, nil, errLost
+}
 func (lostMemory) Swap(context.Context, string, []byte, uint64) (bool, error) {
 	return false, errLost
 }

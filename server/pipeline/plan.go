@@ -45,7 +45,9 @@ func (c *call) plan(ctx context.Context) error {
 // readers go on, under the stricter of the configured mode and the mode that asks.
 func (c *call) loadMode(ctx context.Context) error {
 	now := time.Now()
-	mode, plan, err := c.state.InForce(ctx, now)
+	shown := c.arrival.Located
+	c.arrival.Located = session.Snapshot{} // each further look is after a wait, so it reads the Store
+	mode, plan, err := c.state.InForceIn(ctx, shown, now)
 	switch {
 	case err != nil && !c.bound.Traits.ReadOnly:
 		return c.stateUnavailable(ctx, err)

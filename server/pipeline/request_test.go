@@ -104,6 +104,10 @@ func (brokenMemory) Get(context.Context, string) ([]byte, uint64, error) {
 	return nil, 0, errors.New("down")
 }
 
+func (brokenMemory) GetAll(context.Context, ...string) ([][]byte, []uint64, error) {
+	return nil, nil, errors.New("down")
+}
+
 func (brokenMemory) Swap(context.Context, string, []byte, uint64) (bool, error) {
 	return false, errors.New("down")
 }

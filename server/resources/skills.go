@@ -71,7 +71,7 @@ func (l *Library) Skills(ctx context.Context, v View) (skills.Set, error) {
 	if !v.Reads() {
 		return skills.Set{}, nil
 	}
-	if err := sessions.Locate(ctx, v.State); err != nil {
+	if _, err := sessions.Locate(ctx, v.State); err != nil {
 		return skills.Set{}, err
 	}
 	return v.State.FindSkills(ctx)

@@ -10,25 +10,31 @@ import (
 )
 
 // Locate gives the state its cwd as of now, and the rules that go with it, and what the session has chosen for itself.
+// It reads the Store once, and returns what it read, for stage 2 of the pipeline. A call that waits for its turn does
+// so before, not after.
 // A cwd that no longer lies in a root counts as none; one that was removed stays, and the tools say so.
-func Locate(ctx context.Context, st *session.State) *tool.Refusal {
-	cwd, err := st.Cwd.Load(ctx)
+func Locate(ctx context.Context, st *session.State) (session.Snapshot, *tool.Refusal) {
+	shown, err := st.Look(ctx)
 	if err != nil {
-		return notRead(ctx, "the current directory is", err)
+		return shown, notRead(ctx, "the current directory is", err)
+	}
+	cwd, err := st.Cwd.In(ctx, shown)
+	if err != nil {
+		return shown, notRead(ctx, "the current directory is", err)
 	}
 	st.Usual = session.Usual{Cwd: st.Space.Cwd(), MaxRunes: st.Client.MaxRunes, Prefs: st.Prefs}
 	if cwd != "" && st.Space.Inside(cwd) {
 		st.Space = st.Space.At(cwd)
 	}
 	st.Rules = st.Rules.Moved(st.Space.Cwd())
-	chosen, err := st.Choices.Load(ctx)
+	chosen, err := st.Choices.In(ctx, shown)
 	if err != nil {
-		return notRead(ctx, "the options of this session are", err)
+		return shown, notRead(ctx, "the options of this session are", err)
 	}
 	now := chosen.Under(st.Usual)
 	st.Client.MaxRunes, st.Prefs = now.MaxRunes, now.Prefs
-	reachPlan(ctx, st)
-	return nil
+	reachPlan(ctx, st, shown)
+	return shown, nil
 }
 
 // notRead is the refusal of a call for which the Store was not read. For one that was cancelled it need not be down.
@@ -42,12 +48,12 @@ func notRead(ctx context.Context, what string, err error) *tool.Refusal {
 
 // reachPlan opens the session's plan file, which lies outside the roots mostly: for changes in plan mode, and to be
 // read later. If the Store does not say, it stays closed.
-func reachPlan(ctx context.Context, st *session.State) {
-	plan, err := st.Plan.Load(ctx)
+func reachPlan(ctx context.Context, st *session.State, shown session.Snapshot) {
+	plan, err := st.Plan.In(ctx, shown)
 	if err != nil || plan.Path == "" {
 		return
 	}
-	if mode, _, err := st.InForce(ctx, time.Now()); err == nil && mode == permission.Plan {
+	if mode, _, err := st.InForceIn(ctx, shown, time.Now()); err == nil && mode == permission.Plan {
 		st.Space = st.Space.Writable(plan.Path)
 		return
 	}

@@ -16,21 +16,25 @@ const changeTries = 5
 // errNoMemory is what Change of a zero Cell says: a change that is kept nowhere would be a lie.
 var errNoMemory = errors.New("there is no memory behind it")
 
-// Memory is the part of the Store that a Cell needs; server hands in a Store narrowed to this session.
-// Get answers nil, 0, nil for a key that is absent. Swap writes if the revision is still rev (0: the key must be
-// absent), and says with ok whether it did. An error means that the Store could not be reached or is full.
+// Memory is the part of the Store that a Cell needs; server hands in a Store narrowed to this session. Memories can be
+// compared with ==.
+// Get answers nil, 0, nil for a key that is absent. GetAll answers for each of several keys what Get does, all as of
+// one moment. Swap writes if the revision is still rev (0: the key must be absent), and says with ok whether it did.
+// An error means that the Store could not be reached or is full.
 type Memory interface {
 	Get(ctx context.Context, key string) (value []byte, rev uint64, err error)
+	GetAll(ctx context.Context, keys ...string) (values [][]byte, revs []uint64, err error)
 	Swap(ctx context.Context, key string, value []byte, rev uint64) (ok bool, err error)
 }
 
-// A Cell is one small JSON value in the Store. The Store is asked each time, so every replica sees the same; only what
-// a revision decodes to is remembered, because most calls find the one of the call before (BenchmarkServe).
+// A Cell is one small JSON value in the Store. Load asks the Store each time, so every replica sees the same; In shows
+// the value of a Snapshot. Only what a revision decodes to is remembered, because most calls find the one of the call
+// before (BenchmarkServe).
 // The zero Cell has no memory: it loads the zero value and refuses changes. Safe for concurrent use, and so are copies.
 type Cell[T any] struct {
 	memory Memory
 	key    string
-	last   *atomic.Pointer[decoded[T]] // of Load; nil in the zero Cell
+	last   *atomic.Pointer[decoded[T]] // nil in the zero Cell
 	// holds one value while a change is made: those of one Cell and its copies take turns
 	turn chan struct{}
 }
@@ -55,17 +59,31 @@ func (c Cell[T]) Load(ctx context.Context) (T, error) {
 		return zero, nil
 	}
 	stored, rev, err := c.memory.Get(ctx, c.key)
-	if err == nil && rev == 0 {
+	if err != nil {
+		return zero, fmt.Errorf("load cell %s: %w", c.key, err)
+	}
+	return c.decode(stored, rev)
+}
+
+// In is Load as of the moment of a Snapshot. A value that the Snapshot does not show is read from the Store.
+func (c Cell[T]) In(ctx context.Context, shown Snapshot) (T, error) {
+	if stored, rev, ok := shown.of(c.memory, c.key); ok {
+		return c.decode(stored, rev)
+	}
+	return c.Load(ctx)
+}
+
+// decode returns the value that the Store held at a revision; 0: there was none.
+func (c Cell[T]) decode(stored []byte, rev uint64) (T, error) {
+	var zero T
+	if rev == 0 {
 		return zero, nil
 	}
-	if last := c.last.Load(); err == nil && last != nil && last.rev == rev {
+	if last := c.last.Load(); last != nil && last.rev == rev {
 		return last.value, nil
 	}
 	d := &decoded[T]{rev: rev}
-	if err == nil {
-		err = json.Unmarshal(stored, &d.value)
-	}
-	if err != nil {
+	if err := json.Unmarshal(stored, &d.value); err != nil {
 		return zero, fmt.Errorf("load cell %s: %w", c.key, err)
 	}
 	c.last.Store(d)

@@ -31,6 +31,18 @@ func (d *drawer) Get(_ context.Context, key string) ([]byte, uint64, error) {
 	return slices.Clone(d.values[key]), d.revs[key], nil
 }
 
+func (d *drawer) GetAll(_ context.Context, keys ...string) (values [][]byte, revs []uint64, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.fault != nil {
+		return nil, nil, d.fault
+	}
+	for _, key := range keys {
+		values, revs = append(values, slices.Clone(d.values[key])), append(revs, d.revs[key])
+	}
+	return values, revs, nil
+}
+
 func (d *drawer) Swap(_ context.Context, key string, value []byte, rev uint64) (bool, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -15,10 +15,15 @@ const PlanIdle = time.Hour
 // what a tool or a person has set, else how the session starts, and never above Highest. An error means that the Store
 // did not answer: the mode is unknown then.
 func (s *State) InForce(ctx context.Context, now time.Time) (permission.Mode, Plan, error) {
-	mode, err := s.Mode.Load(ctx)
+	return s.InForceIn(ctx, Snapshot{}, now)
+}
+
+// InForceIn is InForce as of the moment of a Snapshot.
+func (s *State) InForceIn(ctx context.Context, shown Snapshot, now time.Time) (permission.Mode, Plan, error) {
+	mode, err := s.Mode.In(ctx, shown)
 	var plan Plan
 	if err == nil && (mode == permission.Plan || mode == permission.Default && s.Start == permission.Plan) {
-		plan, err = s.Plan.Load(ctx)
+		plan, err = s.Plan.In(ctx, shown)
 	}
 	if err != nil {
 		return permission.Default, Plan{}, err
