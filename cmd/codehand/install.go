@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"codehand/server/bridge"
+	"codehand/server/clients"
 	"codehand/server/clients/install"
 	"codehand/server/config"
 	"codehand/tools"
@@ -40,9 +41,10 @@ old content is kept beside it as FILE.codehand-TIME.bak, and codehand uninstall 
 back what was written. No program of the client is started.
 
 A client starts codehand with the directories ROOT. Clients that work in a project need
-none; Claude Desktop, Goose and LM Studio need at least one. With --all, ROOT is for
-those that need or can use one. With --remote clients use a codehand serve elsewhere: the
-variable --token-env holds the token where the client runs. Tokens are never written.
+none. These need at least one: ` + strings.Join(withRoot(), ", ") + `.
+With --all, ROOT is for those that need or can use one. With --remote clients use a
+codehand serve elsewhere: the variable --token-env holds the token where the client runs.
+Tokens are never written.
 
 With --exclusive Claude Code uses only codehand's tools for files and commands. Side by
 side, each refuses edits of files that only the other one has read. Its settings then
@@ -119,6 +121,17 @@ func installing(cmd *cobra.Command, f *installFlags) {
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "show the difference, and write nothing")
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "write without a question, also over an entry that is not ours")
 	localConfig(cmd, "configuration file to read instead of the user's")
+}
+
+// withRoot are the titles of clients whose entry must name a directory.
+func withRoot() []string {
+	var titles []string
+	for _, c := range clients.WithFiles() {
+		if c.MustRoot() {
+			titles = append(titles, c.Title)
+		}
+	}
+	return titles
 }
 
 // completeClient completes the ids of clients, and directories behind them.

@@ -69,7 +69,7 @@ func TestColumns(t *testing.T) {
 		case c.Profile != Profile{} && c.Profile.Name == "":
 			t.Errorf("%s: its Profile has no Name", c.ID)
 		case c.Profile == Profile{} && len(c.Names) > 0:
-			t.Errorf("%s has Names, which find a Profile, and none", c.ID)
+			t.Errorf("%s has Names, but no Profile that they find", c.ID)
 		case c.Files != Files{} && (c.Texts.Local == nil || c.Texts.Remote == nil && c.Texts.Bridge == nil):
 			t.Errorf("%s has Files, but no Texts: Local, and Remote or Bridge", c.ID)
 		}

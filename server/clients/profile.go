@@ -159,3 +159,15 @@ func Names() []string {
 	}
 	return append(names, unknown.Name)
 }
+
+// NamesOf returns the names by which Find finds a profile, as Client.Names has them. The profile of unknown clients has
+// none.
+func NamesOf(profile string) []string {
+	var names []string
+	for i := range callers {
+		if callers[i].Profile.Name == profile {
+			names = append(names, callers[i].Names...)
+		}
+	}
+	return names
+}

@@ -67,7 +67,7 @@ func shapeOf(t *testing.T, client string) shape {
 			broken: "model = \"o5\"\n[mcp_servers\n",
 		}
 	case ".yaml":
-		if client == "goose" {
+		if strings.HasPrefix(s.Text, "extensions:\n") { // as Goose has them; else as Continue, a list
 			return shape{
 				others: "GOOSE_MODEL: o5\nextensions:\n  developer:\n    enabled: true\n    type: builtin\nlast: 1\n",
 				comments: "# mine\nGOOSE_MODEL: o5  # the best\n\n\nextensions:\n    # of Goose\n    developer:\n" +
