@@ -21,7 +21,7 @@ import (
 	"codehand/server/clients/install"
 	"codehand/server/config"
 	"codehand/tools"
-	"codehand/tools/results"
+	"codehand/tools/secrets"
 )
 
 // installFlags is what install and uninstall are told.
@@ -371,7 +371,7 @@ func (i *installer) checkRemote() error {
 
 // looksSecret says whether the user gave a token in place of the name of a variable.
 func looksSecret(given string) bool {
-	return strings.HasPrefix(given, "chd_") || len(results.Secrets(given)) > 0
+	return strings.HasPrefix(given, "chd_") || len(secrets.Find(given)) > 0
 }
 
 // readArgs takes the clients and the directories from the arguments.

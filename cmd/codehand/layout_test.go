@@ -32,7 +32,7 @@ const root = "../.."
 
 // rooms are all packages, from the top down, each with the rooms that it may import.
 var rooms = map[string][]string{
-	"cmd/codehand":    {"server", "server/audit", "server/auth", "server/bridge", "server/clients", "server/clients/install", "server/clients/install/forms", "server/config", "server/control", "server/doctor", "server/instructions", "server/issuer", "server/listen", "server/logging", "server/people", "server/public", "server/replies", "server/sessions", "server/state", "server/toolset", "tools", "tools/bash", "tools/results", "tools/sandbox", "tools/tool"},
+	"cmd/codehand":    {"server", "server/audit", "server/auth", "server/bridge", "server/clients", "server/clients/install", "server/clients/install/forms", "server/config", "server/control", "server/doctor", "server/instructions", "server/issuer", "server/listen", "server/logging", "server/people", "server/public", "server/replies", "server/sessions", "server/state", "server/toolset", "tools", "tools/bash", "tools/results", "tools/sandbox", "tools/secrets", "tools/tool"},
 	"cmd/conformance": {"server", "server/config", "server/listen", "server/mcpgo"},
 
 	"server": {"server/answers", "server/asking", "server/auth", "server/auth/limits", "server/clients", "server/config", "server/endpoint", "server/hub", "server/jsonrpc", "server/listen", "server/mcpgo", "server/notices", "server/pipeline", "server/progress", "server/prompts", "server/public", "server/replies", "server/request", "server/resources", "server/sessions", "server/state", "server/stdio", "server/team", "server/tenants", "server/toolset", "server/waiting", "filestate", "filestate/lock", "tools", "tools/agent", "tools/agent/loop", "tools/agent/models", "tools/bash", "tools/confine", "tools/git/changes", "tools/guidance", "tools/hooks", "tools/keys", "tools/media", "tools/permission", "tools/results", "tools/running", "tools/sandbox", "tools/search", "tools/session", "tools/settings", "tools/shell", "tools/tool", "tools/web", "tools/web/guard", "tools/web/search", "tools/workspace"},
@@ -75,14 +75,14 @@ var rooms = map[string][]string{
 		"server/tenants", "tools/permission", "tools/session", "tools/shell", "tools/tool",
 	},
 	"server/tenants": {"server/auth", "server/config", "server/toolset", "filestate/lock", "tools/confine", "tools/guarded", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/session", "tools/shell", "tools/skills", "tools/tasks", "tools/tool", "tools/workspace"},
-	"server/audit":   {"server/pipeline", "tools/results", "tools/tool"},
+	"server/audit":   {"server/pipeline", "tools/results", "tools/secrets", "tools/tool"},
 	"server/bridge":  {"server/config", "server/jsonrpc", "server/stdio", "tools/results"},
 	"server/doctor": {"filestate/exchange", "server/clients", "server/clients/install", "server/config", "server/public", "server/sessions", "server/state", "tools/results",
 		"tools/sandbox", "tools/web/search"},
 	"server/jsonrpc":     {},
 	"server/listen":      {"server/auth", "server/config"},
 	"server/metrics":     {"server/pipeline", "server/state", "tools/results", "tools/shell", "tools/tool"},
-	"server/pipeline":    {"tools/agent", "tools/bash", "tools/hooks", "tools/permission", "tools/results", "tools/session", "tools/textedit", "tools/tool", "tools/workspace"},
+	"server/pipeline":    {"tools/agent", "tools/bash", "tools/hooks", "tools/permission", "tools/results", "tools/secrets", "tools/session", "tools/textedit", "tools/tool", "tools/workspace"},
 	"server/auth":        {"server/auth/limits", "server/auth/peers"},
 	"server/auth/limits": {},
 	"server/auth/peers":  {},
@@ -110,12 +110,12 @@ var rooms = map[string][]string{
 	"tools/guarded":       {},
 	"tools/bash":          {"tools/bash/programs", "tools/git", "tools/guarded"},
 	"tools/bash/programs": {},
-	"tools/editing": {"filestate", "filestate/disk", "filestate/journal", "filestate/lock", "tools/notebook", "tools/permission", "tools/results", "tools/session", "tools/textedit", "tools/tool",
+	"tools/editing": {"filestate", "filestate/disk", "filestate/journal", "filestate/lock", "tools/notebook", "tools/permission", "tools/results", "tools/secrets", "tools/session", "tools/textedit", "tools/tool",
 		"tools/viewing", "tools/wording", "tools/workspace"}, // an edit is guarded by what viewing has shown
 	"tools/guidance": {"tools/results", "tools/session", "tools/skills", "tools/textedit", "tools/tool", "tools/wording"},
 	"tools/history":  {"filestate", "filestate/disk", "filestate/journal", "tools/editing", "tools/results", "tools/session", "tools/textedit", "tools/textedit/compare", "tools/tool", "tools/wording", "tools/workspace"}, // diffs and refusals are those of edits
 	"tools/planning": {"filestate", "filestate/disk", "filestate/lock", "tools/editing", "tools/permission", "tools/results", "tools/session", "tools/tasks", "tools/tool", "tools/wording", "tools/workspace"},             // a plan file is changed on behalf of a call, as edits are
-	"tools/running":  {"filestate", "filestate/disk", "filestate/journal", "tools/bash", "tools/confine", "tools/git", "tools/git/changes", "tools/permission", "tools/results", "tools/sandbox", "tools/search/page", "tools/session", "tools/shell", "tools/tool", "tools/wording", "tools/workspace"},
+	"tools/running":  {"filestate", "filestate/disk", "filestate/journal", "tools/bash", "tools/confine", "tools/git", "tools/git/changes", "tools/permission", "tools/results", "tools/sandbox", "tools/search/page", "tools/secrets", "tools/session", "tools/shell", "tools/tool", "tools/wording", "tools/workspace"},
 	"tools/viewing": {"filestate", "filestate/owner", "tools/media", "tools/notebook", "tools/results", "tools/search", "tools/search/page", "tools/search/ignore", "tools/shell", "tools/textedit", "tools/tool",
 		"tools/wording", "tools/workspace"},
 	"tools/wording": {"filestate", "filestate/disk", "filestate/lock", "tools/results", "tools/sandbox", "tools/search", "tools/shell", "tools/textedit", "tools/tool", "tools/workspace"},
@@ -125,15 +125,16 @@ var rooms = map[string][]string{
 	"tools/session": {"tools/agent", "filestate", "filestate/disk", "tools/catalog", "tools/confine", "tools/media", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/settings", "tools/shell", "tools/skills", "tools/web/search",
 		"tools/tasks", "tools/workspace", "tools/web"},
 
-	"tools/delegating": {"tools/agent", "tools/agent/loop", "tools/results", "tools/running", "tools/shell", "tools/tool", "tools/wording"},
+	"tools/delegating": {"tools/agent", "tools/agent/loop", "tools/results", "tools/running", "tools/secrets", "tools/shell", "tools/tool", "tools/wording"},
 
-	"tools/agent":                      {"filestate/owner", "tools/agent/loop", "tools/permission", "tools/results", "tools/sandbox", "tools/skills"},
+	"tools/agent":                      {"filestate/owner", "tools/agent/loop", "tools/permission", "tools/results", "tools/sandbox", "tools/secrets", "tools/skills"},
 	"tools/catalog":                    {},
 	"tools/hooks":                      {"tools/bash", "tools/permission", "tools/sandbox"},
 	"tools/media":                      {"tools/sandbox"}, // poppler's programs
 	"tools/notebook":                   {},
 	"tools/permission":                 {"tools/bash", "tools/guarded", "tools/search/ignore"},
-	"tools/results":                    {},
+	"tools/results":                    {"tools/secrets"},
+	"tools/secrets":                    {},
 	"tools/sandbox":                    {"tools/sandbox/cgroup", "tools/sandbox/kernel", "tools/sandbox/probe", "tools/sandbox/seatbelt"},
 	"tools/sandbox/seatbelt":           {"tools/sandbox/kernel"}, // what a Profile is
 	"tools/sandbox/cgroup":             {},
@@ -145,7 +146,7 @@ var rooms = map[string][]string{
 	"tools/search/page":                {},
 	"tools/search/ignore":              {},
 	"tools/settings":                   {},
-	"tools/shell":                      {"tools/results", "tools/sandbox"}, // what is kept has no secrets
+	"tools/shell":                      {"tools/sandbox", "tools/secrets"}, // what is kept has no secrets
 	"tools/skills":                     {"tools/search/ignore"},            // patterns of the key paths
 	"tools/skills/loading":             {"tools/permission", "tools/running", "tools/skills", "tools/tool", "tools/wording"},
 	"tools/tasks":                      {},
@@ -155,7 +156,7 @@ var rooms = map[string][]string{
 	"tools/web/guard":                  {},
 	"tools/web":                        {"tools/web/guard", "tools/web/pages"},
 	"tools/web/pages":                  {},
-	"tools/browsing":                   {"tools/media", "tools/results", "tools/tool", "tools/web", "tools/wording"},
+	"tools/browsing":                   {"tools/media", "tools/results", "tools/secrets", "tools/tool", "tools/web", "tools/wording"},
 	"tools/web/search":                 {"tools/keys", "tools/web/guard"},
 	"tools/keys":                       {},
 	"tools/agent/loop":                 {},
@@ -221,7 +222,7 @@ var guarded = map[string]struct {
 	rooms   []string
 	instead string
 }{
-	"unsafe":  {[]string{"filestate", "tools/results", "tools/sandbox", "tools/sandbox/kernel", "tools/sandbox/probe", "tools/search"}, "do without"},
+	"unsafe":  {[]string{"filestate", "tools/secrets", "tools/sandbox", "tools/sandbox/kernel", "tools/sandbox/probe", "tools/search"}, "do without"},
 	"reflect": {[]string{"tools/tool"}, "use a type parameter, or slices.Equal, maps.Equal"},
 	"os/exec": {[]string{"cmd/codehand", "server/clients", "tools/sandbox"}, "start programs with tools/sandbox"},
 }

@@ -11,6 +11,7 @@ import (
 
 	"codehand/server/pipeline"
 	"codehand/tools/results"
+	"codehand/tools/secrets"
 	"codehand/tools/tool"
 )
 
@@ -289,7 +290,7 @@ func (l *logLine) files(files []tool.FileChange, size int) (cut bool) {
 	for i, f := range files {
 		whole := len(*l)
 		one := *l
-		one.path("path", results.RedactPath(f.Path))
+		one.path("path", secrets.RedactPath(f.Path))
 		one.text("op", f.Op)
 		one.digest("before", f.SumBefore)
 		one.digest("after", f.SumAfter)

@@ -12,6 +12,7 @@ import (
 
 	"codehand/tools/permission"
 	"codehand/tools/results"
+	"codehand/tools/secrets"
 )
 
 // maxSummary is how many runes a summary has.
@@ -33,22 +34,22 @@ func (c *call) summarize() Summary {
 		}
 	}
 	if p, ok := argument(c.bound.Input, "pattern"); ok {
-		p = results.Redact(p)
+		p = secrets.Redact(p)
 		add("pattern", p, p)
 	}
 	for _, t := range c.bound.Targets {
 		switch t.Kind {
 		case permission.Path:
-			p := results.RedactPath(t.Value)
+			p := secrets.RedactPath(t.Value)
 			add(parameter(c.bound.Input, t.Value, "path"), p, p)
 		case permission.Command:
-			full := results.Redact(t.Value)
+			full := secrets.Redact(t.Value)
 			sum := sha256.Sum256([]byte(t.Value))
 			add("command", full, "sha256:"+hex.EncodeToString(sum[:])+" "+firstWord(full))
 		case permission.Domain:
-			add("host", results.RedactPath(t.Value), results.RedactPath(t.Value))
+			add("host", secrets.RedactPath(t.Value), secrets.RedactPath(t.Value))
 		default:
-			add("name", results.RedactPath(t.Value), results.RedactPath(t.Value))
+			add("name", secrets.RedactPath(t.Value), secrets.RedactPath(t.Value))
 		}
 	}
 	return Summary{short(strings.Join(text, " ")), short(strings.Join(brief, " "))}

@@ -8,8 +8,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"codehand/tools/results"
 	"codehand/tools/sandbox"
+	"codehand/tools/secrets"
 )
 
 // A printed reads one stream of a program to its end and keeps the last of it. It reads all the time, so the program
@@ -75,7 +75,7 @@ func (p *printed) end() (end string, unkept int64, err error) {
 	if p.total > int64(len(text)) {
 		text = afterCut(text)
 	}
-	end = results.Masked(string(bytes.ToValidUTF8(text, []byte("\ufffd"))))
+	end = secrets.Masked(string(bytes.ToValidUTF8(text, []byte("\ufffd"))))
 	return end, p.total - int64(len(text)), p.err
 }
 

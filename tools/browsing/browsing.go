@@ -15,6 +15,7 @@ import (
 
 	"codehand/tools/media"
 	"codehand/tools/results"
+	"codehand/tools/secrets"
 	"codehand/tools/tool"
 	"codehand/tools/web"
 	"codehand/tools/wording"
@@ -62,7 +63,7 @@ const room = 2900
 // show shows a part of a text. It is cleaned and searched for secrets as a whole, so that offsets mean the same in each
 // call and no secret is cut in two.
 func show(ctx context.Context, env tool.Env, p web.Page, form, text, note string, w Want) (tool.Result, error) {
-	text = strings.Trim(results.Clean(results.Masked(text)), "\n")
+	text = strings.Trim(results.Clean(secrets.Masked(text)), "\n")
 	total := utf8.RuneCountInString(text)
 	if total > 0 && w.Offset >= total {
 		return tool.Result{}, tool.Invalid(w.Tool,

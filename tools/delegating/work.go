@@ -16,6 +16,7 @@ import (
 	"codehand/tools/agent/loop"
 	"codehand/tools/results"
 	"codehand/tools/running"
+	"codehand/tools/secrets"
 	"codehand/tools/shell"
 	"codehand/tools/tool"
 	"codehand/tools/wording"
@@ -204,7 +205,7 @@ func ended(x *agent.Run, o agent.Outcome) (code tool.Code, text string) {
 	switch o.Stopped {
 	case loop.Done:
 	case loop.Failed:
-		code, why = tool.AgentFailed, wording.LineOf(results.Masked(o.Detail), 400)
+		code, why = tool.AgentFailed, wording.LineOf(secrets.Masked(o.Detail), 400)
 	case loop.Stalled:
 		code, why = tool.AgentStalled, "nothing happened for 10 minutes"
 	case loop.Cancelled:
@@ -225,7 +226,7 @@ func ended(x *agent.Run, o agent.Outcome) (code tool.Code, text string) {
 	default:
 		code, why = tool.AgentStopped, o.Stopped
 	}
-	said := agent.Scan(results.Masked(o.Text))
+	said := agent.Scan(secrets.Masked(o.Text))
 	switch {
 	case code != "" && said != "":
 		text = string(code) + ": " + strings.TrimSuffix(why, ".") + ". Its last text:\n" + said

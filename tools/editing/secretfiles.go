@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"codehand/tools/permission"
-	"codehand/tools/results"
+	"codehand/tools/secrets"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 )
@@ -19,7 +19,7 @@ func RefuseSecret(s *session.State, path, parameter, text string) error {
 	if s.Clean.Ruled(path, true) != permission.Deny && s.Clean.Ruled(real, true) != permission.Deny {
 		return nil
 	}
-	found := results.Secrets(text)
+	found := secrets.Find(text)
 	if len(found) == 0 {
 		return nil
 	}

@@ -4,6 +4,8 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"strings"
+
+	"codehand/tools/secrets"
 )
 
 // Fence puts foreign text (a page, hits of a search) between two unpredictable lines, so that it cannot pass for the
@@ -19,7 +21,7 @@ func Fence(text string) string {
 
 // fence draws marks until one does not occur in the text.
 func fence(text string, draw func() string) string {
-	text = strings.Trim(Printed(Masked(text)), "\n")
+	text = strings.Trim(Printed(secrets.Masked(text)), "\n")
 	mark := draw()
 	for strings.Contains(text, mark) {
 		mark = draw()

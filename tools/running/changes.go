@@ -12,6 +12,7 @@ import (
 	"codehand/tools/git/changes"
 	"codehand/tools/results"
 	"codehand/tools/sandbox"
+	"codehand/tools/secrets"
 	"codehand/tools/tool"
 	"codehand/tools/wording"
 )
@@ -75,7 +76,7 @@ func (w *FileWatch) find(ctx context.Context, env tool.Env, command string) find
 		return f
 	}
 	by := journal.By{Principal: env.Key.Principal, Session: env.Key.Session, Call: env.CallID, Tool: "run_shell",
-		Command: wording.LineOf(results.Redact(results.Clean(command)), maxCommand)}
+		Command: wording.LineOf(secrets.Redact(results.Clean(command)), maxCommand)}
 	var back, kept []journal.Part // a change is taken back whole, so what cannot be is one of its own
 	for i := range f.Changes {
 		c := &f.Changes[i]

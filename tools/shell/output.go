@@ -9,7 +9,7 @@ import (
 	"sync"
 	"syscall"
 
-	"codehand/tools/results"
+	"codehand/tools/secrets"
 )
 
 const outSuffix, errSuffix, logSuffix = ".out", ".err", ".log"
@@ -143,10 +143,10 @@ const maxCounted = 256 << 20
 // not written; nor is anything after a write that failed.
 func (o *output) merge(s *spool, n, end int64, last bool) {
 	k := o.limits.kept(end)
-	tail := k.tail - 2*results.MaxHeld // what is held back of both streams comes later than end says
+	tail := k.tail - 2*secrets.MaxHeld // what is held back of both streams comes later than end says
 	for n > 0 {
 		if skip := min(n-maxCounted, tail-o.size); skip > 0 && o.size >= k.head {
-			s.pos, o.size, n, s.mask = s.pos+skip, o.size+skip, n-skip, results.Mask{}
+			s.pos, o.size, n, s.mask = s.pos+skip, o.size+skip, n-skip, secrets.Mask{}
 		}
 		got, err := s.file.ReadAt(o.buffer[:min(n, bufferSize)], s.pos)
 		got, hideErr := s.hide(o.buffer[:got], n > int64(got), last)

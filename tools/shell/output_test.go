@@ -14,7 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"codehand/tools/results"
+	"codehand/tools/secrets"
 )
 
 var seed = flag.Uint64("seed", 0, "seed of the random tests; 0: a new one")
@@ -405,7 +405,7 @@ func TestOutputMasksSecrets(t *testing.T) {
 			text := strings.Replace(string(raw), "warning\n", "", 1)
 			want := key + "token: " + secret + "\nPassword: "
 			if masked {
-				want = results.Masked(want)
+				want = secrets.Masked(want)
 			}
 			if text != want {
 				t.Errorf("masked %v, cut at %d: %q, want %q", masked, cut, text, want)

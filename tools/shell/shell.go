@@ -49,7 +49,7 @@ type Options struct {
 	// no copy
 	Echo io.Writer
 
-	// Plain: secrets in what commands print are not hidden (results.Mask)
+	// Plain: secrets in what commands print are not hidden (secrets.Mask)
 	Plain bool
 
 	// Hurried says that this process will be killed soon, so what ignores SIGTERM is killed sooner, too. It is asked

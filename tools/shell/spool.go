@@ -5,7 +5,7 @@ import (
 	"os"
 	"strings"
 
-	"codehand/tools/results"
+	"codehand/tools/secrets"
 )
 
 // A spool is the file that one stream of a command is written to.
@@ -17,7 +17,7 @@ type spool struct {
 	lines int   // line ends copied
 	part  bool  // what was copied last has no line end
 
-	mask    results.Mask
+	mask    secrets.Mask
 	write   *os.File  // the file without append mode, in which secrets are hidden; nil: they are not
 	held    int64     // bytes that were held back at the last look
 	waits   int       // looks since then without another byte
@@ -69,7 +69,7 @@ func (s *spool) grown() (n int64, anew bool) {
 	}
 	if anew = info.Size() < s.pos; anew {
 		s.base += s.pos
-		s.pos, s.punched, s.held, s.mask = 0, 0, 0, results.Mask{}
+		s.pos, s.punched, s.held, s.mask = 0, 0, 0, secrets.Mask{}
 	}
 	return info.Size() - s.pos, anew
 }

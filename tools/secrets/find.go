@@ -1,4 +1,4 @@
-package results
+package secrets
 
 import (
 	"cmp"
@@ -97,11 +97,11 @@ var secretShapes = sync.OnceValue(func() []secretShape {
 var examplePasswords = []string{"password", "passwd", "pass", "pwd", "secret", "token", "changeme", "example", "xxx",
 	"xxxx", "xxxxx", "yourpassword"}
 
-// Secrets finds what looks like credentials, in the order of the text. One that stands within another is not told.
-func Secrets(text string) []Secret { return secretsBy(text, (*regexp.Regexp).FindStringSubmatchIndex) }
+// Find finds what looks like credentials, in the order of the text. One that stands within another is not told.
+func Find(text string) []Secret { return findBy(text, (*regexp.Regexp).FindStringSubmatchIndex) }
 
-// secretsBy is Secrets with match, which is FindStringSubmatchIndex or does as it does.
-func secretsBy(text string, match func(*regexp.Regexp, string) []int) []Secret {
+// findBy is Secrets with match, which is FindStringSubmatchIndex or does as it does.
+func findBy(text string, match func(*regexp.Regexp, string) []int) []Secret {
 	var found []Secret
 	for _, shape := range secretShapes() {
 		for _, literal := range shape.literals {

@@ -1,4 +1,4 @@
-package results
+package secrets
 
 import (
 	"strings"
@@ -34,8 +34,8 @@ func (m *Mask) Part(part []byte, last bool) (done int, changed bool) {
 	if done = len(part); !last {
 		done -= heldBack(text)
 	}
-	secrets := Secrets(text[:done])
-	if len(secrets) == 0 && !m.key {
+	found := Find(text[:done])
+	if len(found) == 0 && !m.key {
 		return done, false
 	}
 	text = string(part) // which is about to change
@@ -43,7 +43,7 @@ func (m *Mask) Part(part []byte, last bool) (done int, changed bool) {
 	if m.key {
 		from = m.inKey(part, text, 0, done)
 	}
-	for _, s := range secrets {
+	for _, s := range found {
 		switch {
 		case s.From < from:
 		case s.Kind == "private-key":

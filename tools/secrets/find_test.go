@@ -1,4 +1,4 @@
-package results
+package secrets
 
 import (
 	"fmt"
@@ -64,7 +64,7 @@ func TestSecrets(t *testing.T) {
 				if strings.Contains(form, "%q") && strings.ContainsAny(secret, "\n\"\\") {
 					continue // which changes it
 				}
-				found := Secrets(text)
+				found := Find(text)
 				if len(found) != 1 || found[0].Kind != kind {
 					t.Errorf("%s in %q: %v", kind, text, found)
 					continue
@@ -93,7 +93,7 @@ func TestNoSecrets(t *testing.T) {
 		"https://user:password@example.com", "https://user:$PASS@example.com", "https://user:${PASS}@x", "https://user:<pw>@x", "https://user:***@x", "https://user@example.com", "http://[::1]:80/a@b", "https://example.com:443/x:y@z",
 		"secret_access_key = os.environ", "aws_secret_access_key = $SECRET", "AccountKey=", "chd_", n("a", 1000),
 	} {
-		if found := Secrets(text); len(found) > 0 {
+		if found := Find(text); len(found) > 0 {
 			t.Errorf("%q: %v", text, found)
 		}
 	}
@@ -104,7 +104,7 @@ func TestSecretsInOrder(t *testing.T) {
 	key := "gh" + "p_" + strings.Repeat("a", 36)
 	text := "one\nhttps://bot:" + key + "@github.com\nAK" + "IAIOSFODNN7EXAMPLE " + key + "\n"
 	var got []string
-	for _, s := range Secrets(text) {
+	for _, s := range Find(text) {
 		got = append(got, fmt.Sprint(s.Kind, s.Line))
 	}
 	if want := "[github-token2 aws-access-key3 github-token3]"; fmt.Sprint(got) != want {
@@ -141,7 +141,7 @@ func TestSecretsInGo(t *testing.T) {
 		}
 		files++
 		bytes += int64(len(raw))
-		for _, s := range Secrets(string(raw)) {
+		for _, s := range Find(string(raw)) {
 			rel, _ := filepath.Rel(root, path)
 			if strings.HasSuffix(path, "_test.go") || strings.Contains(rel, "testdata") || strings.Contains(rel, "internal/test") {
 				continue // examples, which are true to their shapes
@@ -176,13 +176,13 @@ func TestSecretsLookLittle(t *testing.T) {
 					part := example[:n] + between
 					text := strings.Repeat(part, size/len(part))
 					looked := 0
-					found := secretsBy(text, func(re *regexp.Regexp, s string) []int {
+					found := findBy(text, func(re *regexp.Regexp, s string) []int {
 						r := strings.NewReader(s)
 						m := re.FindReaderSubmatchIndex(r)
 						looked += len(s) - r.Len()
 						return m
 					})
-					if n == 3 && !slices.Equal(found, Secrets(text)) {
+					if n == 3 && !slices.Equal(found, Find(text)) {
 						t.Errorf("%q is not searched as it is counted", part)
 					}
 					if looked > worst {
@@ -204,7 +204,7 @@ func BenchmarkSecretsHostile(b *testing.B) {
 			text := strings.Repeat(part, 1<<20/len(part))
 			b.SetBytes(1 << 20)
 			for b.Loop() {
-				Secrets(text)
+				Find(text)
 			}
 		})
 	}
@@ -218,7 +218,7 @@ func BenchmarkSecrets(b *testing.B) {
 	text := strings.Repeat(string(raw), 1+1<<20/len(raw))[:1<<20]
 	b.SetBytes(1 << 20)
 	for b.Loop() {
-		Secrets(text)
+		Find(text)
 	}
 }
 
@@ -228,7 +228,7 @@ func FuzzSecrets(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		at := 0
-		for _, s := range Secrets(text) {
+		for _, s := range Find(text) {
 			if s.From < at || s.To <= s.From || s.To > len(text) || s.Line != 1+strings.Count(text[:s.From], "\n") {
 				t.Fatalf("%+v in %q", s, text)
 			}

@@ -1,4 +1,4 @@
-package results
+package secrets
 
 import (
 	"math/rand/v2"
@@ -36,7 +36,7 @@ func TestMask(t *testing.T) {
 				!strings.HasPrefix(want, "before ") || !strings.HasSuffix(want, "\nafter\n") {
 				t.Errorf("%s: %q became %q", kind, text, want)
 			}
-			for _, s := range Secrets(text) {
+			for _, s := range Find(text) {
 				if strings.Contains(want, text[s.From:s.To-4]) || strings.Contains(want, "body") {
 					t.Errorf("%s: %q is in %q", kind, text[s.From:s.To], want)
 				}
