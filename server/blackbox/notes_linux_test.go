@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,7 +46,7 @@ var notedCalls = []struct{ tool, args, until string }{
 
 // TestNotes: the first note of each call says what it does, with its pattern, file or command; what follows is words and
 // whole numbers, and the last one has the last lines that a command printed. It is the same in both eras and on every
-// transport.
+// transport. Heartbeats have their forms; how many come depends on the machine.
 func TestNotes(t *testing.T) {
 	t.Parallel()
 	golden := filepath.Join(replaytest.Root(t), "testdata", "notes.txt")
@@ -68,7 +69,32 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// notesOf makes the calls and returns what their clients are told.
+// A heartbeat begins with a time. beatForms has what it shows: the last lines so far, or the note before.
+var (
+	isBeat    = regexp.MustCompile(`^(N s\b|still running\b)`)
+	beatForms = regexp.MustCompile(`^(?:N s, no output yet|N s(?:, no output for N s)?: (.+)|still running, N s: (.+))$`)
+)
+
+// badBeat says what is wrong with a heartbeat; "": nothing. args are those of its call, which have what a command
+// prints, and notes the other notes of the call.
+func badBeat(beat, args string, notes []string) string {
+	m := beatForms.FindStringSubmatch(beat)
+	if m == nil {
+		return "no known form"
+	}
+	if m[2] != "" && !slices.Contains(notes, m[2]) {
+		return "repeats what was not said"
+	}
+	for line := range strings.SplitSeq(m[1], " | ") {
+		line = strings.TrimPrefix(line, "stderr: ")
+		if !strings.Contains(args, line) && !strings.Contains(strings.Join(notes, "\n"), line) {
+			return "shows what was not printed"
+		}
+	}
+	return ""
+}
+
+// notesOf makes the calls and returns what their clients are told, without heartbeats.
 func notesOf(t *testing.T, k wireKind) string {
 	work, c, begin := noting(t, k)
 	replaytest.Lay(t, work, map[string]string{".claude/skills/greet/SKILL.md": "---\nname: greet\ndescription: Says hello.\n---\nSay hello.\n"})
@@ -82,7 +108,8 @@ func notesOf(t *testing.T, k wireKind) string {
 		}
 		fmt.Fprintf(&all, "> %s %s\n", call.tool, call.args)
 		next := begin(c.CallBody("7", call.tool, strings.ReplaceAll(call.args, "$JOB", job), noted))
-		last, told := -1.0, ""
+		last := -1.0
+		var told, beats []string
 		for {
 			message := next()
 			var m struct {
@@ -116,11 +143,20 @@ func notesOf(t *testing.T, k wireKind) string {
 			if strings.HasPrefix(note, "Validating ") || strings.HasPrefix(note, "Applying ") {
 				continue // on a slow machine
 			}
-			if note != told && (call.until == "no output yet" || !strings.Contains(note, "no output yet")) { // a slow machine tells more
+			if !isBeat.MatchString(note) {
 				all.WriteString(note + "\n")
+				told = append(told, note)
+				continue
 			}
-			if told = note; call.until != "" && strings.Contains(note, call.until) {
+			beats = append(beats, note)
+			if call.until != "" && strings.Contains(note, call.until) {
 				_ = os.Remove(held) // the first such note has done it
+			}
+		}
+		for i, beat := range beats {
+			others := slices.Concat(told, beats[:i], beats[i+1:])
+			if why := badBeat(beat, call.args, others); why != "" {
+				t.Errorf("%s %s: the heartbeat %q, besides %q: %s", call.tool, call.args, beat, others, why)
 			}
 		}
 		all.WriteByte('\n')
