@@ -9,7 +9,15 @@ import (
 	"sync"
 	"testing"
 
+	"codehand/server/auth/limits"
+	"codehand/server/jsonrpc"
+	"codehand/server/replaytest"
+	"codehand/server/request"
+	"codehand/server/sessions"
 	"codehand/server/state"
+	"codehand/server/team"
+	"codehand/tools/session"
+	"codehand/tools/tool"
 )
 
 // A countingStore notes the operations of a Store: GetAll as one, however many keys it reads.
@@ -151,4 +159,62 @@ func TestStoreOperations(t *testing.T) {
 		c := x.client("").Hello()
 		calls(t, store, x.work, func(name, args string) string { return c.Does(name, args) })
 	})
+}
+
+// A waitingContext does something when a call first waits for its end.
+type waitingContext struct {
+	context.Context
+	waits func()
+}
+
+func (c *waitingContext) Done() <-chan struct{} {
+	c.waits()
+	return c.Context.Done()
+}
+
+// TestLocatedInTurn: a call that waits for others of its principal runs where the session is when they are done, and with
+// what it has chosen then. It was located before it waited.
+func TestLocatedInTurn(t *testing.T) {
+	t.Parallel()
+	where := fixtureTool("where", reader, func(_ context.Context, env tool.Env, _ word) (tool.Result, error) {
+		return tool.Result{Text: fmt.Sprint(env.Space.Cwd(), " ", env.Client.MaxRunes)}, nil
+	})
+	x := serveHTTP(t, siteSetup{tools: []tool.Tool{where}})
+	s := x.server
+	who := team.LocalPrincipal(s.cfg)
+	who.ID, who.Quota = "busy", limits.Quota{ConcurrentCalls: 1}
+	limiter := s.team.Porter.Limits(who)
+	at, err := s.team.Tenants.Of(team.LocalPrincipal(s.cfg))
+	must(t, err)
+	env, bad := jsonrpc.Scan([]byte(replaytest.CallLine(1, "where", `{}`, "")))
+	if bad != nil {
+		t.Fatal(bad.Message)
+	}
+	key, err := sessions.HTTPKey(who, env, "handle-one", "")
+	must(t, err)
+	state, release, err := s.sessions.Acquire(key, at)
+	must(t, err)
+	t.Cleanup(release)
+
+	before := limiter.Arrive()
+	if ok, err := before.Wait(t.Context()); !ok {
+		t.Fatal(err)
+	}
+	sub := filepath.Join(x.work, "sub")
+	must(t, os.Mkdir(sub, 0o700))
+	work, _ := s.Serve(request.Request{Envelope: env, Tenant: at, Session: key, Peer: noPeer{},
+		Caller: request.Caller{Limits: limiter}})
+	finish := sync.OnceFunc(func() { // the call before does this, and is done
+		_, err := state.Cwd.Change(t.Context(), func(string) (string, error) { return sub, nil })
+		must(t, err)
+		_, err = state.Choices.Change(t.Context(), func(session.Choices) (session.Choices, error) {
+			return session.Choices{ResultCap: 4_321}, nil
+		})
+		must(t, err)
+		before.Leave()
+	})
+	a := work(&waitingContext{t.Context(), finish})
+	if want := sub + " 4321"; a.Err != nil || !strings.Contains(string(a.Result), want) {
+		t.Errorf("got %s, %v, want %s", a.Result, a.Err, want)
+	}
 }
