@@ -45,8 +45,8 @@ var runReadonly = tool.Define(tool.Def[runReadonlyInput]{
 	Command:   func(in runReadonlyInput) string { return in.Command },
 	Weigh: func(s *session.State, in runReadonlyInput, a *bash.Analysis) error {
 		running.Weigh(s, a)
-		if err := running.Bind(s, a, in.Command, true); err != nil || a.Class == bash.ReadOnly {
-			return err
+		if a.Contain(); a.Class == bash.ReadOnly {
+			return nil
 		}
 		return running.NotReadOnly(in.Command, a.Reason())
 	},
@@ -72,8 +72,7 @@ const (
 )
 
 func runRunReadonly(ctx context.Context, env tool.Env, in runReadonlyInput) (tool.Result, error) {
-	text, err := running.Ready(env, in.Command, true)
-	if err != nil {
+	if err := running.StillReads(env, in.Command); err != nil {
 		return tool.Result{}, err
 	}
 	confined, err := running.Confine(env, true, false)
@@ -85,8 +84,8 @@ func runRunReadonly(ctx context.Context, env tool.Env, in runReadonlyInput) (too
 		return tool.Result{}, err
 	}
 	timeout, early, more := runReadonlyTimeout(env, in)
-	job, err := env.Shell.Start(ctx, shell.Command{Text: in.Command, Runs: text, Dir: dir, Timeout: timeout,
-		Neutral: true, Profile: confined.Profile, Level: confined.Level, Groups: confined.Groups,
+	job, err := env.Shell.Start(ctx, shell.Command{Text: in.Command, Dir: dir, Timeout: timeout,
+		Neutral: !env.Analysis.Held, Profile: confined.Profile, Level: confined.Level, Groups: confined.Groups,
 		Spares: confined.Spares, Env: confined.Env, Serve: confined.Serve})
 	_ = dir.Close() // only a place to start from
 	if err != nil {

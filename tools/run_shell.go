@@ -51,7 +51,7 @@ func runShell(trees *changes.Trees) tool.Tool {
 		Command:   func(in runShellInput) string { return in.Command },
 		Weigh: func(s *session.State, in runShellInput, a *bash.Analysis) error {
 			running.Weigh(s, a)
-			return running.Bind(s, a, in.Command, false)
+			return nil
 		},
 		Activity: func(in runShellInput) string { return running.Activity(in.Description, in.Command) },
 		Check:    checkRunShell,
@@ -77,8 +77,7 @@ func checkRunShell(in runShellInput) error {
 }
 
 func runRunShell(ctx context.Context, env tool.Env, trees *changes.Trees, in runShellInput) (tool.Result, error) {
-	text, err := running.Ready(env, in.Command, false)
-	if err != nil {
+	if err := running.StillReads(env, in.Command); err != nil {
 		return tool.Result{}, err
 	}
 	confined, err := running.Confine(env, env.Analysis.Class == bash.ReadOnly, in.Background)
@@ -95,8 +94,8 @@ func runRunShell(ctx context.Context, env tool.Env, trees *changes.Trees, in run
 		watch = running.NewFileWatch(ctx, env, trees)
 		defer watch.Drop()
 	}
-	job, err := env.Shell.Start(ctx, shell.Command{Text: in.Command, Runs: text, Dir: dir, Timeout: timeout,
-		Background: in.Background, Neutral: env.Analysis.Class == bash.ReadOnly,
+	job, err := env.Shell.Start(ctx, shell.Command{Text: in.Command, Dir: dir, Timeout: timeout,
+		Background: in.Background, Neutral: env.Analysis.Class == bash.ReadOnly && !env.Analysis.Held,
 		Profile: confined.Profile, Level: confined.Level, Groups: confined.Groups,
 		Spares: confined.Spares, Env: confined.Env, Serve: confined.Serve})
 	_ = dir.Close() // only a place to start from

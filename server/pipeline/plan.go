@@ -19,6 +19,10 @@ func (c *call) plan(ctx context.Context) error {
 	if c.mode != permission.Plan || t.ReadOnly || t.Private {
 		return nil
 	}
+	if c.bound.Contain() {
+		c.record.ReadOnly = true
+		return nil
+	}
 	plan, err := c.state.Plan.Load(ctx)
 	if err != nil {
 		return c.stateUnavailable(ctx, err)

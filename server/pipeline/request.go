@@ -82,7 +82,7 @@ func (c *call) request() permission.Request {
 		}
 	}
 	for i := range c.bound.Targets {
-		if a := c.bound.Targets[i].Analysis; a != nil {
+		if a := c.bound.Targets[i].Analysis; a != nil && !a.Held { // else the kernel keeps what is not named
 			r.Targets = append(r.Targets, c.spreads(a)...)
 		}
 	}

@@ -63,8 +63,6 @@ type Analysis struct {
 	// calls Distrust.
 	Git []string
 
-	OnDisk
-
 	GitFiles
 
 	// UnsureReads says why the command may read files that neither Files nor Spreads tells, in half a sentence; "":
@@ -75,21 +73,21 @@ type Analysis struct {
 
 	// Unclear says that the grammar does not explain the whole: only a rule equal to the whole text allows it.
 	Unclear bool
+
+	ByKernel
+
+	harm
 }
 
-// OnDisk says whether and how a command that only reads is bound to the disk, see Bind. The zero value: it is not.
-type OnDisk struct {
-	// IfBound says that the command, which is Writes, is ReadOnly as Bind makes it: against that are only globs that
-	// may turn into options where the program wants paths. The caller that binds it calls Proved, but not after an
-	// error of Bind: then the command stays Writes. A text for which Proved is called has no glob left.
-	IfBound bool
+// ByKernel says what the kernel holds of a command. The zero value: nothing.
+type ByKernel struct {
+	// Held says that the kernel holds the command at sandbox level 3: what it can do at most hangs on its profile. Text
+	// then answers which commands there are, how dangerous they are, and which profile it gets, and nothing else. The
+	// caller that runs the command sets it by Hold.
+	Held bool
 
-	// Bound is what runs in place of the text, if it is ReadOnly. "": it is not bound.
-	Bound string
-
-	// Noted are the paths among Files that only the disk tells: rules are about them, or they lead out of the roots.
-	// The caller that binds the command adds them. The caller that runs it refuses it if there are others by then.
-	Noted []FileUse
+	// Contained says that the command runs in the profile that changes nothing and reaches nothing, whatever it says.
+	Contained bool
 }
 
 // GitFiles are the files of repositories that git uses besides Analysis.Files. Who decides about the command asks
@@ -151,14 +149,12 @@ func Analyze(command string, inside func(path string) bool) Analysis {
 	s := newScript(command)
 	a := s.takeApart(inside)
 	a.Class, a.Why = s.prove(inside)
-	boundOnly := s.prover != nil && a.Why != "" && s.prover.option == a.Why
-	why, hidden := s.danger(inside)
-	if why != "" {
-		a.Class, a.Why = Dangerous, why
+	a.harm = s.danger(inside)
+	if a.why != "" {
+		a.Class, a.Why = Dangerous, a.why
 	}
-	a.IfBound = a.Class == Writes && boundOnly
 	if a.Hidden == "" {
-		a.Hidden = hidden
+		a.Hidden = a.hidden
 	}
 	a.lookAtGit(s)
 	return a
@@ -194,17 +190,46 @@ func (a *Analysis) Distrust(why string) {
 	a.worsen("R6: git: "+why, Part.readsGit)
 }
 
-// Proved notes that a command is bound to text: what is IfBound is ReadOnly by that.
-func (a *Analysis) Proved(text string) {
-	a.Bound = text
-	if !a.IfBound {
+// Hold notes that the kernel holds the command at sandbox level 3. What was proved of the text but for globs is
+// ReadOnly by its profile.
+func (a *Analysis) Hold() {
+	a.Held = true
+	switch {
+	case a.beyond != "":
+		a.Class, a.Why = Dangerous, a.beyond
+	case a.lost != "":
+		a.Class, a.Why = Dangerous, "R7 D1: "+a.lost
+	case a.Class == Dangerous:
+		a.Class = Writes
+	}
+}
+
+// Contain makes of a command that is Held one that runs in the profile which changes nothing and reaches nothing: it is
+// ReadOnly by that.
+func (a *Analysis) Contain() {
+	if !a.Held {
 		return
 	}
-	a.IfBound, a.Class, a.Why = false, ReadOnly, ""
+	a.Contained, a.Class, a.Why = true, ReadOnly, ""
 	a.Parts = slices.Clone(a.Parts)
 	for i := range a.Parts {
 		a.Parts[i].Class, a.Parts[i].Why = ReadOnly, ""
 	}
+}
+
+// NamesChange says whether the text names something that the command changes, so that it is pointless where nothing can
+// be changed. What is made in a directory for temporary files does not count: each command has its own there.
+func (a *Analysis) NamesChange() bool {
+	if len(a.Removes) > 0 || len(a.GitFiles.Changes) > 0 {
+		return true
+	}
+	return slices.ContainsFunc(a.Files, func(f FileUse) bool {
+		return f.Write && !f.Perhaps && f.Path != NullDevice && !temporary(f.Path)
+	})
+}
+
+func temporary(path string) bool {
+	return strings.HasPrefix(path, "/tmp/") || strings.HasPrefix(path, "/var/tmp/")
 }
 
 // Doubt takes everything out of what is ReadOnly: nothing is proved for a shell that is not bash. why is half a
@@ -226,7 +251,6 @@ func (a *Analysis) Foreign(why string) {
 
 // worsen takes parts and the whole out of what is ReadOnly. Others may hold the parts, so they are copied.
 func (a *Analysis) worsen(why string, which func(Part) bool) {
-	a.IfBound = false
 	a.Parts = slices.Clone(a.Parts)
 	for i, p := range a.Parts {
 		if p.Class == ReadOnly && which(p) {

@@ -1,6 +1,7 @@
 package bash
 
 import (
+	"cmp"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -9,7 +10,7 @@ import (
 // danger is rule R7: what it recognises as harm, "" if nothing. It looks at all that the text would run, as far as the
 // text tells: behind wrappers, in substitutions, nested shells, functions, traps, and what is fed to a shell.
 // hidden: why rules that deny may not see what runs.
-func (s *script) danger(inside func(string) bool) (why, hidden string) {
+func (s *script) danger(inside func(string) bool) harm {
 	f := s.found()
 	k := check{inside: inside}
 	for i := range f.broken {
@@ -22,7 +23,7 @@ func (s *script) danger(inside func(string) bool) (why, hidden string) {
 		k.found("D10", f.bomb, "the function starts itself over and over")
 	}
 	for i := range f.commands {
-		if k.why != "" && k.hidden != "" {
+		if k.all() {
 			break
 		}
 		k.simple(&f.commands[i])
@@ -30,8 +31,22 @@ func (s *script) danger(inside func(string) bool) (why, hidden string) {
 	for i := range f.loose {
 		k.secretWord(&f.loose[i], "")
 	}
-	return k.why, k.hidden
+	if k.fetches != "" && k.fed != "" {
+		k.reaches("D3", k.fed, "runs what "+k.fetches+" gets from the network")
+	}
+	return k.harm
 }
+
+// A harm is what makes a command dangerous, and what holds it apart from a person.
+type harm struct {
+	why    string // the first reason, whatever holds it
+	hidden string // the first of what D3 and D4 found: code that is no command of the line
+	beyond string // the first that neither the kernel holds, at sandbox level 3, nor the journal takes back
+	lost   string // the first that discards content, which the journal can keep
+}
+
+// reachesOut are the clauses of which the kernel holds nothing: what is done there is done elsewhere, or for good.
+const reachesOut = "D2 D5 D6 D7 D9 D10"
 
 // A check is one pass of R7. It keeps the first thing that it finds.
 type check struct {
@@ -39,17 +54,40 @@ type check struct {
 	c      *simple
 	sure   bool // the words in hand are a command, not perhaps arguments of one
 	seen   bool // rules see what its options name
-	why    string
-	hidden string // the first of what D3 and D4 found: code that is no command of the line
+	harm
+
+	fetches string // the first program that gets something from the network
+	fed     string // the first that runs what a pipe or another command says
 }
+
+// all says that there is nothing left to find.
+func (k *check) all() bool { return k.why != "" && k.hidden != "" && k.beyond != "" && k.lost != "" }
 
 // found notes what is wrong with a word.
 func (k *check) found(clause, word, text string) {
+	k.held(clause, word, text)
+	switch {
+	case clause == "D1":
+		k.lost = cmp.Or(k.lost, word+": "+text)
+	case isOneOf(clause, reachesOut):
+		k.reaches(clause, word, text)
+	}
+}
+
+// held is found for what the kernel holds at sandbox level 3.
+func (k *check) held(clause, word, text string) {
 	if k.hidden == "" && (clause == "D3" || clause == "D4") {
 		k.hidden = word + ": " + text
 	}
 	if k.why == "" {
 		k.why = "R7 " + clause + ": " + word + ": " + text
+	}
+}
+
+// reaches notes what nothing holds. Where the kernel does not hold the rest, it is dangerous only if held says so, too.
+func (k *check) reaches(clause, word, text string) {
+	if k.beyond == "" {
+		k.beyond = "R7 " + clause + ": " + word + ": " + text
 	}
 }
 
@@ -69,7 +107,7 @@ func (k *check) simple(c *simple) {
 		k.redirection(r)
 	}
 	for i, h := range c.heads {
-		if k.why != "" && k.hidden != "" {
+		if k.all() {
 			return
 		}
 		k.sure = h.sure
@@ -87,6 +125,9 @@ func (k *check) command(h head, n int) {
 		k.computedName(&words[0])
 	}
 	name, args := h.name, words[1:]
+	if isOneOf(name, "curl wget wget2 fetch aria2c http https xh") && k.sure {
+		k.fetches = cmp.Or(k.fetches, name)
+	}
 	k.seen = use.texts != nil && use.code == ""
 	if name == "git" {
 		k.git(k.c.reading(n).gitCall(), args)

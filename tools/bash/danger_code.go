@@ -1,6 +1,7 @@
 package bash
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -16,6 +17,7 @@ func (k *check) code(h head, name string, args []spelt) {
 		k.shell(h, name, args)
 	case name == "." || name == "source":
 		if len(args) > 0 && streams(&args[0]) {
+			k.fed = cmp.Or(k.fed, name)
 			k.found("D3", name, "runs what "+args[0].text+" says")
 		}
 	case programs.Of(name).Has("console"):
@@ -24,6 +26,10 @@ func (k *check) code(h head, name string, args []spelt) {
 		}
 	case isInterpreter(name):
 		k.interpreter(h, name, args)
+	case name == "eval":
+		if slices.ContainsFunc(args, func(w spelt) bool { return w.shape&runs != 0 }) {
+			k.fed = cmp.Or(k.fed, name)
+		}
 	case isAwk(name):
 		k.awk(name, args)
 	case name == "sed" || name == "gsed":
@@ -40,6 +46,10 @@ func streams(w *spelt) bool {
 
 func (k *check) shell(h head, name string, args []spelt) {
 	use := shellOf(args)
+	if k.c.fed && !use.checks && use.text == nil || use.script != nil && streams(use.script) ||
+		use.text != nil && use.text.shape&(computed|runs) != 0 {
+		k.fed = cmp.Or(k.fed, name)
+	}
 	switch {
 	case use.text != nil:
 		if via := k.chosenBy(h); via != "" {
@@ -151,10 +161,14 @@ func (k *check) deno(args []spelt) {
 
 // interpreted looks at where the script of an interpreter comes from: args[at], if there is one.
 func (k *check) interpreted(h head, name string, args []spelt, at int) {
+	named := at >= 0 && at < len(args)
+	if named && streams(&args[at]) || k.c.fed && (!named || args[at].bare == "-") {
+		k.fed = cmp.Or(k.fed, name)
+	}
 	switch {
-	case at >= 0 && at < len(args) && streams(&args[at]):
+	case named && streams(&args[at]):
 		k.found("D3", name, "runs what "+args[at].text+" says")
-	case at >= 0 && at < len(args) && args[at].bare != "-":
+	case named && args[at].bare != "-":
 	case h.quiet || name == "bun" || k.chosenBy(h) != "":
 	case k.isFed():
 		k.found("D3", name, "runs code from its input")

@@ -26,13 +26,13 @@ func (k *check) git(c *gitCall, args []spelt) {
 	}
 	for _, d := range c.row.Danger {
 		if t := c.has(d.Options...); t != "" {
-			k.found(d.Clause, name, t+" "+d.Why)
+			c.note(k)(d.Clause, name, t+" "+d.Why)
 		} else if len(d.Options) == 0 {
 			k.found(d.Clause, "git", c.sub+" "+d.Why)
 		}
 	}
 	if t := c.destroys(); t != "" {
-		k.found("D1", name, t+" destroys work")
+		c.note(k)("D1", name, t+" destroys work")
 	}
 	for i := range c.Options {
 		// a bare -O of git grep only asks for the pager
@@ -48,6 +48,24 @@ func (k *check) git(c *gitCall, args []spelt) {
 			k.found("D8", "git config", key+" runs programs later")
 		}
 	}
+}
+
+// note is how what a git command destroys is noted: what is on another machine or only in the repository is kept by
+// nothing, but commits are by git itself.
+func (c *gitCall) note(k *check) func(clause, word, text string) {
+	switch c.sub {
+	case "branch":
+		return k.held
+	case "push":
+		if c.has("-n", "--dry-run") != "" || c.has("-f", "-d", "--force", "--mirror", "--delete") == "" &&
+			c.destroys() == "" {
+			return k.held // --force-with-lease overwrites only what was seen
+		}
+		return k.afar
+	case "stash", "reflog", "gc", "update-ref", "filter-branch", "filter-repo", "worktree", "submodule":
+		return k.afar
+	}
+	return k.found
 }
 
 // firstWord is the first word behind the sub-command.

@@ -106,17 +106,21 @@ func (k *check) curlLong(t, next string) bool {
 }
 
 func (k *check) curlOption(letter byte, option, value string) {
+	note := k.found
+	if isLocal(k.c.words) {
+		note = k.held
+	}
 	switch letter {
 	case 'd', 'F', 'T', 'K':
-		k.found("D6", "curl", option+" carries data out or takes options from a file")
+		note("D6", "curl", option+" carries data out or takes options from a file")
 	case 'X':
 		if m := strings.ToUpper(value); m != "GET" && m != "HEAD" {
-			k.found("D6", "curl", option+" "+value+" is not a read request")
+			note("D6", "curl", option+" "+value+" is not a read request")
 		}
 	case 'o', 'D', 'c':
 		if value != "/dev/null" && value != "-" && value != "/dev/stdout" && value != "/dev/stderr" &&
 			k.outside(value) {
-			k.found("D6", "curl", option+" "+value+" is outside the roots")
+			k.held("D6", "curl", option+" "+value+" is outside the roots")
 		}
 	}
 }

@@ -27,7 +27,10 @@ func (k *check) devicePath(p, word string, write bool) {
 		return
 	}
 	p = path.Clean("/" + strings.TrimLeft(p, "/"))
-	if name, ok := strings.CutPrefix(p, "/dev/"); ok && !plainDevice(name) {
+	switch name, ok := strings.CutPrefix(p, "/dev/"); {
+	case ok && isOneOf(name, "zero full random urandom"): // a stream without an end is ended like any other command
+		k.held("D7", word, "is a device")
+	case ok && !plainDevice(name):
 		k.found("D7", word, "is a device")
 	}
 	if write && (strings.HasPrefix(p, "/proc/") || strings.HasPrefix(p, "/sys/")) {

@@ -7,6 +7,9 @@ import (
 
 // remote is D9: what acts on other machines, on registries and on databases.
 func (k *check) remote(name string, args []spelt) {
+	if slices.ContainsFunc(args, func(w spelt) bool { return strings.HasPrefix(w.bare, "--dry-run") }) {
+		defer func(before string) { k.beyond = before }(k.beyond)
+	}
 	switch name {
 	case "npm", "yarn", "pnpm", "cargo", "poetry", "uv", "bun":
 		k.anyWord("D9", name, args, "publish")
@@ -92,7 +95,7 @@ func (k *check) containers(name string, args []spelt) {
 				next = part[i+1].bare
 			}
 			if opensHost(part[i].bare, next) {
-				k.found("D9", name, part[i].bare+" opens this machine to the container, or talks to another")
+				k.held("D9", name, part[i].bare+" opens this machine to the container, or talks to another")
 			}
 		}
 	}
@@ -209,7 +212,9 @@ func opensHost(t, next string) bool {
 func (k *check) far(name string, args []spelt) {
 	switch name {
 	case "ssh":
-		args = args[remoteCommand(args):]
+		if args = args[remoteCommand(args):]; len(args) > 0 {
+			k.reaches("D6", name, "it runs a command on another machine")
+		}
 	case "docker", "podman", "kubectl", "docker-compose", "oc", "nerdctl":
 		i := slices.IndexFunc(args, func(w spelt) bool { return w.bare == "exec" || w.bare == "run" })
 		if i < 0 {

@@ -31,11 +31,17 @@ func (k *check) table(h head, r *reading) {
 		if harmless != "" {
 			counts = slices.DeleteFunc(slices.Clone(counts), func(o string) bool { return isOneOf(o, harmless) })
 		}
+		note := k.found
+		if r.row.Has("held") || keeps(name, d.Clause, r.args) {
+			note = k.held
+		}
 		switch t := r.has(counts...); {
 		case len(d.Options) == 0 && !h.quiet:
-			k.found(d.Clause, name, d.Why)
+			note(d.Clause, name, d.Why)
+		case name == "find" && t != "" && t != "-delete": // what it runs is looked at as a command of its own
+			k.held(d.Clause, name, t+" "+d.Why)
 		case t != "":
-			k.found(d.Clause, name, t+" "+d.Why)
+			note(d.Clause, name, t+" "+d.Why)
 		}
 	}
 	for i := range r.Options {
@@ -43,6 +49,70 @@ func (k *check) table(h head, r *reading) {
 			k.program(name, r.args[o.At].text+" names a program")
 		}
 	}
+}
+
+// keeps says whether the kernel keeps what a row says is dangerous at sandbox level 3, for the sake of the words: what
+// only asks the system something, or stays on this machine.
+func keeps(name, clause string, args []spelt) bool {
+	first := ""
+	if len(args) > 0 {
+		first = args[0].bare
+	}
+	switch name {
+	case "systemctl", "service", "launchctl":
+		return !slices.ContainsFunc(args, func(w spelt) bool {
+			return !strings.HasPrefix(w.bare, "-") && isOneOf(w.bare, systemVerbs)
+		})
+	case "crontab":
+		return first == "-l"
+	case "sysctl":
+		return isOneOf(first, "-a -n --all") || first != "" && !strings.Contains(first, "=") && first != "-w"
+	case "nc", "ncat", "netcat", "telnet":
+		return clause == "D6" && (isLocal(args) || slices.ContainsFunc(args, func(w spelt) bool {
+			return len(w.bare) > 1 && w.bare[0] == '-' && w.bare[1] != '-' && strings.Contains(w.bare, "z")
+		}))
+	case "wget", "wget2":
+		return isLocal(args)
+	}
+	return false
+}
+
+// systemVerbs are the words by which systemctl, service and launchctl change something.
+const systemVerbs = "start stop restart reload try-restart reload-or-restart isolate kill clean freeze thaw " +
+	"set-property enable disable reenable preset preset-all mask unmask link revert add-wants add-requires edit " +
+	"set-default import-environment set-environment unset-environment daemon-reload daemon-reexec default rescue " +
+	"emergency halt poweroff reboot kexec soft-reboot exit switch-root suspend hibernate load unload bootstrap " +
+	"bootout kickstart remove submit setenv unsetenv force-reload"
+
+// isLocal says whether all hosts that the words of a program name are this machine, and that they name one.
+func isLocal(args []spelt) (local bool) {
+	for i := range args {
+		t := args[i].bare
+		_, rest, url := strings.Cut(t, "://")
+		switch {
+		case isLoopback(t), url && isLoopback(rest):
+			local = true
+		case url, looksLikeHost(t):
+			return false
+		}
+	}
+	return local
+}
+
+// isLoopback says whether a text begins with a name of this machine.
+func isLoopback(t string) bool {
+	host, _, _ := strings.Cut(t, "/")
+	if strings.HasPrefix(host, "[::1]") || host == "::1" {
+		return true
+	}
+	host, _, _ = strings.Cut(host, ":")
+	return host == "localhost" || host == "0.0.0.0" || strings.HasPrefix(host, "127.") && strings.Count(host, ".") == 3
+}
+
+// looksLikeHost says whether a word without a scheme may be one of a host: the value of an option most often is not.
+func looksLikeHost(t string) bool {
+	host, _, _ := strings.Cut(t, "/")
+	return !strings.HasPrefix(t, "-") && !strings.ContainsAny(host, " {}\"'=") && strings.ContainsAny(host, ".$")
 }
 
 // execsReaders says whether all that find starts by -exec and -execdir is proved to read only, whatever the names are
@@ -114,7 +184,7 @@ func (k *check) kill(args []spelt) {
 	}
 	for i := range args {
 		if t := args[i].bare; t == "1" || t == "-1" {
-			k.found("D7", "kill", t+" is not one process of yours")
+			k.held("D7", "kill", t+" is not one process of yours")
 		}
 	}
 }
@@ -128,9 +198,9 @@ func (k *check) rights(name string, args []spelt) {
 		t := args[i].bare
 		switch {
 		case abbreviates(t, "--recursive"), len(t) > 1 && t[0] == '-' && t[1] != '-' && strings.Contains(t, "R"):
-			k.found("D2", "chmod", t+" changes rights recursively")
+			k.held("D2", "chmod", t+" changes rights recursively")
 		case widens(t):
-			k.found("D2", "chmod", t+" gives rights to others or to whoever runs it")
+			k.held("D2", "chmod", t+" gives rights to others or to whoever runs it")
 		}
 	}
 }
@@ -172,10 +242,16 @@ func (k *check) destroys(name string, args []spelt) {
 	}
 	for _, d := range r.row.Danger {
 		if t := r.has(d.Options...); t != "" && d.Clause == "D1" {
-			k.found(d.Clause, name, t+" "+d.Why)
+			k.afar(d.Clause, name, t+" "+d.Why)
 		}
 	}
 	if t := c.destroys(); t != "" {
-		k.found("D1", "git "+c.sub, t+" destroys work")
+		k.afar("D1", "git "+c.sub, t+" destroys work")
 	}
+}
+
+// afar is found for what is done elsewhere, where no journal keeps anything.
+func (k *check) afar(clause, word, text string) {
+	k.held(clause, word, text)
+	k.reaches(clause, word, text)
 }

@@ -53,7 +53,7 @@ func TestDangerCorpora(t *testing.T) {
 	for _, name := range dangerCorpora() {
 		dangerous := 0
 		for _, r := range corpus(t, name) {
-			why, _ := newScript(r.command).danger(inRoot)
+			why := newScript(r.command).danger(inRoot).why
 			switch {
 			case r.class == "dangerous" && why == "":
 				t.Errorf("%s: not found to be dangerous: %q (%s)", name, r.command, r.why)
@@ -101,7 +101,7 @@ func TestDangerBehindEverything(t *testing.T) {
 			rows++
 			for _, form := range forms {
 				text := strings.Replace(form, "%s", r.command, 1)
-				if why, _ := newScript(text).danger(inRoot); why == "" {
+				if why := newScript(text).danger(inRoot).why; why == "" {
 					t.Errorf("not found to be dangerous: %q", text)
 				}
 			}
@@ -111,7 +111,7 @@ func TestDangerBehindEverything(t *testing.T) {
 			}
 			for _, form := range []string{"bash -c %s", "sh -ec %s x", "env bash -lc %s", "timeout 5 sh -c %s", "trap %s EXIT", "ssh h %s"} {
 				text := strings.Replace(form, "%s", quoted, 1)
-				if why, _ := newScript(text).danger(inRoot); why == "" && !strings.Contains(r.command, "bash -c") {
+				if why := newScript(text).danger(inRoot).why; why == "" && !strings.Contains(r.command, "bash -c") {
 					t.Errorf("not found to be dangerous: %q", text)
 				}
 			}

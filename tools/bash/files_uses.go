@@ -166,7 +166,8 @@ func (t *toucher) head(n int, piped bool) {
 			t.a.unsure(!all, !all, "not all that the script of sed does is in the text")
 		}
 	}
-	if r.takes(programs.List) || r.does(programs.Lists) {
+	showsSources := name == "go" && len(args) > 0 && isOneOf(args[0].bare, "doc list vet")
+	if r.takes(programs.List) || r.does(programs.Lists) || showsSources {
 		t.a.unsure(true, false, name+" reads files that the text does not name")
 	}
 	if r.does(programs.Unpacks) || strings.Contains(r.oldLetters(), "x") {

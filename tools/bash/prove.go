@@ -32,9 +32,6 @@ func (s *script) prove(inside func(string) bool) (Class, string) {
 
 // proved is what is left to say of a line or part in which nothing was wrong.
 func (p *prover) proved() (Class, string) {
-	if p.option != "" {
-		return Writes, p.option
-	}
 	return ReadOnly, ""
 }
 
@@ -46,7 +43,7 @@ func (s *script) provePart(stmt *syntax.Stmt, inside func(string) bool) (Class, 
 	}
 	p := s.newProver(inside)
 	why := p.simple(stmt)
-	p.proofs = append(p.proofs, proof{stmt, why, p.dir, p.option})
+	p.proofs = append(p.proofs, proof{stmt, why, p.dir})
 	if why != "" {
 		return Writes, why
 	}
@@ -59,7 +56,7 @@ func (s *script) newProver(inside func(string) bool) *prover {
 	if s.prover == nil {
 		s.prover = &prover{text: s.text}
 	}
-	s.prover.inside, s.prover.dir, s.prover.option = inside, "", ""
+	s.prover.inside, s.prover.dir = inside, ""
 	return s.prover
 }
 
@@ -102,18 +99,16 @@ type prover struct {
 	words  []word   // of the command at hand
 	texts  []string // of its words behind the name
 	rest   []word   // its operands
-	paths  []word   // those of this command that passed as paths, for Bind
+	paths  []word   // those of this command that passed as paths
 	proofs []proof
-	option string // why the line is not ReadOnly as it is written, though it is as Bind makes it; "": nothing
 }
 
 // A proof is what simple found about a statement where no `cd` stands before it, and all that it leaves in the prover
-// for what follows: where it leads itself, and what only Bind mends.
+// for what follows: where it leads itself.
 type proof struct {
-	stmt   *syntax.Stmt
-	why    string
-	dir    string
-	option string
+	stmt *syntax.Stmt
+	why  string
+	dir  string
 }
 
 // again is simple for a statement that was perhaps looked at alone already.
@@ -122,9 +117,6 @@ func (p *prover) again(stmt *syntax.Stmt) string {
 		for i := range p.proofs {
 			if kept := &p.proofs[i]; kept.stmt == stmt {
 				p.dir = kept.dir
-				if p.option == "" {
-					p.option = kept.option
-				}
 				return kept.why
 			}
 		}

@@ -41,15 +41,8 @@ func (p *prover) match(row *programs.Program, args []word) string {
 	if why := m.operands(); why != "" {
 		return why
 	}
-	// Bound, a path that begins with a dash is ./-. Words of git and go need not be paths, so they are not bound.
-	for _, w := range leads {
-		isPath := slices.ContainsFunc(p.paths, func(path word) bool { return path.in == w.in })
-		if isGit(row) || row.Has("front") || !isPath {
-			return mayLead(w)
-		}
-		if p.option == "" {
-			p.option = "R5: " + row.Name + ": " + mayLead(w)
-		}
+	if len(leads) > 0 {
+		return mayLead(leads[0])
 	}
 	return ""
 }
@@ -78,6 +71,8 @@ func (m *matching) option(o *programs.Found) string {
 		return "option " + snippet(w.text) + " is not on the list"
 	case behind && m.row.Has("first"):
 		return "option " + snippet(w.text) + " behind an operand"
+	case o.Does&programs.Follows != 0:
+		return "option " + snippet(w.text) + " follows links"
 	case o.Impossible && o.At == len(m.args)-1 && isGit(m.row) &&
 		isOneOf(o.Name, "--merged --no-merged --contains --no-contains"):
 		return "" // git lists against HEAD then

@@ -191,10 +191,6 @@ func deepOf(r *reading, reads, writes []spelt, piped bool) (s Spread, roots []sp
 	if r.row == nil {
 		return s, nil
 	}
-	if r.row.Name == "go" {
-		s.names = goSources
-		return s, goReads(r.args)
-	}
 	deep := r.does(programs.Deep)
 	takes := r.row.Takes()
 	switch {
@@ -317,4 +313,16 @@ func foundNames(args []spelt) (names []string) {
 		}
 	}
 	return names
+}
+
+// unquoted is a component of a pattern without the backslashes that quote.
+func unquoted(component string) string {
+	var text strings.Builder
+	for i := 0; i < len(component); i++ {
+		if component[i] == '\\' && i+1 < len(component) {
+			i++
+		}
+		text.WriteByte(component[i])
+	}
+	return text.String()
 }

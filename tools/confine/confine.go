@@ -143,10 +143,15 @@ func (c *Confiner) profile(u Use) (p sandbox.Profile, now ruled) {
 		p.Readable = append(p.Readable, u.Roots...)
 		p.Hidden = around(p.Hidden, p.Readable)
 		p.Readable = append(p.Readable, c.commonsOf(u.Roots)...)
+		if cache := c.cache(); cache != "" {
+			p.Readable = append(p.Readable, cache)
+			p.Writable = []string{filepath.Join(cache, inspecting)}
+			p.Hidden = around(p.Hidden, []string{cache})
+		}
 		return p, now
 	}
 	p.Writable = append(slices.Clone(u.Roots), slices.DeleteFunc(slices.Clone(c.o.Writable), gone)...)
-	if cache := c.cache(u.Roots); cache != "" {
+	if cache := c.cache(); cache != "" {
 		p.Writable = append(p.Writable, cache)
 	}
 	p.Temp, p.Network, p.Sockets = u.Temp, c.o.Network.Network, true
@@ -207,7 +212,7 @@ func (c *Confiner) protectedNames(u Use) []string {
 // later one counts. full says that it runs at level 3, where its temporary directory is at /tmp.
 func (c *Confiner) Environ(u Use, full bool) []string {
 	if u.ReadOnly {
-		return nil // Neutral says what counts
+		return c.inspectEnv()
 	}
 	env := []string{"TMPDIR=" + u.Temp}
 	if full {
@@ -218,7 +223,7 @@ func (c *Confiner) Environ(u Use, full bool) []string {
 			env = append(env, name+"=")
 		}
 	}
-	cache := c.cache(u.Roots)
+	cache := c.cache()
 	if cache == "" {
 		return env
 	}
@@ -234,17 +239,46 @@ var caches = []struct{ name, dir string }{
 	{"PIP_CACHE_DIR", "pip"}, {"UV_CACHE_DIR", "uv"}, {"CARGO_HOME", "cargo"}, {"GRADLE_USER_HOME", "gradle"},
 }
 
-// cache returns the directory of the private caches for these roots, which it makes; "": there is none. A command that
-// may write the caches of its user poisons what is built outside of the sandbox.
-func (c *Confiner) cache(roots []string) string {
-	if c.o.Caches == "" || len(roots) == 0 {
+// inspecting is the directory, below that of the private caches, of those that a command which only reads may write:
+// without one no compiler, linter or package manager runs. No other command reads what is there, so that nothing can be
+// planted for a command that may do more.
+const inspecting = "inspect"
+
+// inspectEnv is Environ for a command that only reads. It takes modules of go from the other commands' cache.
+func (c *Confiner) inspectEnv() (env []string) {
+	cache := c.cache()
+	for _, v := range caches {
+		if cache == "" {
+			break
+		}
+		if v.name == "GOMODCACHE" {
+			env = append(env, v.name+"="+filepath.Join(cache, v.dir))
+			continue
+		}
+		env = append(env, v.name+"="+filepath.Join(cache, inspecting, v.dir))
+	}
+	for _, name := range personal {
+		env = append(env, name+"=")
+	}
+	// what it misses is said at once, and not after a time of asking for it
+	return append(env, "GOPROXY=off", "GOTOOLCHAIN=local", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0",
+		"npm_config_fetch_retries=0", "PIP_RETRIES=0")
+}
+
+// cache returns the directory of the private caches, which it makes; "": there is none. A command that may write the
+// caches of its user poisons what is built outside of the sandbox. One set serves all workspaces of a principal, whose
+// commands may read what others of them leave there in any case.
+func (c *Confiner) cache() string {
+	if c.o.Caches == "" {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(c.o.Owner + "\x00" + roots[0]))
+	sum := sha256.Sum256([]byte(c.o.Owner))
 	dir := filepath.Join(c.o.Caches, hex.EncodeToString(sum[:8]))
 	for _, v := range caches {
-		if os.MkdirAll(filepath.Join(dir, v.dir), 0o700) != nil {
-			return ""
+		for _, at := range []string{v.dir, filepath.Join(inspecting, v.dir)} {
+			if os.MkdirAll(filepath.Join(dir, at), 0o700) != nil {
+				return ""
+			}
 		}
 	}
 	return dir

@@ -55,6 +55,9 @@ func (c Command) Explain(errors, dir string) string {
 		return line
 	}
 	if c.NoNetwork() != "" && refused().MatchString(errors) {
+		if c.readOnly {
+			return c.NoNetwork()
+		}
 		if c.Profile.Network == sandbox.NetworkList {
 			return fmt.Sprintf("[sandbox level %d: commands reach only the hosts in sandbox.domains here, and not "+
 				"what other commands and jobs serve; the operator can change that and sandbox.network]", c.Level)
@@ -77,7 +80,7 @@ func (c Command) Refusal(errors, dir string) string {
 		}
 		for _, path := range pathsIn(line, dir) {
 			if why := c.refuses(path, line); why != "" {
-				return fmt.Sprintf("[sandbox level %d: %s]", c.Level, why)
+				return c.said(why)
 			}
 		}
 	}
@@ -92,9 +95,19 @@ func (c Command) Refusal(errors, dir string) string {
 	return ""
 }
 
-// NoNetwork says which setting keeps the command from the network; "": none does, as of one that only reads, which has
-// none whatever the setting is.
+// said is a line about what confines the command.
+func (c Command) said(why string) string {
+	if c.readOnly {
+		return "[read-only here: " + why + "]"
+	}
+	return fmt.Sprintf("[sandbox level %d: %s]", c.Level, why)
+}
+
+// NoNetwork says what keeps the command from the network: the setting, or that it only reads; "": nothing does.
 func (c Command) NoNetwork() string {
+	if c.readOnly {
+		return c.said("commands have no network; outside plan mode run_shell has what sandbox.network gives it")
+	}
 	if c.Profile == nil || c.Profile.Network == sandbox.NetworkOn || !c.Profile.Sockets {
 		return ""
 	}
@@ -153,8 +166,12 @@ func (c Command) refuses(path, line string) string {
 		return path + " is protected: it changes only by a command that names it and that a person allows"
 	case in(p.Writable) || p.Temp != "" && within(path, os.TempDir()):
 		return ""
-	case len(p.Writable) == 0 && in(p.Readable):
-		return "a command that only reads cannot change " + path
+	case c.readOnly && (strings.Contains(line, "ead-only file system") || strings.Contains(line, "EROFS")):
+		return path + " cannot be changed; outside plan mode run_shell can change files"
+	case c.readOnly && (in(p.Readable) || !exists(path)):
+		return "" // not for the sandbox's sake
+	case c.readOnly:
+		return path + " is not visible to commands; the operator can add it to sandbox.readable"
 	case c.Level < sandbox.LevelFull && !in(p.Readable): // at LevelFull it would not be there
 		return path + " is outside of what commands may read or change; the operator can add it to sandbox.readable, " +
 			"or a directory to sandbox.writable"

@@ -31,7 +31,8 @@ type Command struct {
 	Env     []string        // besides its usual environment
 	Proxy   *proxy.Proxy    // its way to the network; the caller serves it at Process.Listener. nil: it has none
 
-	by map[string]string // of Profile
+	by       map[string]string // of Profile
+	readOnly bool              // Profile is that of commands that only read
 }
 
 // An UnavailableError means that commands need more than this machine does, or that it was too busy to prove what it
@@ -95,6 +96,7 @@ func (s *Session) Command(u Use) (Command, error) {
 		}
 	}
 	p.Processes = proven.Processes
+	c.readOnly = u.ReadOnly
 	c.Profile, c.by, c.Groups, c.Spares = &p, now.by, proven.Groups, proven.Spares
 	c.Env = s.Environ(u, proven.Level == sandbox.LevelFull)
 	if p.Network == sandbox.NetworkList && proven.Level == sandbox.LevelFull {
@@ -128,7 +130,13 @@ func (o Options) Level() sandbox.Level {
 // Trusted says whether a command that is confined needs no question: the operator said so, the machine was proven, and
 // what the command reads has no open way out.
 func (s *Session) Trusted() bool {
-	return s != nil && !s.o.Off && s.o.AutoAllow && s.o.Proven().Level == sandbox.LevelFull
+	return s != nil && s.o.AutoAllow && s.Holds()
+}
+
+// Holds says whether the kernel holds commands at level 3, so that it decides what they can do. It waits until the
+// machine was probed.
+func (s *Session) Holds() bool {
+	return s != nil && !s.o.Off && s.o.Proven().Level == sandbox.LevelFull
 }
 
 // Known is Reported, if that is known without waiting.

@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"cmp"
 	"slices"
 
 	"codehand/tools/bash"
@@ -104,15 +105,8 @@ func (p *Policy) asked(r *Request) (Decision, bool) {
 		if t.Kind != Command {
 			continue
 		}
-		why := t.Analysis.Person
-		if why == "" {
-			why = t.Analysis.Overlong(t.Value)
-		}
-		if why == "" && t.Analysis.Hidden != "" && comparesCommands(p) && allowsWhole(p, r, t, r.granted()) == nil {
-			why = "a rule forbids commands, and this one may run others: " + t.Analysis.Hidden
-		}
-		if why != "" {
-			return Decision{Verdict: Ask, Hard: true, About: t.Value, Reason: why}, true
+		if d, asks := unread(p, r, t); asks {
+			return d, true
 		}
 		if d, asks := perhapsRuns(p, r, t); asks {
 			return d, true
@@ -124,9 +118,36 @@ func (p *Policy) asked(r *Request) (Decision, bool) {
 	return Decision{}, false
 }
 
+// unread finds what the text of a command does not tell. Where the kernel holds the command, that is a question only if
+// a rule about commands could be evaded by it; elsewhere whatever a rule equal to the whole text does not allow.
+func unread(p *Policy, r *Request, t *Target) (d Decision, asks bool) {
+	a := t.Analysis
+	why := cmp.Or(a.Person, a.Overlong(t.Value))
+	ruled := forbidsCommands(p)
+	if ruled != nil && (a.Hidden != "" || a.Held && why != "") {
+		why = "rule " + ruled.Text + ", " + ruled.Origin + ", forbids commands, and this one may run others: " +
+			cmp.Or(a.Hidden, why)
+	} else if a.Held {
+		return d, false
+	}
+	if why == "" || allowsWhole(p, r, t, r.granted()) != nil {
+		return d, false
+	}
+	d.Verdict, d.Hard, d.About, d.Reason = Ask, true, t.Value, why
+	return d, true
+}
+
+// held says that the kernel holds what the call runs.
+func held(r *Request) bool {
+	return slices.ContainsFunc(r.Targets, func(t Target) bool { return t.Kind == Command && t.Analysis.Held })
+}
+
 // unsure finds a target that may touch a file with a rule of path patterns, where neither the text of the command nor
 // the disk can tell.
 func (p *Policy) unsure(r *Request) (Decision, bool) {
+	if held(r) { // the kernel keeps what rules deny; those that ask hold for what the command names
+		return perhapsRuled(p, r, p.ask)
+	}
 	if d, asks := unsureFile(p, r); asks {
 		return d, true
 	}
@@ -145,18 +166,19 @@ func (p *Policy) unsure(r *Request) (Decision, bool) {
 				Reason: "it may change a file that a rule covers: " + a.UnsureWrites}, true
 		}
 	}
-	return perhapsRuled(p, r)
+	return perhapsRuled(p, r, p.deny, p.ask)
 }
 
-// perhapsRuled finds a rule with a pattern about a file that a command names to a program with unknown effects.
-func perhapsRuled(p *Policy, r *Request) (Decision, bool) {
+// perhapsRuled finds one of the rules with a pattern about a file that a command names to a program with unknown
+// effects.
+func perhapsRuled(p *Policy, r *Request, all ...[]rule) (Decision, bool) {
 	cwd := clean(r.Cwd)
 	for i := range r.Targets {
 		t := &r.Targets[i]
 		if t.Kind != Path || t.Use != CommandPerhaps {
 			continue
 		}
-		for _, rules := range [...][]rule{p.deny, p.ask} {
+		for _, rules := range all {
 			if rule := p.findPath(rules, r, t, cwd); rule != nil {
 				return Decision{Verdict: Ask, Hard: true, Rule: rule.Text, Origin: rule.Origin, About: t.Value,
 					Reason: "a rule covers " + t.Value + ", and the command may use it"}, true
@@ -216,7 +238,7 @@ func (p *Policy) byMode(r *Request) Decision {
 	has := kindsOf(r.Targets)
 	harm := dangerous(r)
 	outside := ""
-	if r.ReadOnly && has.command {
+	if r.ReadOnly && has.command && !held(r) { // the kernel shows such a command what it may read
 		outside = p.readsOutside(r)
 	}
 	switch {

@@ -173,10 +173,9 @@ func allowsWhole(p *Policy, r *Request, t *Target, granted []rule) *rule {
 	})
 }
 
-// comparesCommands says whether any rule that denies or asks is about some commands.
-func comparesCommands(p *Policy) bool {
-	is := func(r rule) bool { return r.ofCommand() }
-	return slices.ContainsFunc(p.deny, is) || slices.ContainsFunc(p.ask, is)
+// forbidsCommands returns the first rule that denies or asks and is about some commands; nil: there is none.
+func forbidsCommands(p *Policy) *rule {
+	return pick(p.deny, p.ask, func(r *rule) bool { return r.ofCommand() })
 }
 
 // writesOutside says whether a command of the call is known to change a file outside the roots that no rule allows it

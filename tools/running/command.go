@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"codehand/tools/bash"
 	"codehand/tools/sandbox"
 	"codehand/tools/shell"
 	"codehand/tools/tool"
@@ -127,9 +126,6 @@ type commandData struct {
 
 // result is an answer with its last lines and what programs learn of it.
 func (o *Outcome) result(i shell.Info, text string) tool.Result {
-	if a := o.Env.Analysis; strings.Contains(a.Bound, bash.Nowhere) {
-		text = strings.ReplaceAll(text, bash.Nowhere, "")
-	}
 	text += i.Doubtful()
 	if len(o.Notes) > 0 {
 		text += "\n" + strings.Join(o.Notes, "\n")

@@ -7,6 +7,7 @@ import (
 
 	"codehand/tools/bash"
 	"codehand/tools/confine"
+	"codehand/tools/sandbox"
 	"codehand/tools/tool"
 )
 
@@ -23,6 +24,10 @@ func Confine(env tool.Env, readOnly, background bool) (confine.Command, error) {
 		return c, tool.Refuse(tool.SandboxUnavailable, "The command was not started: %v. Nothing else keeps "+
 			"them from a command. Tell the user: remove what fills the roots, give fewer roots, or begin the rules "+
 			"with / where only the top of a root is meant.", e)
+	}
+	if err == nil && readOnly && env.Analysis.Contained && c.Level < sandbox.LevelFull {
+		// it was let through because the kernel would hold it
+		return c, unavailable(&confine.UnavailableError{Proven: c.Level, Needed: sandbox.LevelFull})
 	}
 	return c, err
 }

@@ -21,9 +21,14 @@ import (
 // Weigh takes from what was proved of a command's text all that does not hold on this machine: in another shell than
 // bash nothing, and git only where the repository itself does not make it start programs (at sandbox levels below 2
 // nothing else keeps those in), nor reads what read_file may not read.
+//
+// Where the kernel holds commands, nothing of that is looked at.
 func Weigh(s *session.State, a *bash.Analysis) {
 	g := inspector(s)
 	switch {
+	case s.Shell != nil && s.Confine.Holds():
+		a.Hold()
+		return
 	case s.Shell != nil && s.Shell.Dialect().PowerShell != "":
 		a.Foreign("commands run in " + s.Shell.Dialect().PowerShell + ", which cannot be checked")
 	case s.Shell == nil || !s.Shell.Dialect().Bash:
@@ -64,11 +69,11 @@ func ruled(s *session.State, change bool) func(path string) bool {
 	return func(path string) bool { return s.Rules.Ruled(path, change) != permission.Allow }
 }
 
-// stillReads refuses a command that was let through as one that only reads, if its repository has been given a
+// StillReads refuses a command that was let through as one that only reads, if its repository has been given a
 // configuration meanwhile by which it does more.
-func stillReads(env tool.Env, command string) error {
+func StillReads(env tool.Env, command string) error {
 	a := env.Analysis
-	if a.Class != bash.ReadOnly || len(a.Git) == 0 {
+	if a.Held || a.Class != bash.ReadOnly || len(a.Git) == 0 {
 		return nil
 	}
 	if why := inspector(env.State).ReadsOnly(env.Space.Cwd(), a.Git); why != "" {

@@ -181,11 +181,11 @@ func (s *Shell) known() []*Job {
 // A Command is what to run.
 type Command struct {
 	Text       string        // as it is shown
-	Runs       string        // what runs in its place; "": Text
 	Dir        *os.Root      // working directory; the caller closes it after Start
 	Timeout    time.Duration // after it the tree is ended; 0: no limit
 	Background bool          // a job from the start
-	Neutral    bool          // it was proved to change nothing: what it starts has the environment of sandbox.Neutral
+	// it was proved by its text to change nothing: what it starts has the environment of sandbox.Neutral
+	Neutral bool
 	// how the kernel confines it, besides the files of the Shell that it needs; nil: not at all
 	Profile *sandbox.Profile
 	Level   sandbox.Level   // that is in force with Profile
@@ -291,11 +291,7 @@ func (s *Shell) launch(ctx context.Context, j *Job, c Command) error {
 }
 
 func (s *Shell) execute(ctx context.Context, j *Job, c Command) error {
-	text := c.Text
-	if c.Runs != "" {
-		text = c.Runs
-	}
-	args, env, err := s.script.command(text, j.base())
+	args, env, err := s.script.command(c.Text, j.base())
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrState, err)
 	}

@@ -88,9 +88,9 @@ func analyzed(s *session.State, command string, weigh func(*bash.Analysis) error
 	if weigh == nil {
 		return &a, nil
 	}
-	proved, ifBound := a.Class, a.IfBound
+	proved := a.Class
 	err := weigh(&a)
-	if proved != bash.ReadOnly && a.Class == bash.ReadOnly && (!ifBound || a.Bound == "") {
+	if proved != bash.ReadOnly && a.Class == bash.ReadOnly && !a.Contained {
 		a.Class = proved // weigh proves nothing
 	}
 	return &a, err
@@ -267,6 +267,21 @@ func (c *Call) runs(command *bash.Analysis, text string) {
 	if command.Class == bash.ReadOnly {
 		c.Traits = c.Traits.or(Traits{ReadOnly: true, Parallel: true})
 	}
+}
+
+// Contain makes of a call one that changes nothing, where the kernel holds its command and the text names no change: it
+// runs in the profile of commands that only read. not ok: nothing has changed.
+func (c *Call) Contain() (ok bool) {
+	for i := range c.Targets {
+		a := c.Targets[i].Analysis
+		if c.Targets[i].Kind != permission.Command || a == nil || !a.Held || a.NamesChange() {
+			continue
+		}
+		a.Contain()
+		c.Traits = c.Traits.or(Traits{ReadOnly: true, Parallel: true})
+		return true
+	}
+	return false
 }
 
 // or returns all promises of both: what holds for every input holds for this one, too.
