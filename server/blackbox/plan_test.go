@@ -164,8 +164,8 @@ var writers = map[string][]string{
 		`{"file_path":"$WORK/a.txt","edits":[{"old_string":"one","new_string":"x"}]}`},
 	"notebook_edit": {`{"notebook_path":"$WORK/a.ipynb","edit_mode":"delete","cell_id":"cell-0","new_source":""}`},
 	"undo_change":   {`{"file_path":"$WORK/made.txt"}`},
-	"run_shell": {`{"command":"touch new.txt"}`, `{"command":"cat a.txt > new.txt"}`, `{"command":"cat a.txt; rm a.txt"}`, `{"command":"make","run_in_background":true}`,
-		`{"command":"$(echo cat) a.txt"}`, `{"command":"echo x > '$PLAN'"}`, `{"command":"git commit -m x"}`},
+	"run_shell": {`{"command":"touch new.txt"}`, `{"command":"cat a.txt > new.txt"}`, `{"command":"cat a.txt; rm a.txt"}`, `{"command":"mv a.txt b"}`,
+		`{"command":"sed -i s/o/x/ a.txt"}`, `{"command":"git rm a.txt","run_in_background":true}`},
 }
 
 var freeTools = []string{"job_stop", "enter_plan_mode", "exit_plan_mode", "skill", "todo_write", "task_create", "task_update", "session_config",
@@ -213,7 +213,21 @@ func TestPlanModeRefuses(t *testing.T) {
 				t.Errorf("%s: %s", name, text)
 			}
 		}
-		p.refused("NOT_READ_ONLY", "run_readonly", `{"command":"touch new.txt"}`)
+		// What is not known to write runs where nothing can be written.
+		for _, args := range []string{`{"command":"echo x > '$PLAN'"}`, `{"command":"git commit -m x"}`, `{"command":"make"}`,
+			`{"command":"python3 -c 'open(\"new.txt\", \"w\")' || perl -e 'open(F, \">new.txt\") or die'"}`, `{"command":"$(echo touch) new.txt"}`} {
+			if a := p.do("run_shell", args); !a.Failed {
+				t.Errorf("%s: %s", args, a.Text)
+			}
+		}
+		a := p.do("run_readonly", `{"command":"touch new.txt"}`)
+		held := strings.Contains(a.Text, "[read-only here: ")
+		if !held && !strings.HasPrefix(a.Text, "NOT_READ_ONLY: ") {
+			t.Error(a.Text)
+		}
+		if text := p.do("run_shell", `{"command":"x=a.txt; cat \"$x\" | awk '{ print $1 }'"}`).Text; held && strings.TrimSpace(text) != "one" {
+			t.Error(text)
+		}
 		p.holds("$WORK/a.txt", "one\n")
 		p.holds("$STATE/plans/other.md", "theirs")
 		if _, err := os.Stat(filepath.Join(p.work, "new.txt")); err == nil {

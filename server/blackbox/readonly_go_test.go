@@ -67,7 +67,7 @@ func TestReadOnlyGo(t *testing.T) {
 	if out, err := init.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	cmd := exec.Command(replaytest.Program(t), "stdio", work, "--state-dir="+filepath.Join(bin, "state"), "--shell-env-allow=RIPGREP_CONFIG_PATH",
+	cmd := exec.Command(replaytest.Program(t), "stdio", work, "--state-dir="+filepath.Join(bin, "state"), "--sandbox-policy=off", "--shell-env-allow=RIPGREP_CONFIG_PATH",
 		"--shell-env-allow=GOCACHEPROG", "--shell-env-allow=NODE_OPTIONS")
 	cmd.Dir = work
 	cmd.Env = []string{"HOME=" + home, "PATH=" + bin + ":" + os.Getenv("PATH"), "RIPGREP_CONFIG_PATH=" + spy, "GOCACHEPROG=" + spy, "NODE_OPTIONS=-r " + spy}
