@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"time"
 
 	"codehand/filestate"
 	"codehand/filestate/disk"
@@ -38,7 +39,42 @@ type finding struct {
 	changes.Finding
 	id    string   // of the change in the journal; "": nothing can be taken back
 	back  []string // names of the files that it takes back
+	late  bool     // the files are still being compared, and the journal will have what is found
+	fault any      // what the look panicked with; nil: it did not
 	wrong bool     // the journal cannot be written
+}
+
+// findSoon is find, for which it waits only so long; 0: not at all. What is found later is noted in the journal alone.
+func (w *FileWatch) findSoon(ctx context.Context, env tool.Env, command string, patience time.Duration) finding {
+	if w.span == nil || w.span.Blind() {
+		return w.find(ctx, env, command)
+	}
+	done := make(chan finding, 1)
+	ctx = context.WithoutCancel(ctx)
+	if !w.trees.Go(func() {
+		f := finding{}
+		defer func() { // a fault is one of the call while that waits, and never ends the process
+			f.fault = recover()
+			done <- f
+		}()
+		f = w.find(ctx, env, command)
+	}) {
+		return finding{}
+	}
+	if patience > 0 {
+		timer := time.NewTimer(patience)
+		defer timer.Stop()
+		select {
+		case f := <-done:
+			if f.fault != nil {
+				panic(f.fault)
+			}
+			return f
+		case <-timer.C:
+		}
+	}
+	w.late = true
+	return finding{late: true}
 }
 
 // find looks at what changed in the work tree while a command ran, and notes it in the journal.

@@ -24,7 +24,9 @@ const watchTime = 2 * time.Second
 type FileWatch struct {
 	stale map[string]*filestate.StaleError // by path, what was not as seen before the command
 	whole bool                             // all files were looked at
+	late  bool                             // span is being compared in the background, and ends there
 	span  *changes.Span                    // nil: there is no work tree, or no watch
+	trees *changes.Trees                   // of span
 	// where the journal ended before span: the id of its newest change, and a time that no older one is behind
 	newest string
 	began  time.Time
@@ -48,7 +50,7 @@ func NewFileWatch(ctx context.Context, env tool.Env, trees *changes.Trees) *File
 		if last, err := env.Files.History(ctx, journal.Query{Kept: true, Limit: 1}); err == nil && len(last) > 0 {
 			w.newest = last[0].ID
 		}
-		w.span = trees.Begin(env.Space.Cwd())
+		w.trees, w.span = trees, trees.Begin(env.Space.Cwd())
 	}
 	return w
 }
@@ -56,7 +58,7 @@ func NewFileWatch(ctx context.Context, env tool.Env, trees *changes.Trees) *File
 // Drop ends the watch if nothing else did: the command did not start, or its answer failed. The nil FileWatch has
 // nothing to end.
 func (w *FileWatch) Drop() {
-	if w != nil && w.span != nil {
+	if w != nil && w.span != nil && !w.late {
 		w.span.Drop()
 	}
 }
@@ -92,7 +94,7 @@ const unseen = "changes are not known"
 func (w *FileWatch) hint(ctx context.Context, env tool.Env, command string) (line string, all []changedFile) {
 	var names []string
 	listed := make(map[string]bool)
-	found := w.find(ctx, env, command)
+	found := w.findSoon(ctx, env, command, changes.Patience)
 	inTree, more := found.Changes, found.All // more: that are not named
 	for _, c := range inTree {
 		listed[c.Path] = true
@@ -141,6 +143,8 @@ func (w *FileWatch) hint(ctx context.Context, env tool.Env, command string) (lin
 	switch {
 	case len(names) == 0 && known:
 		return "", nil
+	case len(names) == 0 && found.late:
+		return "[" + stillCompared + "]", nil
 	case len(names) == 0:
 		return "[which files of the git work tree it changed is not known, so look with git status]", nil
 	}
@@ -148,11 +152,18 @@ func (w *FileWatch) hint(ctx context.Context, env tool.Env, command string) (lin
 	if more > 0 {
 		line += fmt.Sprintf(" and %d more", more)
 	}
-	if !known {
+	switch {
+	case found.late:
+		line += "; " + stillCompared
+	case !known:
 		line += "; what else it changed in the git work tree is not known, so look with git status"
 	}
 	return line + found.undo(outside) + "]", all
 }
+
+// stillCompared is the word for a late finding.
+const stillCompared = "which files of the git work tree it changed is not known yet: they are still being compared, " +
+	"and file_history will list them"
 
 // rewritten names the lines of a file that are not as the session has seen them: `:3,17-20`; "": they are unknown.
 func rewritten(ctx context.Context, env tool.Env, path string) string {

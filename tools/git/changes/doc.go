@@ -5,5 +5,5 @@
 // look goes over all files. A Span is the time of one command: it collects what each changed file was when it began.
 //
 // What a file was is known by git's index: with equal stat data its content is git's object (before.go). The package
-// writes nothing and starts nothing. It says that files changed, never who changed them.
+// writes nothing and starts no program. It says that files changed, never who changed them.
 package changes

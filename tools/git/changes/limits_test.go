@@ -363,3 +363,38 @@ func TestTreesAreOneChange(t *testing.T) {
 		})
 	}
 }
+
+// A command never waits for the look at what another one changed: then nothing is known of it, and as the changes of
+// the two cannot be told apart, nothing is taken back.
+func TestLateEnd(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	r.write("a", "1")
+	r.commit()
+	trees := New("", "")
+	defer trees.Close()
+	s := trees.Begin(r.dir)
+	r.write("a", "2")
+	ask, looks, goOn := everything, make(chan bool), make(chan bool)
+	ask.Hidden = func(string) bool {
+		looks <- true
+		<-goOn
+		return false
+	}
+	found := make(chan Finding, 1)
+	if !trees.Go(func() { found <- s.End(10, ask) }) {
+		t.Fatal("nothing runs")
+	}
+	<-looks
+	if next := trees.Begin(r.dir); !next.Blind() {
+		t.Error("the next command waited")
+	}
+	goOn <- true
+	if got, want := r.told((<-found).Changes), "M a ("+whyMissed+")"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	trees.Close()
+	if trees.Go(func() {}) {
+		t.Error("something runs after Close")
+	}
+}

@@ -2,6 +2,7 @@ package changes
 
 import (
 	"bytes"
+	"cmp"
 	"io/fs"
 	"maps"
 	"os"
@@ -107,6 +108,7 @@ func (s *Span) End(most int, ask Asker) Finding {
 	if s.lost {
 		return Finding{}
 	}
+	missed := t.use.missed.Load()
 	names, all, err := t.refresh()
 	if err != nil || s.lost {
 		return Finding{}
@@ -150,6 +152,12 @@ func (s *Span) End(most int, ask Asker) Finding {
 		found.All += max(d.Files, 1)
 	}
 	keepOnly(found.Changes, lost, s.stashes.dropped(t.stashes()))
+	if t.use.missed.Load() != missed {
+		for i := range found.Changes {
+			c := &found.Changes[i]
+			c.Why, c.Old, c.New = cmp.Or(c.Why, whyMissed), nil, nil
+		}
+	}
 	return found
 }
 
@@ -259,6 +267,9 @@ func fold(changed []differing, trees []Tree, top string, most int) []differing {
 	}
 	return all
 }
+
+// whyMissed says why nothing is taken back of a command whose files were compared too late.
+const whyMissed = "another command began before the files were compared"
 
 // Drop ends the Span without a look. It may be called after End, and does nothing then.
 func (s *Span) Drop() {

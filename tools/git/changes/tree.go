@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,7 +28,7 @@ type tree struct {
 	home  home
 	use   usage
 
-	mu     sync.Mutex
+	mu     slot
 	scans  bool // the kernel is not asked: it has no more watches, or a test says so
 	dead   bool // it was forgotten
 	known  bool // all below is that of the disk, but for what watch tells
@@ -43,10 +42,30 @@ type tree struct {
 	contents
 }
 
+// A slot is a mutex that can be waited for only so long.
+type slot chan struct{}
+
+func (s slot) Lock()   { s <- struct{}{} }
+func (s slot) Unlock() { <-s }
+
+// lockFor says whether the slot was free within that time; then the caller has it.
+func (s slot) lockFor(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case s <- struct{}{}:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
 // A usage says how a tree is used. It belongs to Trees.
 type usage struct {
 	last time.Time
-	by   atomic.Int32 // calls of begin and Spans that go on; it grows under the lock of Trees
+	// Spans that were to begin while another one took too long to end: what changed then may be theirs
+	missed atomic.Int32
+	by     atomic.Int32 // calls of begin and Spans that go on; it grows under the lock of Trees
 }
 
 // looked are names that were looked at.
@@ -118,9 +137,13 @@ func (t *tree) forget() {
 	t.watch, t.index, t.contents = nil, nil, contents{}
 }
 
-// begin brings the tree up to date and begins a Span; nil: the tree cannot be known.
+// begin brings the tree up to date and begins a Span; nil: the tree cannot be known, or another Span takes longer than
+// Patience to end.
 func (t *tree) begin() *Span {
-	t.mu.Lock()
+	if !t.mu.lockFor(Patience) {
+		t.use.missed.Add(1)
+		return nil
+	}
 	defer t.mu.Unlock()
 	if t.dead {
 		return nil

@@ -8,6 +8,8 @@ import (
 )
 
 const (
+	// Patience is how long a command or its answer waits for a look at a tree.
+	Patience = 300 * time.Millisecond
 	maxTrees = 8                // that are remembered
 	idle     = 15 * time.Minute // after which an unused tree is forgotten, at the next look at another
 )
@@ -20,6 +22,7 @@ type Trees struct {
 	mu     sync.Mutex
 	trees  map[git.Place]*tree
 	closed bool
+	late   sync.WaitGroup // what Go runs; Add under mu
 }
 
 // New returns Trees that know no tree yet. dir is the user's home, config where programs keep their configuration
@@ -34,9 +37,21 @@ func (t *Trees) Close() {
 	all := t.trees
 	t.trees, t.closed = nil, true
 	t.mu.Unlock()
+	t.late.Wait()
 	for _, at := range all {
 		at.forget()
 	}
+}
+
+// Go runs f, which ends a Span, in a goroutine for which Close waits. It says whether f runs: not after Close.
+func (t *Trees) Go(f func()) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return false
+	}
+	t.late.Go(f)
+	return true
 }
 
 // Begin looks at the work tree that holds dir, an absolute directory, before something runs there. nil: there is none.
@@ -79,7 +94,7 @@ func (t *Trees) choose(place git.Place) (at *tree, old []*tree) {
 	}
 	at = t.trees[place]
 	if at == nil {
-		at = &tree{place: place, home: t.home, spans: make(map[*Span]bool)}
+		at = &tree{mu: make(slot, 1), place: place, home: t.home, spans: make(map[*Span]bool)}
 		t.trees[place] = at
 	}
 	now := time.Now()
