@@ -182,6 +182,7 @@ func newMaker(s *Server, o Options, confined confine.Options) *tenants.Maker {
 	return &tenants.Maker{
 		Config: o.Config, Tools: s.tools.All, Search: e.search, Log: s.replies.Log, State: e.dir,
 		Durable: e.durable, Principal: o.Principal, Confine: confined, NoShell: e.noShellReason(o.Config, o.Serve),
+		Worked: func(id string) bool { return sessions.Worked(e.dir, id) },
 	}
 }
 

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -69,6 +70,36 @@ func TestTemplates(t *testing.T) {
 		if got := x.client(who).Hello().Does("read_file", `{"file_path":"`+filepath.ToSlash(theirs)+`"}`); !strings.HasPrefix(got, "! OUTSIDE_ROOTS") {
 			t.Errorf("%s reads alice's file: %s", who, got)
 		}
+	}
+}
+
+// TestPrincipalsDirectory: the name of a principal's directory ended in 32 bits of a hash, so that a name chosen at an
+// issuer got another person's. It has 128 now, the whole name is kept and compared, and a directory is carried over, but
+// to no name for which nothing speaks.
+func TestPrincipalsDirectory(t *testing.T) {
+	t.Parallel()
+	const ann, eve = "Ann Lee", "Eve Roe"
+	x := serveHTTP(t, siteSetup{principals: []string{ann, eve}})
+	workspaces := filepath.Join(x.data, "workspaces")
+	old := filepath.Join(workspaces, auth.OldSlug(ann))
+	must(t, os.MkdirAll(old, 0o700))
+	must(t, os.WriteFile(filepath.Join(old, "kept.txt"), []byte("hers\n"), 0o600))
+	if got := x.client(ann).Hello().Does("read_file", `{"file_path":"kept.txt"}`); !strings.Contains(got, "hers") {
+		t.Errorf("what %s had is not carried over: %s", ann, got)
+	}
+	if _, err := os.Lstat(old); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the old directory: %v", err)
+	}
+	names := filepath.Join(x.data, "principals")
+	if name, err := os.ReadFile(filepath.Join(names, auth.Slug(ann))); err != nil || string(name) != ann {
+		t.Errorf("%q, %v", name, err)
+	}
+	must(t, os.WriteFile(filepath.Join(names, auth.Slug(eve)), []byte("Somebody Else"), 0o600))
+	if got := x.client(eve).Hello().Does("write_file", writeA); !strings.HasPrefix(got, "! WORKSPACE_UNAVAILABLE") {
+		t.Errorf("%s got the directory of another one: %s", eve, got)
+	}
+	if _, err := os.Lstat(filepath.Join(workspaces, auth.Slug(eve))); err == nil {
+		t.Error("the directory was made all the same")
 	}
 }
 

@@ -61,15 +61,30 @@ func CheckID(id string) error {
 // Limits of a slug: file systems take names of 255 bytes, people read shorter ones.
 const (
 	slugBytes = 40
-	slugHash  = 8 // hex digits
+	slugHash  = 32 // hex digits: a name that is chosen to get another one's directory cannot be found
+	// oldHash is how many a slug had before. Directories that have such a name are carried over.
+	oldHash = 8
 )
 
 // Slug is the name of an ID in paths: the ID itself if it is short, of lower-case letters, digits, `-` and `_`, and not
 // like a made one; else what is left of it, and the beginning of its hash.
 func Slug(id string) string {
-	if isPlain(id) && !endsInHash(id) {
+	if isPlain(id) && !endsInHash(id, slugHash) && !endsInHash(id, oldHash) {
 		return id
 	}
+	return hashed(id, slugHash)
+}
+
+// OldSlug is what Slug was before; other names that a person finds within minutes have the same one.
+func OldSlug(id string) string {
+	if isPlain(id) && !endsInHash(id, oldHash) {
+		return id
+	}
+	return hashed(id, oldHash)
+}
+
+// hashed is what is left of an ID in a path, with that many digits of its hash.
+func hashed(id string, digits int) string {
 	var b strings.Builder
 	gap := false
 	for _, r := range strings.ToLower(id) {
@@ -85,7 +100,7 @@ func Slug(id string) string {
 	}
 	base := strings.Trim(b.String(), "-")
 	sum := sha256.Sum256([]byte(id))
-	return base[:min(len(base), slugBytes)] + "-" + hex.EncodeToString(sum[:])[:slugHash]
+	return base[:min(len(base), slugBytes)] + "-" + hex.EncodeToString(sum[:])[:digits]
 }
 
 func isSlugByte(c byte) bool {
@@ -105,8 +120,8 @@ func isPlain(id string) bool {
 }
 
 // endsInHash says whether an ID looks like a slug that was made from another one, which it must not be equal to.
-func endsInHash(id string) bool {
-	at := len(id) - slugHash
+func endsInHash(id string, digits int) bool {
+	at := len(id) - digits
 	return at >= 1 && id[at-1] == '-' && strings.Trim(id[at:], "0123456789abcdef") == ""
 }
 

@@ -23,7 +23,7 @@ func TestCheckID(t *testing.T) {
 
 func TestSlug(t *testing.T) {
 	t.Parallel()
-	made := regexp.MustCompile(`-[0-9a-f]{8}$`)
+	made := regexp.MustCompile(`-[0-9a-f]{32}$`)
 	for id, want := range map[string]string{ // what is made has its hash as #
 		"dev-7":                              "dev-7",
 		"0_a":                                "0_a",
@@ -33,6 +33,7 @@ func TestSlug(t *testing.T) {
 		"dev-12345678":                       "dev-12345678#",
 		"dev-1234abcd":                       "dev-1234abcd#",
 		"dev-1234abcg":                       "dev-1234abcg",
+		"d-" + strings.Repeat("1a", 16):      "d-" + strings.Repeat("1a", 16) + "#",
 		"dev_1234abcd":                       "dev_1234abcd",
 		"-a":                                 "a#",
 		"_a":                                 "_a#",
@@ -59,10 +60,10 @@ func TestSlug(t *testing.T) {
 	}
 }
 
-// Different IDs never share a slug, and a slug is always a plain name of at most 49 bytes.
+// Different IDs never share a slug, and a slug is always a plain name of at most 73 bytes.
 func TestSlugsDiffer(t *testing.T) {
 	t.Parallel()
-	plain := regexp.MustCompile(`^[a-z0-9_-]{0,40}(-[0-9a-f]{8})?$`)
+	plain := regexp.MustCompile(`^[a-z0-9_-]{0,40}(-[0-9a-f]{32})?$`)
 	seen := map[string]string{}
 	add := func(id string) {
 		slug := Slug(id)

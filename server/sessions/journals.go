@@ -81,6 +81,19 @@ func (j *Journals) recover(name string) error {
 // JournalOf names the directory of a principal's journal.
 func JournalOf(principal string) string { return state.Hash(principal)[:16] }
 
+// Worked says whether a principal has changed files or had sessions, as far as a state directory shows.
+func Worked(stateDir, principal string) bool {
+	for _, dir := range []string{
+		filepath.Join(stateDir, journalsDir, JournalOf(principal)),
+		filepath.Join(stateDir, Dir, state.Hash(principal)[:16]),
+	} {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			return true
+		}
+	}
+	return false
+}
+
 // Of opens a journal by the name of its directory.
 func (j *Journals) Of(principal string) (*journal.Journal, error) {
 	j.mu.Lock()

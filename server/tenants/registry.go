@@ -99,6 +99,9 @@ func (r *Registry) make(who auth.Principal) (*Tenant, error) {
 	if err := r.claim(who); err != nil {
 		return nil, err
 	}
+	if err := r.settle(who); err != nil {
+		return nil, err
+	}
 	for i, root := range who.Roots {
 		seed := ""
 		if i == 0 && isWhole(who, root) {

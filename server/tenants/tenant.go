@@ -46,11 +46,13 @@ type Tenant struct {
 
 // A Maker makes tenants. Its fields are set once.
 type Maker struct {
-	Config  config.Config
-	Tools   []tool.Tool
-	Search  *search.Engine
-	Log     *slog.Logger
-	State   string          // the state directory
+	Config config.Config
+	Tools  []tool.Tool
+	Search *search.Engine
+	Log    *slog.Logger
+	State  string // the state directory
+	// Worked says whether a principal has made changes or had sessions here; nil: none has
+	Worked  func(id string) bool
 	Durable bool            // sessions outlive the process, and callers come over a network
 	NoShell string          // why no command runs in this process; "": each tenant says
 	Confine confine.Options // of commands, but what depends on the tenant
