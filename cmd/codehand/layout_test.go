@@ -230,7 +230,7 @@ var guarded = map[string]struct {
 // topLevel is what may lie beside go.mod. Names that begin with a dot and are not here are a developer's own.
 var topLevel = []string{
 	"cmd", "server", "tools", "filestate", "testdata", "packaging", "docs", "changelog", "third_party",
-	"README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE",
+	"README.md", "AGENTS.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE",
 	"go.mod", "go.sum", "go.work", "go.work.sum", "Dockerfile", "server.json",
 }
 
