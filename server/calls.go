@@ -68,7 +68,7 @@ func (t *turn) call(ctx context.Context) request.Answer {
 			return answer
 		}
 		if now.asks == nil || client.Modern {
-			if t.s.profiles.Of(client.Name).NoMeta {
+			if t.Profile.NoMeta {
 				result.Meta = nil
 			}
 			answers.Decorate(result, client.Modern, t.s.replies.Implementation)
@@ -277,7 +277,7 @@ func (t *toolCall) identify() {
 	if t.Req.Caller.From.Page {
 		st.PlanFallback = planNobody
 	}
-	if p := t.s.profiles.Of(c.Name); p.ToBackground() > 0 && t.Req.ProgressToken != nil {
+	if p := t.Profile; p.ToBackground() > 0 && t.Req.ProgressToken != nil {
 		st.Prefs.ShellBackgroundMS = int(p.ToBackground().Milliseconds())
 	}
 }

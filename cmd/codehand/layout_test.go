@@ -45,7 +45,7 @@ var rooms = map[string][]string{
 		"server/jsonrpc", "server/request", "server/sessions", "server/tenants", "tools/session", "tools/tool",
 	},
 	"server/request": {
-		"server/auth", "server/auth/limits", "server/jsonrpc", "server/pipeline", "server/resources", "server/sessions", "server/tenants",
+		"server/auth", "server/auth/limits", "server/clients", "server/jsonrpc", "server/pipeline", "server/resources", "server/sessions", "server/tenants",
 		"tools/permission", "tools/results", "tools/session",
 	},
 	"server/progress":     {"server/clients", "tools/results"},

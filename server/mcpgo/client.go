@@ -12,8 +12,8 @@ import (
 	"codehand/tools/session"
 )
 
-// ClientOf is who sent the request: by the request itself in the modern era, by what it initialized with otherwise. The
-// error is for a modern request that does not say what it must.
+// ClientOf is who sent the request: by the request itself in the modern era, by what it initialized with otherwise. It
+// finds the client's profile, once for the turn. The error is for a modern request that does not say what it must.
 func (g *Gateway) ClientOf(t *request.Turn) (session.Client, *jsonrpc.Error) {
 	c, r := session.Client{}, t.Req.Client
 	if t.Req.Modern() {
@@ -32,7 +32,8 @@ func (g *Gateway) ClientOf(t *request.Turn) (session.Client, *jsonrpc.Error) {
 	} else {
 		c.Name, c.Version, c.Revision, c.CanAsk = r.Name, r.Version, r.Protocol, r.CanAsk
 	}
-	return g.Profiles.Add(c, toolset.ModelOf(t.Req.Turn), t.Req.Caller.From.Transport), nil
+	t.Profile = g.Profiles.Of(c.Name)
+	return g.Profiles.Add(c, t.Profile, toolset.ModelOf(t.Req.Turn), t.Req.Caller.From.Transport), nil
 }
 
 // missingCapabilities is the error for a modern request that does not say what its client can do.

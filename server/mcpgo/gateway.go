@@ -203,7 +203,8 @@ func (g *Gateway) greet(ctx context.Context, _ any, req *mcp.InitializeRequest, 
 		t.Said.Capabilities = caps
 	}
 	result.Instructions = g.instruct(ctx, t.Req.Tenant,
-		g.Profiles.Add(session.Client{Name: t.Said.Name, CanAsk: t.Said.CanAsk}, "", t.Req.Caller.From.Transport),
+		g.Profiles.Add(session.Client{Name: t.Said.Name, CanAsk: t.Said.CanAsk}, g.Profiles.Of(t.Said.Name), "",
+			t.Req.Caller.From.Transport),
 		t.Req.Caller.From.Transport)
 	g.Replies.Log.InfoContext(ctx, "client initialized", "name", results.Line(info.Name, 80),
 		"version", results.Line(info.Version, 80))
@@ -249,7 +250,7 @@ func (g *Gateway) listTools(ctx context.Context, _ any, _ *mcp.ListToolsRequest,
 	}
 	offer := t.Req.Tenant.Offers(c.CanAsk)
 	t.tools = offer.Listed(c, active)
-	if c.SeesAll && g.Profiles.Of(c.Name).Hints {
+	if c.SeesAll && t.Profile.Hints {
 		t.tools = offer.Hinted
 	}
 }

@@ -3,6 +3,7 @@ package request
 import (
 	"log/slog"
 
+	"codehand/server/clients"
 	"codehand/server/jsonrpc"
 	"codehand/server/resources"
 	"codehand/server/sessions"
@@ -16,6 +17,7 @@ type Turn struct {
 	State   *session.State         // a copy, so that the turn may set Client and Space; nil: it needs no session
 	Failure *jsonrpc.Error         // takes the place of mcp-go's answer
 	Said    *sessions.ClientRecord // what initialize said, if it succeeded
+	Profile clients.Profile        // of the client; zero until mcpgo.Gateway.ClientOf has found it
 }
 
 // View is the caller's session for resources and prompts.

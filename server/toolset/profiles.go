@@ -16,8 +16,8 @@ type Profiles struct {
 
 // Add adds to a client what its profile says. model is what it talks to; "": it does not say.
 // transport is that of pipeline.From.
-func (p Profiles) Add(c session.Client, model, transport string) session.Client {
-	known := p.Of(c.Name).ForModel(model)
+func (p Profiles) Add(c session.Client, known clients.Profile, model, transport string) session.Client {
+	known = known.ForModel(model)
 	c.SeesAll = p.Lists.showsAll(known)
 	inOrder, overtaken := known.Found == clients.ByNameInOrder, transport == "http"
 	c.ByName = known.Found == clients.ByName || inOrder && !overtaken
