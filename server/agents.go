@@ -47,7 +47,7 @@ func newAgents(s *Server, o Options) (*agent.Runner, error) {
 	if o.Serve {
 		r.PerHour = c.MaxPerHour
 	}
-	r.Tools = func() []agent.Offered { return offered(s.tools.All) }
+	r.Tools = func() []agent.Offered { return offered(s.tools.All()) }
 	if err := agentModels(s.replies.Log, &r, o); err != nil {
 		return nil, err
 	}

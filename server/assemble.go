@@ -151,7 +151,7 @@ func (s *Server) useTeam(o Options) (err error) {
 	}); err != nil {
 		return err
 	}
-	e.store = s.team.Watch(team.Watched{Tools: s.tools.All, Jobs: s.sessions.Jobs, Waiting: s.pipe.Waiting})
+	e.store = s.team.Watch(team.Watched{Tools: s.tools.All(), Jobs: s.sessions.Jobs, Waiting: s.pipe.Waiting})
 	s.pipe.Audit, s.pipe.AuditReady, s.pipe.Record = s.team.Write, s.team.Ready, s.team.Record
 	return nil
 }
@@ -172,7 +172,8 @@ func makeTools(s *Server, o Options) (err error) {
 	if o.Tools != nil {
 		all = limitReports(o.Tools(e.Engines), cfg.Tools.Agent.MaxOutput)
 	}
-	s.tools, err = toolset.New(all, toolset.Lists{Deferral: cfg.Tools.Deferral, Always: cfg.Tools.Always})
+	s.tools, err = toolset.New(toolset.Lists{Deferral: cfg.Tools.Deferral, Always: cfg.Tools.Always},
+		append([]toolset.Source{toolset.Fixed(all)}, o.Sources...)...)
 	return err
 }
 
@@ -180,7 +181,7 @@ func makeTools(s *Server, o Options) (err error) {
 func newMaker(s *Server, o Options, confined confine.Options) *tenants.Maker {
 	e := s.engines
 	return &tenants.Maker{
-		Config: o.Config, Tools: s.tools.All, Search: e.search, Log: s.replies.Log, State: e.dir,
+		Config: o.Config, Tools: s.tools, Search: e.search, Log: s.replies.Log, State: e.dir,
 		Durable: e.durable, Principal: o.Principal, Confine: confined, NoShell: e.noShellReason(o.Config, o.Serve),
 		Worked: func(id string) bool { return sessions.Worked(e.dir, id) },
 	}

@@ -356,7 +356,7 @@ func TestProfiles(t *testing.T) {
 		})
 		client := x.client("alice").Hello()
 		var want []string
-		for _, known := range x.server.tools.All {
+		for _, known := range x.server.tools.All() {
 			if c.want(known) && known.Spec.Name != "ask_user_question" { // this client cannot ask
 				want = append(want, known.Spec.Name)
 			}

@@ -46,6 +46,7 @@ type Options struct {
 	Config config.Config
 	// Tools makes the tools, from the engines that it is handed; nil: there are none.
 	Tools   func(tools.Engines) []tool.Tool
+	Sources []toolset.Source      // of further tools, which can change while the server runs
 	Version string                // of codehand
 	Log     *slog.Logger          // nil: nothing is logged
 	Record  func(pipeline.Record) // of every call; must not block; nil: none
@@ -81,7 +82,7 @@ type Server struct {
 	waitLimits
 	corridor
 
-	tools    toolset.Set
+	tools    *toolset.Set
 	profiles toolset.Profiles
 	gate     *mcpgo.Gateway
 	notices  *notices.Notifier
@@ -114,8 +115,9 @@ type waitLimits struct {
 type life struct {
 	hurried atomic.Bool // this process may be killed soon, or somebody wants it to end at once
 	closing sync.Once
-	closed  error         // of Close; valid after closing
-	ended   chan struct{} // closed by Close
+	sources sync.WaitGroup // of what follows the changes of Options.Sources
+	closed  error          // of Close; valid after closing
+	ended   chan struct{}  // closed by Close
 }
 
 // skillTime bounds the search for skills when a client begins, and after a call that may have changed some.
@@ -182,7 +184,18 @@ func New(o Options) (*Server, error) {
 	if err := s.gate.Relay(s.life.ended); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	s.life.sources.Go(func() { followSources(s) })
 	return s, nil
+}
+
+// followSources tells every client that its list of tools may have changed when a Source has, until the server ends.
+func followSources(s *Server) {
+	s.tools.Watch(s.life.ended, func(dropped []error) {
+		for _, err := range dropped {
+			s.replies.Log.Warn("a tool is left out", "cause", err)
+		}
+		s.notices.Hub.AnnounceToAll(string(mcp.MethodNotificationToolsListChanged))
+	})
 }
 
 // recordGrace is how long calls whose sessions have ended get to be recorded.
@@ -200,6 +213,7 @@ func (s *Server) CloseNow() error {
 func (s *Server) Close() error {
 	s.life.closing.Do(func() {
 		close(s.life.ended)
+		s.life.sources.Wait()
 		stdio.Within(s.waiting.Close(), recordGrace)
 		stdio.Within(s.sessions.CloseAll(), recordGrace)
 		if err := s.team.Close(); err != nil {

@@ -12,6 +12,7 @@ import (
 	"codehand/filestate/leaktest"
 	"codehand/server/config"
 	"codehand/server/replaytest"
+	"codehand/server/toolset"
 	"codehand/tools"
 	"codehand/tools/agent/loop"
 	"codehand/tools/tool"
@@ -49,6 +50,7 @@ type fixture struct {
 type setup struct {
 	tools    []tool.Tool                     // that need none of the server's engines
 	make     func(tools.Engines) []tool.Tool // in place of tools; neither: tools.All
+	sources  []toolset.Source
 	settings map[string]string
 	client   string
 	modern   bool
@@ -91,7 +93,7 @@ func start(t testing.TB, o setup) *fixture {
 	if o.change != nil {
 		o.change(&cfg)
 	}
-	s, err := New(Options{Proven: limitsOnly, Config: cfg, Tools: making(o.tools, o.make), Version: "test", agentModel: o.model})
+	s, err := New(Options{Proven: limitsOnly, Config: cfg, Tools: making(o.tools, o.make), Sources: o.sources, Version: "test", agentModel: o.model})
 	if err != nil {
 		t.Fatal(err)
 	}

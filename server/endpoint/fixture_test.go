@@ -20,6 +20,7 @@ import (
 	"codehand/server/sessions"
 	"codehand/server/stdio"
 	"codehand/server/tenants"
+	"codehand/server/toolset"
 	"codehand/tools/session"
 )
 
@@ -68,7 +69,7 @@ func newSite(t testing.TB, o setup) *site {
 		},
 		HTTP: cfg.HTTP, Session: cfg.Session, Log: log, Versions: []string{jsonrpc.FirstModern, legacyVersion},
 		Patience: replaytest.HangAfter,
-		Porter:   porter, Tenants: tenants.NewRegistry(&tenants.Maker{Config: cfg, Log: log, State: dir, Durable: true}),
+		Porter:   porter, Tenants: tenants.NewRegistry(&tenants.Maker{Config: cfg, Tools: new(toolset.Set), Log: log, State: dir, Durable: true}),
 		Signer: signer, Records: sessions.Records{Store: store, Log: log},
 		Team: Team{
 			Metrics: metrics.New(metrics.Options{}), Health: metrics.NewHealth("r1", "test"), Mode: auth.ModeNone,

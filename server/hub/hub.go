@@ -235,6 +235,13 @@ func (h *Hub) Announce(key session.Key, method string) {
 	}
 }
 
+// AnnounceToAll sends a notification without parameters to every client that wants it.
+func (h *Hub) AnnounceToAll(method string) {
+	h.Broadcast(mcp.JSONRPCNotification{
+		JSONRPC: mcp.JSONRPC_VERSION, Notification: mcp.Notification{Method: method},
+	})
+}
+
 // Rereads says whether a modern client is told when the list of this session changes. That of a session which several
 // conversations share does not: what one of them finds would appear in the lists of the others.
 func (h *Hub) Rereads(key session.Key) bool {

@@ -31,7 +31,7 @@ import (
 // Parts are what a Gateway answers with. They do not change once a request is served.
 type Parts struct {
 	Replies  replies.Replies
-	Tools    toolset.Set
+	Tools    *toolset.Set
 	Profiles toolset.Profiles
 	Notices  *notices.Notifier
 	// Active is what a session has found, without opening it: nothing begins because a client lists.
@@ -215,7 +215,7 @@ const maxClientName = 200
 
 // instruct makes the server's words to the model of one client.
 func (g *Gateway) instruct(ctx context.Context, at *tenants.Tenant, c session.Client, transport string) string {
-	a := instructions.Author{Log: g.Replies.Log, Tools: g.Tools.All, Profiles: g.Profiles,
+	a := instructions.Author{Log: g.Replies.Log, Tools: g.Tools.All(), Profiles: g.Profiles,
 		SkillTime: g.Notices.SkillTime}
 	return a.Instruct(ctx, at, c, transport)
 }

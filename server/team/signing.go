@@ -253,7 +253,7 @@ func named(cfg config.Config, p config.Principals) map[string]auth.Values {
 }
 
 // lacking returns what refuses a call that needs more scopes than were approved.
-func (t *Team) lacking(tools toolset.Set) func(*http.Request, auth.Principal, jsonrpc.Envelope) error {
+func (t *Team) lacking(tools *toolset.Set) func(*http.Request, auth.Principal, jsonrpc.Envelope) error {
 	return func(r *http.Request, who auth.Principal, env jsonrpc.Envelope) error {
 		if env.Method != "tools/call" {
 			return nil

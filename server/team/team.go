@@ -202,7 +202,7 @@ func (t *Team) gauges(w Watched, stats state.Stater, level func() int) metrics.G
 
 // Serve serves on the listeners until ctx ends, then drains: calls that run may finish, streams are ended. It closes
 // the listeners. The error is that of a listener; after a clean drain it is nil. Serve adds what o lacks of a team.
-func (t *Team) Serve(ctx context.Context, ls []listen.Listener, tools toolset.Set, o endpoint.Options) error {
+func (t *Team) Serve(ctx context.Context, ls []listen.Listener, tools *toolset.Set, o endpoint.Options) error {
 	o.Porter, o.Tenants, o.Signer, o.Team = t.Porter, t.Tenants, t.signer, t.shown(tools)
 	e := endpoint.New(o)
 	t.Endpoint.Store(e)
@@ -239,7 +239,7 @@ func (t *Team) ReloadIssuers(list []config.Issuer) error {
 }
 
 // shown is what the endpoint tells people of the team, and tells the team.
-func (t *Team) shown(tools toolset.Set) endpoint.Team {
+func (t *Team) shown(tools *toolset.Set) endpoint.Team {
 	return endpoint.Team{
 		Metrics: t.Metrics, Health: t.health, Mode: t.o.Config.Auth.Mode, ScrapeToken: t.scrapeToken,
 		MetricsAway: t.o.Config.Metrics.Listen != "",

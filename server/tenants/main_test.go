@@ -8,6 +8,7 @@ import (
 	"codehand/filestate/leaktest"
 	"codehand/server/config"
 	"codehand/server/replaytest"
+	"codehand/server/toolset"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
@@ -29,7 +30,7 @@ func maker(t *testing.T, work string, settings map[string]string) *Maker {
 	}
 	cfg, _, err := config.Load(config.Sources{Roots: []string{work}, WorkDir: work, Home: t.TempDir(), Flags: flags})
 	must(t, err)
-	return &Maker{Config: cfg, Log: slog.New(slog.DiscardHandler), State: state}
+	return &Maker{Config: cfg, Tools: new(toolset.Set), Log: slog.New(slog.DiscardHandler), State: state}
 }
 
 // localOf is the tenant of the person who started the process.

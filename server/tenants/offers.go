@@ -7,18 +7,32 @@ import (
 
 // Offers are what is offered to clients that can be asked, or cannot.
 func (t *Tenant) Offers(canAsk bool) toolset.Offer {
-	if canAsk {
-		return t.asked
+	all, revision := t.tools.Now()
+	o := t.offers.Load()
+	if o == nil || o.revision != revision {
+		o = t.arrange(all)
+		o.revision = revision
+		t.offers.Store(o)
 	}
-	return t.unasked
+	if canAsk {
+		return o.asked
+	}
+	return o.unasked
 }
 
-// arrange makes the offers of a tenant, once.
-func (m *Maker) arrange(t *Tenant) {
+// offers are those of one revision of the tools. They do not change.
+type offers struct {
+	revision uint64
+	asked    toolset.Offer // to clients that can be asked
+	unasked  toolset.Offer // to those that cannot
+}
+
+// arrange makes the offers of a tenant out of these tools.
+func (t *Tenant) arrange(tools []tool.Tool) *offers {
 	cannot := *t.Bare
 	cannot.Client.CanAsk = false
 	var all, unasked []tool.Tool
-	for _, x := range m.Tools {
+	for _, x := range tools {
 		if t.Off(x) {
 			continue
 		}
@@ -31,20 +45,15 @@ func (m *Maker) arrange(t *Tenant) {
 			unasked = append(unasked, x)
 		}
 	}
-	lists := m.lists()
+	lists := t.tools.Lists
 	if t.Bare.Shell != nil {
 		lists.PowerShell = t.Bare.Shell.Dialect().PowerShell
 	}
-	t.asked, t.unasked = lists.Offer(all, true), lists.Offer(unasked, false)
+	return &offers{asked: lists.Offer(all, true), unasked: lists.Offer(unasked, false)}
 }
 
 // Off says that no session of this tenant can use the tool: a bare deny rule or the token forbids it, or its back-end
 // is missing.
 func (t *Tenant) Off(x tool.Tool) bool {
 	return t.Rules.Off(x.Spec.Name, x.Spec.Aliases, x.Spec.Family) || x.Unavailable(t.Bare) != "" || t.Forbids(x) != nil
-}
-
-// Lists are what the operator says about lists of tools.
-func (m *Maker) lists() toolset.Lists {
-	return toolset.Lists{Deferral: m.Config.Tools.Deferral, Always: m.Config.Tools.Always}
 }

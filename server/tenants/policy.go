@@ -49,7 +49,7 @@ func (m *Maker) ownFiles() []string {
 // warns, since no repository may keep the server from starting.
 func (m *Maker) checkNames(p *permission.Policy) error {
 	var names []string
-	for _, t := range m.Tools {
+	for _, t := range m.Tools.All() {
 		names = append(append(names, t.Spec.Name), t.Spec.Aliases...)
 	}
 	var errs []error
@@ -66,7 +66,7 @@ func (m *Maker) checkNames(p *permission.Policy) error {
 // warnDispatchers says of rules about dispatchers that they decide nothing: the calls are those of other tools. Only a
 // dispatcher as a whole can be denied.
 func (m *Maker) warnDispatchers(o permission.Options) {
-	for _, t := range m.Tools {
+	for _, t := range m.Tools.All() {
 		if !t.Dispatches() {
 			continue
 		}

@@ -50,7 +50,7 @@ func (m *Maker) Report(ctx context.Context, t *Tenant) []RuleReport {
 	for i, c := range rules {
 		r := RuleReport{List: lists[c.Verdict], Rule: c.Rule.Text, Origin: c.Rule.Origin, About: abouts[c.Kind],
 			Covers: c.Paths, Tools: []string{}}
-		for _, x := range m.Tools {
+		for _, x := range m.Tools.All() {
 			if c.Names(x.Spec.Name, x.Spec.Aliases, x.Spec.Family) {
 				r.Tools = append(r.Tools, x.Spec.Name)
 			}
@@ -125,7 +125,7 @@ var errTooMany = errors.New("too many files to look at")
 // limits warns of a rule that can match nothing, or not what it names, and says what to do; or else what it is limited
 // to.
 func (m *Maker) limits(t *Tenant, c permission.Coverage) (warning, fix, note string) {
-	if !strings.HasPrefix(c.Rule.Text, "mcp__") && !slices.ContainsFunc(m.Tools, func(x tool.Tool) bool {
+	if !strings.HasPrefix(c.Rule.Text, "mcp__") && !slices.ContainsFunc(m.Tools.All(), func(x tool.Tool) bool {
 		return c.Names(x.Spec.Name, x.Spec.Aliases, x.Spec.Family)
 	}) {
 		return "it can match nothing: no tool here goes by that name", "remove it, unless another version reads it", ""
@@ -171,7 +171,7 @@ func (m *Maker) limits(t *Tenant, c permission.Coverage) (warning, fix, note str
 // hasInput says whether a tool that a rule is about has an input of a name. For tools of mounted servers that is
 // unknown.
 func (m *Maker) hasInput(c permission.Coverage, name string) bool {
-	return strings.HasPrefix(c.Rule.Text, "mcp__") || slices.ContainsFunc(m.Tools, func(x tool.Tool) bool {
+	return strings.HasPrefix(c.Rule.Text, "mcp__") || slices.ContainsFunc(m.Tools.All(), func(x tool.Tool) bool {
 		var schema struct {
 			Properties map[string]json.RawMessage `json:"properties"`
 		}

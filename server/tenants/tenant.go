@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"codehand/server/auth"
 	"codehand/server/config"
@@ -39,15 +40,15 @@ type Tenant struct {
 
 	confiner *confine.Confiner
 
-	asked   toolset.Offer // to clients that can be asked
-	unasked toolset.Offer // to those that cannot
-	profile string        // of tools, which the operator set for all
+	tools   *toolset.Set
+	offers  *atomic.Pointer[offers]
+	profile string // of tools, which the operator set for all
 }
 
 // A Maker makes tenants. Its fields are set once.
 type Maker struct {
 	Config config.Config
-	Tools  []tool.Tool
+	Tools  *toolset.Set
 	Search *search.Engine
 	Log    *slog.Logger
 	State  string // the state directory
@@ -146,7 +147,7 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 	t.confiner = confine.New(limits, t.Env)
 	t.Bare.Confine = t.Confinement("")
 	t.profile = m.Config.Tools.Profile
-	m.arrange(t)
+	t.tools, t.offers = m.Tools, new(atomic.Pointer[offers])
 	return t, nil
 }
 

@@ -13,7 +13,8 @@ type Entry struct {
 func (e Entry) Tokens() int { return (len(e.JSON) + 3) / 4 }
 
 // Entries are all that tools/list shows to clients that are offered o, in its order.
-func (set Set) Entries(o Offer) []Entry {
+func (set *Set) Entries(o Offer) []Entry {
+	now := set.current().byName
 	entries := make([]Entry, 0, len(o.Tools))
 	for i, d := range o.Tools {
 		b, err := d.JSON()
@@ -21,7 +22,7 @@ func (set Set) Entries(o Offer) []Entry {
 			continue // tools make their schemas themselves, and tests look at each
 		}
 		late := i >= o.Always && set.Lists.Deferral != deferralOff
-		entries = append(entries, Entry{Tool: set.table[d.Name], JSON: b, Deferred: late})
+		entries = append(entries, Entry{Tool: now[d.Name], JSON: b, Deferred: late})
 	}
 	return entries
 }

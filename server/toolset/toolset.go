@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -18,49 +20,151 @@ import (
 // maxTaught is how many characters of a schema an answer teaches.
 const maxTaught = 4_000
 
-// A Set is the tools of a server. It does not change, and is safe for concurrent use.
+// A Set is the tools of a server: those that its Sources have now. The zero Set has none. It is safe for concurrent
+// use.
 type Set struct {
-	All   []tool.Tool
 	Lists Lists
 
-	table map[string]tool.Tool // by name and alias
+	sources []Source
+	refresh sync.Mutex // held while the Sources are asked
+	now     atomic.Pointer[table]
 }
+
+// A table is the tools of a Set between two changes of its Sources. It does not change.
+type table struct {
+	revision uint64
+	all      []tool.Tool
+	byName   map[string]tool.Tool // by name and alias
+}
+
+// A Source has tools that can change while the server runs, such as those of a mounted server. Its methods are safe for
+// concurrent use.
+type Source interface {
+	// Tools are those that it has now. It answers at once; the caller only reads the slice.
+	Tools() []tool.Tool
+	// Changed receives after each change of Tools, once for several that nobody has received yet. It is the same
+	// channel each time, with one receiver. Closed, or nil: the tools stay as they are.
+	Changed() <-chan struct{}
+}
+
+// Fixed is a Source of tools that never change.
+type Fixed []tool.Tool
+
+// Tools are all of them.
+func (f Fixed) Tools() []tool.Tool { return f }
+
+// Changed is nil.
+func (f Fixed) Changed() <-chan struct{} { return nil }
 
 // Rights is what a Set asks a tenant: whether none of its sessions can use a tool.
 type Rights interface{ Off(t tool.Tool) bool }
 
 // New makes a Set. The error names two tools that one name could mean, or a name in tools.always that none has.
-func New(all []tool.Tool, lists Lists) (Set, error) {
-	set := Set{All: all, table: map[string]tool.Tool{}, Lists: lists}
+func New(lists Lists, sources ...Source) (*Set, error) {
+	set := &Set{Lists: lists, sources: sources}
+	if dropped := set.Refresh(); len(dropped) > 0 {
+		return nil, dropped[0]
+	}
+	return set, lists.check(set.All())
+}
+
+// Refresh asks the Sources again. Of two tools that one name could mean, that of the later Source is left out, and an
+// error says so.
+func (set *Set) Refresh() (dropped []error) {
+	set.refresh.Lock()
+	defer set.refresh.Unlock()
+	next := &table{byName: map[string]tool.Tool{}}
+	if before := set.now.Load(); before != nil {
+		next.revision = before.revision + 1
+	}
 	owner := map[string]string{} // by name in lower case: call_tool takes names in any
-	for _, t := range all {
-		own := t.Spec.Name
-		for _, n := range append([]string{own}, t.Spec.Aliases...) {
-			other, taken := owner[strings.ToLower(n)]
-			if taken && (other != own || n == own) { // an alias may be the name in another case
-				return set, fmt.Errorf("tool %s: the name %s is taken by %s", own, n, other)
+	for _, s := range set.sources {
+		for _, t := range s.Tools() {
+			if err := clash(owner, t); err != nil {
+				dropped = append(dropped, err)
+				continue
 			}
-			owner[strings.ToLower(n)] = own
-			set.table[n] = t
+			next.all = append(next.all, t)
+			for _, n := range append([]string{t.Spec.Name}, t.Spec.Aliases...) {
+				owner[strings.ToLower(n)] = t.Spec.Name
+				next.byName[n] = t
+			}
 		}
 	}
-	return set, lists.check(all)
+	set.now.Store(next)
+	return dropped
+}
+
+// clash says which name of a tool is that of another already.
+func clash(owner map[string]string, t tool.Tool) error {
+	own := t.Spec.Name
+	if other, taken := owner[strings.ToLower(own)]; taken {
+		return fmt.Errorf("tool %s: the name %s is taken by %s", own, own, other)
+	}
+	for _, n := range t.Spec.Aliases { // an alias may be the name in another case
+		if other, taken := owner[strings.ToLower(n)]; taken {
+			return fmt.Errorf("tool %s: the name %s is taken by %s", own, n, other)
+		}
+	}
+	return nil
+}
+
+// Watch refreshes the Set after each change of a Source, and then calls changed with what was left out. It returns once
+// ended is closed. Calls of changed can overlap.
+func (set *Set) Watch(ended <-chan struct{}, changed func(dropped []error)) {
+	var all sync.WaitGroup
+	for _, s := range set.sources {
+		if s.Changed() == nil {
+			continue
+		}
+		all.Go(func() {
+			for {
+				select {
+				case _, open := <-s.Changed():
+					if !open {
+						return
+					}
+					changed(set.Refresh())
+				case <-ended:
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// All are the tools as they are now. The caller only reads them.
+func (set *Set) All() []tool.Tool { return set.current().all }
+
+func (set *Set) current() *table {
+	if now := set.now.Load(); now != nil {
+		return now
+	}
+	return new(table)
+}
+
+// Now are the tools, and the number of the change that made them so: where it is the same, so are they.
+func (set *Set) Now() (all []tool.Tool, revision uint64) {
+	now := set.current()
+	return now.all, now.revision
 }
 
 // Get finds a tool by its name or an alias, as they are written.
-func (set Set) Get(name string) (tool.Tool, bool) {
-	t, ok := set.table[name]
+func (set *Set) Get(name string) (tool.Tool, bool) {
+	t, ok := set.current().byName[name]
 	return t, ok
 }
 
 // find finds a tool by its name or an alias, in any case. Spaces around it are no part of it: an error that names them
 // would read as if the tool that it proposes were unknown.
-func (set Set) find(name string) (t tool.Tool, ok bool) {
+func (set *Set) find(name string) (t tool.Tool, ok bool) {
 	name = strings.TrimSpace(name)
-	if t, ok = set.table[name]; ok {
+	now := set.current().byName
+	if t, ok = now[name]; ok {
 		return t, true
 	}
-	for known, t := range set.table { // no two tools have names that differ in case alone: New
+	for known, t := range now { // no two tools have names that differ in case alone: New
 		if strings.EqualFold(known, name) {
 			return t, true
 		}
@@ -81,7 +185,7 @@ type Target struct {
 
 // Follow returns the target of a call of t by a tenant: t, or what a dispatcher leads to. A dispatcher that is switched
 // off leads nowhere, so that it is refused itself.
-func (set Set) Follow(at Rights, t tool.Tool, input json.RawMessage) Target {
+func (set *Set) Follow(at Rights, t tool.Tool, input json.RawMessage) Target {
 	own := Target{Tool: t, Input: input}
 	if !t.Dispatches() || at.Off(t) {
 		return own
@@ -126,7 +230,7 @@ func (t *Target) Schema() string {
 }
 
 // noSuchTool is Unknown for a model that chose the name by itself.
-func (set Set) noSuchTool(at Rights, known []catalog.Entry, name string) *tool.Refusal {
+func (set *Set) noSuchTool(at Rights, known []catalog.Entry, name string) *tool.Refusal {
 	text := "Unknown tool: " + results.Line(name, 80) + "."
 	if near := catalog.Nearest(known, name); len(near) > 0 {
 		text += " Nearest: " + strings.Join(near, ", ") + "."
@@ -138,13 +242,13 @@ func (set Set) noSuchTool(at Rights, known []catalog.Entry, name string) *tool.R
 }
 
 // Findable says whether the sessions of a tenant can search for tools.
-func (set Set) Findable(at Rights) bool {
-	t, ok := set.table[Finder]
+func (set *Set) Findable(at Rights) bool {
+	t, ok := set.Get(Finder)
 	return ok && !at.Off(t)
 }
 
 // Unknown is the error for a tool name that does not exist, with the names of known that may have been meant.
-func (set Set) Unknown(known []catalog.Entry, name string) *jsonrpc.Error {
+func (set *Set) Unknown(known []catalog.Entry, name string) *jsonrpc.Error {
 	e := &jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: fmt.Sprintf("unknown tool %q", results.Line(name, 80))}
 	if near := catalog.Nearest(known, name); len(near) > 0 {
 		e.Message += `; nearest: "` + strings.Join(near, `", "`) + `"`
