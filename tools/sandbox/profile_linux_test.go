@@ -293,6 +293,29 @@ func TestProtectedAtOnce(t *testing.T) {
 	}
 }
 
+// What lies in a directory that every command reads was read with it. A mask leaves what the profile names itself.
+func TestMasked(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"tool/lib/a", "tool/ws/alice/a", "tool/ws/bob/a", "tool/ws/bob/shown/a", "tool/state/a"} {
+		must(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755))
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(name+"\n"), 0o600))
+	}
+	must(t, os.Symlink("tool/state", filepath.Join(dir, "link")))
+	profile := &Profile{
+		Readable: []string{dir + "/tool", dir + "/tool/ws/bob/shown"}, Writable: []string{dir + "/tool/ws/alice"},
+		Masked: []string{dir + "/tool/ws", dir + "/tool/ws/bob", dir + "/link", dir + "/tool/ws/alice", dir + "/none",
+			dir + "/tool/lib/a"},
+	}
+	r := confined(t, LevelFull, profile, dir+"/tool/ws/alice", `exec 2>/dev/null
+		echo x > ../new; echo x > ../bob/new; mkdir ../eve; cd ../../..; find tool | sort; cat tool/lib/a tool/ws/alice/a`)
+	want := strings.ReplaceAll("tool,lib,lib/a,state,ws,ws/alice,ws/alice/a,ws/bob,ws/bob/shown,ws/bob/shown/a", ",", "\ntool/") +
+		"\ntool/lib/a\ntool/ws/alice/a\n"
+	if got := r.text(t); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestHidden(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"io/fs"
 	"os"
 	slash "path" // path/filepath comes late when the program starts
@@ -14,6 +15,17 @@ import (
 var system = []string{
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/etc", "/etc/resolv.conf", "/nix/store",
 	"/sys/devices/system",
+}
+
+// Reads returns the directory of the system that holds path, which has no links, and that every command reads; "": none
+// does.
+func Reads(path string) string {
+	for _, dir := range system {
+		if inside(path, dir) {
+			return dir
+		}
+	}
+	return ""
 }
 
 // secret is what no command may read of that, as patterns.
@@ -39,6 +51,7 @@ type place struct {
 	tree  int    // a detached mount of it
 	dir   bool
 	write bool
+	mask  bool // tree is an empty directory
 }
 
 // A world is the tree of files that a command sees. It is built of copies of mounts on an empty root, so a path that
@@ -120,6 +133,17 @@ func (w *world) collect() error {
 			w.temp = append(w.temp, tree)
 		}
 	}
+	for _, path := range p.Masked {
+		at, err := (&world{links: map[string]string{}}).find(path, false)
+		if missing(err) || err == nil && !at.dir {
+			continue
+		}
+		if err != nil {
+			return failed(err, "look at %s", path)
+		}
+		at.mask = true
+		list = append(list, at)
+	}
 	if err := w.copyPlaces(list); err != nil {
 		return err
 	}
@@ -154,18 +178,13 @@ func (w *world) find(path string, write bool) (place, error) {
 
 // copyPlaces takes copies of those places of list that others do not contain.
 func (w *world) copyPlaces(list []place) error {
-	// From above to below; of two places with one path the writable one comes first, and counts.
+	// From above to below; of two places with one path the writable one comes first, and counts, a mask is the last.
 	slices.SortStableFunc(list, func(a, b place) int {
-		if a.path == b.path && a.write != b.write {
-			if a.write {
-				return -1
-			}
-			return 1
-		}
-		return strings.Compare(a.path, b.path)
+		return cmp.Or(strings.Compare(a.path, b.path), a.rank()-b.rank())
 	})
 	for _, at := range list {
-		if above := w.above(at.path); above != nil && (above.write == at.write || above.path == at.path) {
+		above := w.above(at.path)
+		if above == nil && at.mask || above != nil && (above.rank() == at.rank() || above.path == at.path) {
 			continue
 		}
 		var err error
@@ -177,8 +196,23 @@ func (w *world) copyPlaces(list []place) error {
 	return nil
 }
 
+// rank orders places with one path.
+func (p place) rank() int {
+	switch {
+	case p.write:
+		return 0
+	case p.mask:
+		return 2
+	}
+	return 1
+}
+
 // copy returns a detached copy of the mounts of a place as the command may use them.
 func (p place) copy() (int, error) {
+	if p.mask {
+		tree, err := newMount("tmpfs", inert, "mode=0755", "size=1m")
+		return tree, failed(err, "mask %s", p.path)
+	}
 	tree, err := copyTree(p.path)
 	if err != nil {
 		return -1, failed(err, "copy the mount of %s", p.path)
@@ -400,13 +434,16 @@ func (w *world) finish() error {
 	if err := os.Remove(void); err != nil {
 		return failed(err, "remove %s", void)
 	}
-	root, err := unix.Open("/", unix.O_PATH|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return failed(err, "open the root directory")
+	for _, at := range w.places {
+		if !at.mask {
+			continue
+		}
+		if err := fixate(at.path); err != nil {
+			return err
+		}
 	}
-	defer func() { _ = unix.Close(root) }()
-	if err := setAttributes(root, unix.MOUNT_ATTR_RDONLY, false); err != nil {
-		return failed(err, "protect the root directory")
+	if err := fixate("/"); err != nil {
+		return err
 	}
 	if err := unix.Chdir(w.cwd); err != nil {
 		return failed(err, "enter %s", w.cwd)
@@ -422,6 +459,16 @@ func (w *world) finish() error {
 		return failed(unix.ESTALE, "enter %s", w.cwd)
 	}
 	return nil
+}
+
+// fixate makes one mount read-only, in which the places for others have been made.
+func fixate(path string) error {
+	mount, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return failed(err, "open %s", path)
+	}
+	defer func() { _ = unix.Close(mount) }()
+	return failed(setAttributes(mount, unix.MOUNT_ATTR_RDONLY, false), "protect %s", path)
 }
 
 // copyTree returns a detached copy of the mounts at path, which is no link.

@@ -23,6 +23,9 @@ type Profile struct {
 	// Hidden are files and directories that the command cannot look into, whatever contains them. What is missing is
 	// left out, and a link hides what it leads to. Needs LevelFull.
 	Hidden []string
+	// Masked are directories of which the command sees only what the profile names below them, whatever contains them.
+	// What is missing is left out. Needs LevelFull.
+	Masked []string
 	// Protected are paths inside Writable that the command can read and neither change, rename nor remove. One that is
 	// missing cannot be kept from being made: it is renamed as soon as it appears, see Process.Removed. Needs
 	// LevelFull.

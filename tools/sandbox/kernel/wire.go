@@ -43,7 +43,7 @@ func (s Spec) each(f func(string) string) Spec {
 	if s.Profile != nil {
 		p := *s.Profile
 		p.Writable, p.Readable = all(p.Writable), all(p.Readable)
-		p.Hidden, p.Protected = all(p.Hidden), all(p.Protected)
+		p.Hidden, p.Masked, p.Protected = all(p.Hidden), all(p.Masked), all(p.Protected)
 		p.Temp = f(p.Temp)
 		s.Profile = &p
 	}
