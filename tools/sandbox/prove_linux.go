@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"codehand/tools/sandbox/cgroup"
+	"codehand/tools/sandbox/kernel"
 	"codehand/tools/sandbox/probe"
 )
 
@@ -49,6 +50,10 @@ func Probe(ctx context.Context, state string) Report {
 		defer cancel()
 		return g.try(ctx, level)
 	})
+	if around := kernel.Reads(state); around != "" && report.Level < LevelKernel && !report.Unknown() {
+		report.Failed.Remedy = state + " lies in " + around + ", which every command reads, and only level 3 takes " +
+			"a part out of that: move it with state_dir or http.data_dir. For level 3: " + report.Failed.Remedy
+	}
 	if ungrouped == nil && report.Level < LevelKernel {
 		ungrouped = errors.New("control groups need sandbox level 2, since a command can leave its own below that")
 	}
@@ -385,7 +390,8 @@ func (g *ground) play(
 }
 
 func (g *ground) profile(s *probe.Scene) *Profile {
-	p := &Profile{Readable: []string{s.Seen, g.self}, Hidden: []string{s.Hidden}}
+	// What every command reads may hold the state directory. Of that, commands see only what is theirs.
+	p := &Profile{Readable: []string{s.Seen, g.self}, Hidden: []string{s.Hidden}, Masked: []string{s.Unlisted}}
 	if s.Write {
 		p.Writable, p.Protected, p.Sockets = []string{s.Root}, s.Protected(), true
 	} else {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -21,6 +22,23 @@ func TestProbe(t *testing.T) {
 	t.Logf("%+v", r)
 	if left, err := os.ReadDir(state); err != nil || len(left) > 0 {
 		t.Errorf("left in the state directory: %v, %v", left, err)
+	}
+}
+
+// A state directory below /opt, which every command reads, made the machine prove level 1, with a remedy about its kernel.
+func TestProbeWhereCommandsRead(t *testing.T) {
+	t.Parallel()
+	state, err := os.MkdirTemp("/opt", "codehand-test-")
+	if err != nil {
+		t.Skip("needs to write to /opt")
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(state) }) // it is this test's
+	elsewhere, here := Probe(t.Context(), t.TempDir()), Probe(t.Context(), state)
+	switch {
+	case elsewhere.Level == LevelFull && here.Level != LevelFull:
+		t.Errorf("below /opt: %+v, %+v", here, here.Failed)
+	case here.Level < LevelKernel && !here.Unknown() && !strings.Contains(here.Failed.Remedy, "lies in /opt"):
+		t.Errorf("remedy: %s", here.Failed.Remedy)
 	}
 }
 
