@@ -101,6 +101,9 @@ func (s *Server) assemble(o Options) (err error) {
 		Home: cfg.Home, ConfigHome: cfg.ConfigHome,
 	})
 	confined := e.confining(cfg, o)
+	if err := e.checkApart(cfg, o, confined); err != nil {
+		return err
+	}
 	e.media = media.New(media.Options{Fit: media.FitOptions{MaxEdge: cfg.Read.ImageMaxEdge},
 		Temp: filepath.Join(e.dir, "pdf"), Level: confined.Level})
 	if cfg.Journal.Shell {

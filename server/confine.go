@@ -76,11 +76,22 @@ func (e *engines) confining(cfg config.Config, o Options) confine.Options {
 		Off: cfg.Sandbox.Policy == config.SandboxOff, Proven: e.proven, Known: p.known,
 		Needed: func() sandbox.Level { return neededLevel(cfg, o.Serve) },
 	}
-	c.Home, c.State = cfg.Home, e.dir
+	c.Home, c.State = cfg.Home, config.Canonical(e.dir)
+	data := config.Canonical(cfg.DataDir())
+	c.Apart = func() []string { return []string{data} }
 	c.Personal = !o.Serve || listen.WhyShared(cfg) == "" // others have nothing to do with that home
 	// Where the network is open, what a command may read can leave: then the operator says so, and not a default.
 	c.AutoAllow = cfg.Sandbox.AutoAllow && (c.Network.Network != sandbox.NetworkOn || cfg.Said("sandbox.auto_allow"))
 	return c
+}
+
+// checkApart refuses directories of several people that cannot be kept from each other's commands.
+func (e *engines) checkApart(cfg config.Config, o Options, c confine.Options) error {
+	if !o.Serve || c.Off || listen.WhyShared(cfg) == "" {
+		return nil
+	}
+	return confine.CheckApart(append(cfg.Apart(cfg.Principals), c.State, config.Canonical(cfg.DataDir())),
+		slices.Concat(c.Readable, c.Writable))
 }
 
 // bounded adds to a report what the operator set, and what this process has for commands. The default limit of memory

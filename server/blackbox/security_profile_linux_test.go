@@ -169,3 +169,89 @@ func TestFloodKeepsDenyRules(t *testing.T) {
 	}
 	must(t, os.Chmod(p.in("a/z"), 0o755))
 }
+
+// Roots of principals, the data and the state below a directory that commands read for the sake of its bin in PATH, or
+// that every command reads, were read by the commands of everyone.
+func TestToolchainShowsNoWorkspace(t *testing.T) {
+	t.Parallel()
+	for _, where := range []string{"tool", "opt"} {
+		t.Run(where, func(t *testing.T) {
+			h := settle(t)
+			x, err := filepath.EvalSymlinks(leaktest.Dir(t))
+			must(t, err)
+			if where == "opt" {
+				if x, err = os.MkdirTemp("/opt", "codehand-test-"); err != nil {
+					t.Skip("needs to write to /opt")
+				}
+				t.Cleanup(func() { _ = os.RemoveAll(x) }) // it is this test's
+			}
+			for _, dir := range []string{"bin", "lib", "ws", "data"} {
+				must(t, os.Mkdir(filepath.Join(x, dir), 0o755))
+			}
+			must(t, os.Chmod(filepath.Join(x, "data"), 0o700))
+			must(t, os.WriteFile(filepath.Join(x, "bin", "seen"), []byte("#!/bin/sh\necho program\n"), 0o755))
+			must(t, os.WriteFile(filepath.Join(x, "lib", "seen"), []byte("library\n"), 0o644))
+			h.env = append([]string{"PATH=" + filepath.Join(x, "bin") + ":" + os.Getenv("PATH"), "HOME=" + h.home,
+				"XDG_STATE_HOME=" + filepath.Join(h.home, "state")}, h.env[1:2]...)
+			if confinedLevel(t, h) < 3 {
+				t.Skip("needs a machine that proves sandbox level 3")
+			}
+			config := filepath.Join(h.home, ".config", "codehand", "config.toml")
+			must(t, os.MkdirAll(filepath.Dir(config), 0o700))
+			data := x + "/data"
+			if where == "tool" { // beside the state of the server no toolchain is looked for
+				data = leaktest.Dir(t)
+				must(t, os.Chmod(data, 0o700))
+			}
+			must(t, os.WriteFile(config, []byte("http.data_dir = \""+data+"\"\n[principals.default]\nroots = [\""+
+				x+"/ws/{principal}\"]\n"), 0o600))
+			var people []*replaytest.HTTPClient
+			var tokens []string
+			for _, name := range []string{"alice", "bob"} {
+				token, _ := h.run(0, "token", "new", name, "--mode", "bypassPermissions", "--max-mode", "bypassPermissions")
+				tokens = append(tokens, strings.TrimSpace(token))
+			}
+			url := h.serve().url + "/mcp"
+			for _, token := range tokens {
+				c := (&replaytest.HTTPClient{T: t, URL: url, Token: token}).Hello()
+				c.Does("write_file", `{"file_path":"secret.txt","content":"`+strings.TrimSpace(unseen)+`"}`)
+				people = append(people, c)
+			}
+			must(t, os.WriteFile(filepath.Join(data, "secret.txt"), []byte(unseen), 0o600))
+			people[1].Does("write_file", `{"file_path":"x.sh","content":"seen; cat `+x+`/lib/seen; rm secret.txt\n`+
+				`find `+x+` -name secret.txt; grep -rls what-no `+x+`; ls `+x+`/ws"}`)
+			out := people[1].Does("run_shell", `{"command":"bash ./x.sh"}`)
+			if !strings.Contains(out, "program\nlibrary\n") || !strings.Contains(out, "bob") {
+				t.Errorf("the toolchain or the workspace is missing: %s", out)
+			}
+			if strings.Contains(out, "secret.txt") || strings.Contains(out, "alice") { // x.sh itself is found
+				t.Errorf("bob's command saw what is not bob's: %s", out)
+			}
+		})
+	}
+}
+
+// Where the directories of people cannot be kept from each other, serve for several does not start, and says why.
+func TestLayoutThatCannotBeHeld(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ config, want string }{
+		"beside programs": {"[principals.default]\nroots = [\"/opt/{principal}\"]\n", "/opt holds /opt"},
+		"opened to all": {"sandbox.readable = [\"WORK/ws/lib\"]\n[principals.default]\nroots = [\"WORK/ws/{principal}\"]\n",
+			"which is kept from others"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := settle(t)
+			must(t, os.MkdirAll(filepath.Join(h.work, "ws", "lib"), 0o700))
+			config := filepath.Join(h.home, ".config", "codehand", "config.toml")
+			must(t, os.MkdirAll(filepath.Dir(config), 0o700))
+			must(t, os.WriteFile(config, []byte(strings.ReplaceAll(c.config, "WORK", h.work)), 0o600))
+			h.run(0, "token", "new", "alice")
+			cmd := h.command("serve", "--listen", "127.0.0.1:0")
+			out, err := cmd.CombinedOutput()
+			if err == nil || !strings.Contains(string(out), c.want) {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
+	}
+}

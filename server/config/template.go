@@ -41,6 +41,27 @@ func fixed(template string) string {
 // personal says whether each principal has another directory.
 func personal(template string) bool { return strings.Contains(template, placeholder) }
 
+// Apart are the directories, without links, that hold the roots of principals about whom something is said, whatever
+// their names: those of one principal must not be shown to another one.
+func (c Config) Apart(said Principals) []string {
+	dirs := []string{Canonical(filepath.Join(c.DataDir(), workspaces))}
+	add := func(v auth.Values) {
+		for _, root := range v.Roots {
+			if dir := Canonical(fixed(root)); !slices.Contains(dirs, dir) {
+				dirs = append(dirs, dir)
+			}
+		}
+	}
+	add(said.Default)
+	for _, v := range said.Named {
+		add(v)
+	}
+	for _, g := range said.Groups {
+		add(g.Values)
+	}
+	return dirs
+}
+
 // canonical resolves the links of the fixed part, which is all that exists for sure.
 func canonical(template string) string {
 	rel, err := filepath.Rel(fixed(template), template)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"codehand/server/auth"
@@ -26,6 +27,8 @@ type Registry struct {
 	owned map[string][]string // roots by principal, of all that were served since the last reload
 	said  config.Principals   // the operator's words about principals
 	loads int                 // how often they were read again
+
+	apart atomic.Pointer[[]string] // directories of all principals, from said and owned
 }
 
 // A slot is one tenant, made by who needs it first while others wait.
@@ -41,10 +44,33 @@ const retryTenant = 5 * time.Second
 
 // NewRegistry makes an empty registry whose tenants maker makes.
 func NewRegistry(maker *Maker) *Registry {
-	return &Registry{
+	r := &Registry{
 		Now: time.Now, maker: maker, by: map[string]*slot{}, owned: map[string][]string{},
 		said: maker.Config.Principals,
 	}
+	r.keepApart()
+	ours := maker.Confine.Apart
+	maker.Confine.Apart = func() []string {
+		dirs := *r.apart.Load()
+		if ours != nil {
+			dirs = append(slices.Clip(dirs), ours()...)
+		}
+		return dirs
+	}
+	return r
+}
+
+// keepApart notes which directories belong to principals, for a caller that has the lock.
+func (r *Registry) keepApart() {
+	dirs := r.maker.Config.Apart(r.said)
+	for _, roots := range r.owned {
+		for _, root := range roots {
+			if !slices.ContainsFunc(dirs, func(dir string) bool { return lies(root, dir) }) {
+				dirs = append(dirs, root)
+			}
+		}
+	}
+	r.apart.Store(&dirs)
 }
 
 // rights names all that makes a principal's tenant.
@@ -195,6 +221,7 @@ func (r *Registry) claim(who auth.Principal) error {
 	for _, root := range mine {
 		if !slices.Contains(r.owned[who.ID], root) {
 			r.owned[who.ID] = append(r.owned[who.ID], root)
+			r.keepApart()
 		}
 	}
 	return nil
@@ -208,4 +235,5 @@ func (r *Registry) Reload(said config.Principals) {
 	r.said = said
 	r.loads++
 	clear(r.owned)
+	r.keepApart()
 }

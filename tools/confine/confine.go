@@ -37,6 +37,9 @@ type Whose struct {
 	Roots    []string // of the principal, canonical; a session may have a part of them
 	Home     string   // of who started the server; "": unknown
 	Personal bool     // commands are those of the person whose home that is
+	// Apart are directories of others and of the server's, of which commands see nothing but what is theirs, whatever
+	// makes something around readable; nil: there are none. It may take no time.
+	Apart func() []string
 }
 
 // A Network is what commands that write may connect to.
@@ -135,8 +138,11 @@ type Use struct {
 // profile says what a command may reach, and what the rules of its session come to.
 func (c *Confiner) profile(u Use) (p sandbox.Profile, now ruled) {
 	now = c.looker.ruledNow(u.Rules, u.Roots)
+	masked := c.apart(u.Roots)
+	open := func(paths []string) []string { return beside(paths, masked, u.Roots) }
 	p = sandbox.Profile{
-		Readable: slices.Concat(c.home(), c.o.Readable, u.Readable),
+		Masked:   masked,
+		Readable: slices.Concat(open(c.home()), open(c.o.Readable), u.Readable),
 		Hidden:   slices.Concat(now.Hide, c.o.Hide, secretsOf(c.o.Home, u.Roots)),
 	}
 	if u.ReadOnly {
@@ -150,7 +156,7 @@ func (c *Confiner) profile(u Use) (p sandbox.Profile, now ruled) {
 		}
 		return p, now
 	}
-	p.Writable = append(slices.Clone(u.Roots), slices.DeleteFunc(slices.Clone(c.o.Writable), gone)...)
+	p.Writable = append(slices.Clone(u.Roots), slices.DeleteFunc(open(c.o.Writable), gone)...)
 	if cache := c.cache(); cache != "" {
 		p.Writable = append(p.Writable, cache)
 	}

@@ -64,10 +64,12 @@ func toolchains(o Options, env []string) []string {
 	return found
 }
 
+// systemDirs are what every command reads.
+var systemDirs = []string{"/usr", "/bin", "/sbin", "/lib", "/lib64", "/opt", "/etc", "/nix/store"}
+
 // ofSystem says whether every command can read path, which has no links, as one of the system's.
 func ofSystem(path string) bool {
-	return slices.ContainsFunc([]string{"/usr", "/bin", "/sbin", "/lib", "/lib64", "/opt", "/etc", "/nix/store"},
-		func(dir string) bool { return within(path, dir) })
+	return slices.ContainsFunc(systemDirs, func(dir string) bool { return within(path, dir) })
 }
 
 // secretsOf returns the secrets of a home directory that lies in one of roots, or holds one: a person who gives a home
