@@ -6,9 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -17,152 +14,15 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"codehand/server/config"
 	"codehand/server/jsonrpc"
-	"codehand/server/listen"
 	"codehand/server/request"
 	"codehand/server/sessions"
 	"codehand/tools/agent"
 	"codehand/tools/agent/loop"
-	"codehand/tools/keys"
 	"codehand/tools/permission"
-	"codehand/tools/sandbox"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 )
-
-// agentQueue is how many sub-agents of a principal wait for others at most.
-const agentQueue = 16
-
-// newAgents makes what runs the sub-agents of this process.
-func newAgents(s *Server, o Options) (*agent.Runner, error) {
-	c := o.Config.Tools.Agent
-	r := agent.Options{
-		Auto: c.Backend == config.AgentAuto, Backend: agent.Backend(c.Backend), Sampling: c.Sampling, Depth: c.Depth,
-		Limits: agent.Limits{
-			Depth: c.MaxDepth, Parallel: c.MaxParallel, Queue: agentQueue, Turns: c.MaxTurns, Tokens: c.MaxTokens,
-			Time: c.MaxTime, MaxOutput: c.TurnTokens,
-		},
-	}
-	if o.Serve {
-		r.PerHour = c.MaxPerHour
-	}
-	r.Tools = func() []agent.Offered { return offered(s.tools.All()) }
-	if err := agentModels(s.replies.Log, &r, o); err != nil {
-		return nil, err
-	}
-	if why := noAgentCommand(o); len(c.Command.Argv) > 0 && why != "" {
-		s.replies.Log.Warn("agent.command is not used", "reason", why)
-	} else if len(c.Command.Argv) > 0 {
-		r.Command = agentCommand(s, o)
-	}
-	return agent.New(r), nil
-}
-
-// offered are the tools as sub-agents are given them. A dispatcher only leads to the others.
-func offered(all []tool.Tool) []agent.Offered {
-	var offers []agent.Offered
-	for _, t := range all {
-		if !t.Dispatches() {
-			offers = append(offers, t.Offered())
-		}
-	}
-	return offers
-}
-
-// limitReports gives the tools that return reports of sub-agents as many characters as agent.max_output says.
-func limitReports(tools []tool.Tool, most int) []tool.Tool {
-	limited := slices.Clone(tools)
-	for i, t := range limited {
-		if most > 0 && t.Spec.Reports {
-			limited[i] = t.Limited(most)
-		}
-	}
-	return limited
-}
-
-// agentModels opens the models behind an API. A key that cannot be had is no reason not to start: each task says so.
-func agentModels(log *slog.Logger, r *agent.Options, o Options) error {
-	c := o.Config.Tools.Agent.API
-	switch {
-	case o.agentModel != nil:
-		r.Model, r.Models = o.agentModel, []string{"test"}
-		return nil
-	case !c.Configured():
-		return nil
-	}
-	r.Models = append([]string{c.Model}, c.Models...)
-	if _, err := c.Key(); err != nil {
-		log.Warn("sub-agents have no model", "error", err)
-	}
-	others := map[string]loop.Model{}
-	var idle []func()
-	for _, name := range r.Models {
-		m, release, err := openModel(c, name)
-		if err != nil {
-			return fmt.Errorf("agent.api: %w", err)
-		}
-		others[name], idle = m, append(idle, release)
-	}
-	r.Model, r.Pick = others[c.Model], func(name string) loop.Model { return others[name] }
-	r.Release = func() {
-		for _, release := range idle {
-			release()
-		}
-	}
-	return nil
-}
-
-// noAgentCommand says why the command line of another agent is not started; "": it may be. It runs with the rights of
-// this process, so it is for the one person whose process this is.
-func noAgentCommand(o Options) string {
-	if o.Serve {
-		if why := listen.WhyShared(o.Config); why != "" {
-			return "it runs with all rights of this server, and others can connect: " + why
-		}
-	}
-	return ""
-}
-
-// shortestKey is how long a value is at least that is taken for a key: "none" and the like are words.
-const shortestKey = 8
-
-// agentCommand is the command line of another agent, with this server for its tools.
-func agentCommand(s *Server, o Options) agent.Command {
-	c := o.Config.Tools.Agent.Command
-	env := func() []string {
-		return sandbox.Environ(sandbox.EnvOptions{
-			Roots: s.local.Space.Roots(), Allow: slices.Concat(o.Config.Shell.EnvAllow, c.EnvAllow),
-			AllowSecret: c.EnvAllow, Withhold: o.Config.KeyEnvs(), Personal: true,
-		})
-	}
-	return agent.Command{
-		Argv: c.Argv, Resume: c.Resume, Dir: filepath.Join(o.Config.StateDir, "agents"), Env: env,
-		Hide: func(text string) string {
-			for _, entry := range env() {
-				name, value, _ := strings.Cut(entry, "=")
-				if len(value) >= shortestKey && sandbox.SoundsSecret(name) && sandbox.Matches(c.EnvAllow, name) {
-					text = keys.Redact(text, value)
-				}
-			}
-			return text
-		},
-		Server: func(p agent.Parent, without []string) []string {
-			own, err := os.Executable()
-			if err != nil {
-				own = "codehand"
-			}
-			if o.Serve {
-				people := o.Config.Principals
-				without = slices.Concat(without, people.Default.Deny, people.Named[p.Principal].Deny)
-			}
-			argv := append([]string{own, "stdio"}, o.Config.Handed(without)...)
-			// The other agent runs without a person, so its own dialog is nobody's word.
-			argv = append(argv, "--permissions-mode="+p.Mode.String(), "--permissions-ask-fallback=deny")
-			return append(argv, p.Roots...)
-		},
-	}
-}
 
 // hands is Arrival.Hands. A call that another one makes has none.
 func (t *toolCall) hands() agent.Hands { return agentHands{t} }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"codehand/filestate/lock"
 	"codehand/server/asking"
 	"codehand/server/config"
+	"codehand/server/engines"
 	"codehand/server/listen"
 	"codehand/server/pipeline"
 	"codehand/server/sessions"
@@ -23,13 +25,11 @@ import (
 	"codehand/server/tenants"
 	"codehand/server/toolset"
 	"codehand/tools"
-	"codehand/tools/confine"
 	"codehand/tools/git/changes"
 	"codehand/tools/hooks"
 	"codehand/tools/media"
 	"codehand/tools/permission"
 	"codehand/tools/results"
-	"codehand/tools/sandbox"
 	"codehand/tools/search"
 	"codehand/tools/session"
 	"codehand/tools/settings"
@@ -40,8 +40,8 @@ import (
 // storeTime bounds one operation of the Store with its retries.
 const storeTime = 2 * time.Second
 
-// engines are what all sessions of a process share.
-type engines struct {
+// shared is what all sessions of a process share.
+type shared struct {
 	dir     string // state directory
 	store   state.Store
 	durable bool // the store outlives the process
@@ -56,20 +56,14 @@ type engines struct {
 	tenants *tenants.Maker
 	echo    io.Writer // Options.Echo
 	tools.Engines
-	confinement
-}
-
-// A confinement is what all commands of this process share.
-type confinement struct {
-	proven func() sandbox.Report
-	spares *sandbox.Spares
+	confined *engines.Confinement
 }
 
 // assemble makes everything below this room, in the order in which one thing needs another. It is the only place that
 // does.
 func (s *Server) assemble(o Options) (err error) {
 	cfg := o.Config
-	e := &engines{echo: o.Echo}
+	e := &shared{echo: o.Echo}
 	s.engines = e
 	defer func() {
 		if err != nil {
@@ -100,20 +94,21 @@ func (s *Server) assemble(o Options) (err error) {
 		Workers: cfg.Search.Workers, Outside: cfg.Search.OutsideIgnores == "auto",
 		Home: cfg.Home, ConfigHome: cfg.ConfigHome,
 	})
-	confined := e.confining(cfg, o)
-	if err := e.checkApart(cfg, o, confined); err != nil {
+	opts := engines.Options{Config: cfg, Version: o.Version, Log: s.replies.Log, Serve: o.Serve}
+	e.confined = opts.Confinement(e.dir, o.Proven)
+	if err := e.confined.CheckApart(); err != nil {
 		return err
 	}
 	e.media = media.New(media.Options{Fit: media.FitOptions{MaxEdge: cfg.Read.ImageMaxEdge},
-		Temp: filepath.Join(e.dir, "pdf"), Level: confined.Level})
+		Temp: filepath.Join(e.dir, "pdf"), Level: e.confined.Options.Level})
 	if cfg.Journal.Shell {
 		e.Trees = changes.New(cfg.Home, cfg.ConfigHome)
 	}
 	e.broken = settings.New(cfg.Check)
-	if err = makeTools(s, o); err != nil {
+	if err = makeTools(s, o, opts); err != nil {
 		return err
 	}
-	e.tenants = newMaker(s, o, confined)
+	e.tenants = newMaker(s, o)
 	if s.local, err = e.tenants.Local(); err != nil {
 		return err
 	}
@@ -124,7 +119,7 @@ func (s *Server) assemble(o Options) (err error) {
 		Parallel: cfg.Tools.MaxParallel, Record: o.Record, Log: s.replies.Log,
 	}
 	e.keeps = sessions.NewRetention(e.dir, cfg.Results, s.pipe.Runs, s.replies.Log)
-	if err := s.useHooks(cfg); err != nil {
+	if err := s.useHooks(opts); err != nil {
 		return err
 	}
 	if err = s.useTeam(o); err != nil {
@@ -150,7 +145,7 @@ func (s *Server) useTeam(o Options) (err error) {
 	}
 	if s.team, err = team.New(context.Background(), team.Options{
 		Config: o.Config, Version: o.Version, Log: o.Log, Public: o.Public, AuditOut: o.AuditOut,
-		Dir: e.dir, Store: e.store, Maker: e.tenants, Proven: e.proven,
+		Dir: e.dir, Store: e.store, Maker: e.tenants, Proven: e.confined.Proven,
 	}); err != nil {
 		return err
 	}
@@ -160,15 +155,19 @@ func (s *Server) useTeam(o Options) (err error) {
 }
 
 // makeTools makes the engines that tools are handed, and the tools.
-func makeTools(s *Server, o Options) (err error) {
+func makeTools(s *Server, o Options, opts engines.Options) (err error) {
 	e, cfg := s.engines, o.Config
-	if e.Web, err = newWeb(cfg, o.Version); err != nil {
+	if e.Web, err = opts.Web(); err != nil {
 		return err
 	}
-	if e.WebSearch, err = newWebSearch(cfg, o.Version, s.replies.Log); err != nil {
+	if e.WebSearch, err = opts.WebSearch(); err != nil {
 		return err
 	}
-	if e.Agents, err = newAgents(s, o); err != nil {
+	if e.Agents, err = opts.Agents(engines.Handed{
+		Model: o.agentModel,
+		Tools: func() []tool.Tool { return s.tools.All() },
+		Roots: func() []string { return s.local.Space.Roots() },
+	}); err != nil {
 		return err
 	}
 	var all []tool.Tool
@@ -180,19 +179,30 @@ func makeTools(s *Server, o Options) (err error) {
 	return err
 }
 
+// limitReports gives the tools that return reports of sub-agents as many characters as agent.max_output says.
+func limitReports(tools []tool.Tool, most int) []tool.Tool {
+	limited := slices.Clone(tools)
+	for i, t := range limited {
+		if most > 0 && t.Spec.Reports {
+			limited[i] = t.Limited(most)
+		}
+	}
+	return limited
+}
+
 // newMaker makes what makes tenants.
-func newMaker(s *Server, o Options, confined confine.Options) *tenants.Maker {
+func newMaker(s *Server, o Options) *tenants.Maker {
 	e := s.engines
 	return &tenants.Maker{
 		Config: o.Config, Tools: s.tools, Search: e.search, Log: s.replies.Log, State: e.dir,
-		Durable: e.durable, Principal: o.Principal, Confine: confined, NoShell: e.noShellReason(o.Config, o.Serve),
+		Durable: e.durable, Principal: o.Principal, Confine: e.confined.Options, NoShell: e.confined.NoShell(),
 		Worked: func(id string) bool { return sessions.Worked(e.dir, id) },
 	}
 }
 
 // alwaysIn keeps what a person allows for good in the file of that person's settings; nil: there is no such file, or
 // nothing in it would allow a call.
-func (e *engines) alwaysIn(cfg config.Config) *pipeline.Always {
+func (e *shared) alwaysIn(cfg config.Config) *pipeline.Always {
 	file := cfg.Permissions.UserFile
 	if file == "" || cfg.Permissions.ManagedRulesOnly {
 		return nil
@@ -207,7 +217,7 @@ func (e *engines) alwaysIn(cfg config.Config) *pipeline.Always {
 	}}
 }
 
-func (e *engines) close() error {
+func (e *shared) close() error {
 	if e.Agents != nil {
 		e.Agents.Close()
 	}
@@ -217,7 +227,7 @@ func (e *engines) close() error {
 	if e.hooks != nil {
 		e.hooks.Close()
 	}
-	e.spares.Close()
+	e.confined.Close()
 	var errs []error
 	if e.kept != nil {
 		errs = append(errs, e.kept.Close())

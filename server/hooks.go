@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"slices"
 
-	"codehand/server/config"
+	"codehand/server/engines"
 	"codehand/server/pipeline"
 	"codehand/server/sessions"
 	"codehand/server/state"
@@ -15,46 +15,26 @@ import (
 )
 
 // useHooks makes the engine that runs the operator's programs, and lets the corridor and the sessions use it.
-func (s *Server) useHooks(cfg config.Config) error {
-	o := hooks.Options{
-		Classifier: cfg.Permissions.Classifier,
-		OwnNames:   cfg.Hooks.ToolNames == ownToolNames,
-		FailClosed: cfg.Hooks.FailClosed,
-		EnvAllow:   cfg.Shell.EnvAllow,
-		EnvSecret:  cfg.Shell.EnvAllowSecret,
-		Withhold:   cfg.KeyEnvs(),
-		Personal:   !s.engines.durable,
-		Home:       cfg.Home,
-		Log:        s.replies.Log,
-	}
-	for _, h := range cfg.Hooks.Entries {
-		o.Hooks = append(o.Hooks, hooks.Hook{
-			Event: h.Event, Matcher: h.Matcher, If: h.If, Command: h.Command, Timeout: h.Timeout, Async: h.Async,
-			Project: h.Project, Origin: h.Origin,
-		})
-	}
-	runner, err := hooks.New(o)
+func (s *Server) useHooks(o engines.Options) error {
+	runner, around, err := o.Hooks()
 	if err != nil {
 		return err
 	}
 	s.engines.hooks = runner
-	if len(o.Hooks) > 0 {
+	if around {
 		s.pipe.Hooks = runner
 		h := herald{engines: s.engines, log: s.replies.Log}
 		s.sessions.Began, s.sessions.Ended = h.began, h.ended
 	}
-	switch {
-	case len(o.Classifier) > 0:
+	switch permissions := o.Config.Permissions; {
+	case len(permissions.Classifier) > 0:
 		s.pipe.Classify = runner.Classify
-	case cfg.Permissions.Mode == permission.Auto:
+	case permissions.Mode == permission.Auto:
 		s.replies.Log.Warn("permissions.mode auto acts like default, because there is no permissions.classifier",
-			"from", cfg.Origin("permissions.mode"))
+			"from", o.Config.Origin("permissions.mode"))
 	}
 	return nil
 }
-
-// ownToolNames is the value of hooks.tool_names with which hooks are told our names.
-const ownToolNames = "codehand"
 
 // Where a session comes from.
 const (
@@ -69,7 +49,7 @@ const (
 
 // A herald tells hooks when sessions begin and end.
 type herald struct {
-	engines *engines
+	engines *shared
 	log     *slog.Logger
 }
 
@@ -115,7 +95,7 @@ func sessionEvent(name string, st *session.State) hooks.Event {
 }
 
 // memory is the part of the Store that one session has.
-func (e *engines) memory(key session.Key) state.Store {
+func (e *shared) memory(key session.Key) state.Store {
 	return state.Scoped(e.store, "sess."+state.Hash(key.Principal)+"."+state.Hash(key.Session))
 }
 
@@ -123,6 +103,6 @@ func (e *engines) memory(key session.Key) state.Store {
 const activeCell = "cell.active"
 
 // active is what a session has found, without opening it: nothing begins because a client lists.
-func (e *engines) active(key session.Key) session.Cell[[]string] {
+func (e *shared) active(key session.Key) session.Cell[[]string] {
 	return session.NewCell[[]string](e.memory(key), activeCell)
 }

@@ -89,7 +89,7 @@ type Server struct {
 	local    *tenants.Tenant
 	names    sessions.Pipe // of sessions of this process
 	sessions *sessions.Table
-	engines  *engines
+	engines  *shared
 	team     *team.Team  // of serve; else nil
 	audit    *team.Local // of a process for one person; nil: it has none
 	life     life

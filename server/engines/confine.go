@@ -1,4 +1,4 @@
-package server
+package engines
 
 import (
 	"context"
@@ -59,45 +59,64 @@ func (p *prover) report() sandbox.Report {
 	return r
 }
 
-// confining returns what all commands of this process have in common, as far as confinement goes.
-func (e *engines) confining(cfg config.Config, o Options) confine.Options {
-	e.spares = sandbox.NewSpares()
-	p := &prover{prove: o.Proven}
-	if p.prove == nil {
-		p.prove = func() sandbox.Report { return e.bounded(cfg, sandbox.Probe(context.Background(), e.dir)) }
+// A Confinement is what all commands of this process share.
+type Confinement struct {
+	Options confine.Options
+	// Proven is what this machine was proven to do. It waits until it was probed, and is safe for concurrent use.
+	Proven func() sandbox.Report
+	of     Options
+	spares *sandbox.Spares
+}
+
+// Close gives back what waits for the next command. A nil Confinement has nothing.
+func (c *Confinement) Close() {
+	if c != nil {
+		c.spares.Close()
 	}
-	e.proven = p.report
+}
+
+// Confinement makes what all commands of this process have in common. dir is the state directory; proven takes the
+// place of probing this machine, for tests; nil: it is probed.
+func (o Options) Confinement(dir string, proven func() sandbox.Report) *Confinement {
+	cfg, made := o.Config, &Confinement{of: o, spares: sandbox.NewSpares()}
+	p := &prover{prove: proven}
+	if p.prove == nil {
+		p.prove = func() sandbox.Report { return made.bounded(cfg, sandbox.Probe(context.Background(), dir)) }
+	}
+	made.Proven = p.report
 	c := confine.Options{
 		Readable: canonical(cfg.Sandbox.Readable), Writable: canonical(cfg.Sandbox.Writable),
 		Hide:   append(ownSecrets(cfg), cfg.Sandbox.Hide...),
-		Caches: filepath.Join(e.dir, "cache"),
+		Caches: filepath.Join(dir, "cache"),
 		Network: confine.Network{Network: networks[cfg.Sandbox.Network], Domains: cfg.Sandbox.Domains,
 			Addresses: cfg.Sandbox.Addresses},
-		Off: cfg.Sandbox.Policy == config.SandboxOff, Proven: e.proven, Known: p.known,
+		Off: cfg.Sandbox.Policy == config.SandboxOff, Proven: made.Proven, Known: p.known,
 		Needed: func() sandbox.Level { return neededLevel(cfg, o.Serve) },
 	}
-	c.Home, c.State = cfg.Home, config.Canonical(e.dir)
+	c.Home, c.State = cfg.Home, config.Canonical(dir)
 	data := config.Canonical(cfg.DataDir())
 	c.Apart = func() []string { return []string{data} }
 	c.Personal = !o.Serve || listen.WhyShared(cfg) == "" // others have nothing to do with that home
 	// Where the network is open, what a command may read can leave: then the operator says so, and not a default.
 	c.AutoAllow = cfg.Sandbox.AutoAllow && (c.Network.Network != sandbox.NetworkOn || cfg.Said("sandbox.auto_allow"))
-	return c
+	made.Options = c
+	return made
 }
 
-// checkApart refuses directories of several people that cannot be kept from each other's commands.
-func (e *engines) checkApart(cfg config.Config, o Options, c confine.Options) error {
-	if !o.Serve || c.Off || listen.WhyShared(cfg) == "" {
+// CheckApart refuses directories of several people that cannot be kept from each other's commands.
+func (c *Confinement) CheckApart() error {
+	cfg, made := c.of.Config, c.Options
+	if !c.of.Serve || made.Off || listen.WhyShared(cfg) == "" {
 		return nil
 	}
-	return confine.CheckApart(append(cfg.Apart(cfg.Principals), c.State, config.Canonical(cfg.DataDir())),
-		slices.Concat(c.Readable, c.Writable))
+	return confine.CheckApart(append(cfg.Apart(cfg.Principals), made.State, config.Canonical(cfg.DataDir())),
+		slices.Concat(made.Readable, made.Writable))
 }
 
 // bounded adds to a report what the operator set, and what this process has for commands. The default limit of memory
 // is no more than usual on this machine.
-func (e *engines) bounded(cfg config.Config, r sandbox.Report) sandbox.Report {
-	r.Spares, r.Processes = e.spares, cfg.Sandbox.Processes
+func (c *Confinement) bounded(cfg config.Config, r sandbox.Report) sandbox.Report {
+	r.Spares, r.Processes = c.spares, cfg.Sandbox.Processes
 	if r.Groups == nil {
 		return r
 	}
@@ -146,14 +165,15 @@ func neededLevel(cfg config.Config, serve bool) sandbox.Level {
 	return sandbox.LevelNone
 }
 
-// noShellReason says why no command runs in this process; "": commands run, or the first one says why not. Only serve
+// NoShell says why no command runs in this process; "": commands run, or the first one says why not. Only serve
 // for others waits for the probes, since it does not list tools that cannot work.
-func (e *engines) noShellReason(cfg config.Config, serve bool) string {
+func (c *Confinement) NoShell() string {
+	cfg, serve := c.of.Config, c.of.Serve
 	needed := neededLevel(cfg, serve)
 	if !serve || needed == sandbox.LevelNone {
 		return ""
 	}
-	proven := e.proven()
+	proven := c.Proven()
 	if proven.Unknown() || proven.Level >= needed { // the next command tries again
 		return ""
 	}

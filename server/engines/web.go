@@ -1,20 +1,19 @@
-package server
+package engines
 
 import (
 	"cmp"
 	"fmt"
-	"log/slog"
 	"net/url"
 	"time"
 
-	"codehand/server/config"
 	"codehand/tools/web"
 	"codehand/tools/web/guard"
 	websearch "codehand/tools/web/search"
 )
 
-// newWeb makes the client that fetches pages for all sessions; nil: the operator switched it off.
-func newWeb(cfg config.Config, version string) (*web.Client, error) {
+// Web makes the client that fetches pages for all sessions; nil: the operator switched it off.
+func (o Options) Web() (*web.Client, error) {
+	cfg := o.Config
 	if !cfg.Web.Enabled {
 		return nil, nil
 	}
@@ -33,28 +32,28 @@ func newWeb(cfg config.Config, version string) (*web.Client, error) {
 	return web.New(web.Options{
 		Guard: guard.New(open), Ports: cfg.Web.Ports,
 		Caps:      web.Caps{Time: time.Duration(cfg.Web.TimeoutMS) * time.Millisecond},
-		UserAgent: cmp.Or(cfg.Web.UserAgent, "codehand/"+cmp.Or(version, "devel")),
+		UserAgent: cmp.Or(cfg.Web.UserAgent, "codehand/"+cmp.Or(o.Version, "devel")),
 		NoUpgrade: !cfg.Web.Upgrade, Roots: roots, Proxy: proxy,
 	}), nil
 }
 
-// newWebSearch makes what asks the operator's search endpoint; nil: there is none. A key that cannot be read costs only
+// WebSearch makes what asks the operator's search endpoint; nil: there is none. A key that cannot be read costs only
 // the searches.
-func newWebSearch(cfg config.Config, version string, log *slog.Logger) (*websearch.Engine, error) {
-	if !cfg.Web.Search.On() {
+func (o Options) WebSearch() (*websearch.Engine, error) {
+	if !o.Config.Web.Search.On() {
 		return nil, nil
 	}
-	o, err := cfg.SearchEndpoint()
+	at, err := o.Config.SearchEndpoint()
 	if err != nil {
 		return nil, err
 	}
-	o.UserAgent = cmp.Or(o.UserAgent, "codehand/"+cmp.Or(version, "devel"))
-	engine, err := websearch.New(o)
+	at.UserAgent = cmp.Or(at.UserAgent, "codehand/"+cmp.Or(o.Version, "devel"))
+	engine, err := websearch.New(at)
 	if err != nil {
 		return nil, err
 	}
 	if err := engine.Key(); err != nil {
-		log.Warn("web_search cannot work: the key of the search endpoint cannot be read", "cause", err)
+		o.Log.Warn("web_search cannot work: the key of the search endpoint cannot be read", "cause", err)
 	}
 	return engine, nil
 }
