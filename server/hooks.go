@@ -59,7 +59,7 @@ func (h herald) began(st *session.State) {
 	if !r.Wants(hooks.SessionStart) {
 		return
 	}
-	e := sessionEvent(hooks.SessionStart, st)
+	e := pipeline.SessionEvent(hooks.SessionStart, st)
 	e.Source = startup
 	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
 	defer cancel()
@@ -80,18 +80,9 @@ func (h herald) began(st *session.State) {
 
 // ended tells hooks that the handles of a session are gone.
 func (h herald) ended(st *session.State, why string) {
-	e := sessionEvent(hooks.SessionEnd, st)
+	e := pipeline.SessionEvent(hooks.SessionEnd, st)
 	e.Reason = why
 	h.engines.hooks.Tell(e)
-}
-
-func sessionEvent(name string, st *session.State) hooks.Event {
-	e := hooks.Event{Name: name, Session: st.Key.Session, Mode: st.Start}
-	e.Confine = pipeline.ConfineHook(st)
-	if st.Space != nil {
-		e.Cwd, e.Roots = st.Space.Cwd(), st.Space.Roots()
-	}
-	return e
 }
 
 // memory is the part of the Store that one session has.

@@ -1,19 +1,13 @@
 package server
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"codehand/server/replaytest"
-	"codehand/tools/agent/loop"
 )
 
 // aPage is a server of one page as the web that a fixture reaches.
@@ -143,26 +137,4 @@ func TestPagePromptHoldsNobody(t *testing.T) {
 	if !strings.HasPrefix(order[0], "Created new.txt") || !strings.Contains(order[1], "Answer of your client's model") {
 		t.Errorf("%q", order)
 	}
-}
-
-// A peer that declared sampling and never answers costs 120 s, and not more.
-func TestSamplerWaitsTwoMinutes(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		_, err := sampler{deafPeer{}}.Turn(t.Context(), loop.Turn{MaxOutput: 1}, nil)
-		if e, ok := errors.AsType[*loop.Error](err); !ok || e.Kind != loop.Broken || time.Since(began) != sampleTime || sampleTime != 2*time.Minute {
-			t.Errorf("after %s: %v", time.Since(began), err)
-		}
-	})
-}
-
-// A deafPeer never answers.
-type deafPeer struct{}
-
-func (deafPeer) Notify(string, any) error { return fmt.Errorf("nobody listens") }
-func (deafPeer) Gone() <-chan struct{}    { return nil }
-func (deafPeer) Call(ctx context.Context, _ string, _ any) (json.RawMessage, error) {
-	<-ctx.Done()
-	return nil, context.Cause(ctx)
 }

@@ -30,6 +30,7 @@ import (
 	"codehand/server/resources"
 	"codehand/server/sessions"
 	"codehand/server/stdio"
+	"codehand/server/subagents"
 	"codehand/server/team"
 	"codehand/server/tenants"
 	"codehand/server/toolset"
@@ -101,6 +102,7 @@ type corridor struct {
 	asks    *asking.Asker
 	waiting *waiting.Calls // nil: no call asks its client while it works
 	arrival sync.Mutex     // of a call in all its queues
+	agents  subagents.Host
 }
 
 // waitLimits are how long the server waits for others. Tests change them.
@@ -169,6 +171,9 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	library := &resources.Library{Pipe: s.pipe, Find: s.tools.Get}
+	s.agents = subagents.Host{
+		Serve: s.Serve, Memory: s.engines.memory, End: s.sessions.End, Hooks: s.engines.hooks, Log: s.replies.Log,
+	}
 	s.notices = &notices.Notifier{
 		Hub: new(hub.Hub), Sessions: s.sessions, Resources: library,
 		Prompts: &prompts.Library{Resources: library, CoAuthor: s.cfg.Git.CoAuthor},

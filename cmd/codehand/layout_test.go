@@ -35,7 +35,7 @@ var rooms = map[string][]string{
 	"cmd/codehand":    {"server", "server/audit", "server/auth", "server/bridge", "server/clients", "server/clients/install", "server/clients/install/forms", "server/config", "server/control", "server/doctor", "server/instructions", "server/issuer", "server/listen", "server/logging", "server/people", "server/public", "server/replies", "server/sessions", "server/state", "server/toolset", "tools", "tools/bash", "tools/results", "tools/sandbox", "tools/secrets", "tools/tool"},
 	"cmd/conformance": {"server", "server/config", "server/listen", "server/mcpgo"},
 
-	"server": {"server/answers", "server/asking", "server/auth", "server/auth/limits", "server/clients", "server/config", "server/endpoint", "server/hub", "server/jsonrpc", "server/listen", "server/mcpgo", "server/notices", "server/pipeline", "server/progress", "server/prompts", "server/public", "server/replies", "server/request", "server/resources", "server/sessions", "server/state", "server/stdio", "server/team", "server/tenants", "server/toolset", "server/waiting", "filestate", "filestate/lock", "tools", "tools/agent", "tools/agent/loop", "tools/agent/models", "tools/bash", "tools/confine", "tools/git/changes", "tools/guidance", "tools/hooks", "tools/keys", "tools/media", "tools/permission", "tools/results", "tools/running", "tools/sandbox", "tools/search", "tools/session", "tools/settings", "tools/shell", "tools/tool", "tools/web", "tools/web/guard", "tools/web/search", "tools/workspace"},
+	"server": {"server/answers", "server/asking", "server/auth", "server/auth/limits", "server/clients", "server/config", "server/endpoint", "server/engines", "server/hub", "server/jsonrpc", "server/listen", "server/mcpgo", "server/notices", "server/pipeline", "server/progress", "server/prompts", "server/public", "server/replies", "server/request", "server/resources", "server/sessions", "server/state", "server/stdio", "server/subagents", "server/team", "server/tenants", "server/toolset", "server/waiting", "filestate", "filestate/lock", "tools", "tools/agent", "tools/agent/loop", "tools/bash", "tools/git/changes", "tools/guidance", "tools/hooks", "tools/media", "tools/permission", "tools/results", "tools/running", "tools/sandbox", "tools/search", "tools/session", "tools/settings", "tools/shell", "tools/tool", "tools/workspace"},
 	"server/endpoint": {
 		"server/auth", "server/auth/limits", "server/config", "server/jsonrpc", "server/listen", "server/metrics", "server/pipeline", "server/public", "server/request",
 		"server/sessions", "server/state", "server/stdio", "server/tenants", "tools/results", "tools/session", "tools/tool",
@@ -55,6 +55,14 @@ var rooms = map[string][]string{
 	"server/hub":          {"server/request", "server/sessions", "tools/session"},
 	"server/team":         {"server/audit", "server/auth", "server/config", "server/control", "server/endpoint", "server/issuer", "server/jsonrpc", "server/listen", "server/metrics", "server/oauth", "server/people", "server/pipeline", "server/public", "server/request", "server/resources", "server/signin", "server/state", "server/tenants", "server/toolset", "tools/sandbox", "tools/tool"},
 	"server/replies":      {"server/answers", "server/jsonrpc", "server/request", "server/resources", "tools/results", "tools/tool"},
+	"server/subagents": {
+		"server/jsonrpc", "server/pipeline", "server/request", "server/sessions", "server/state", "server/waiting", "tools/agent",
+		"tools/agent/loop", "tools/hooks", "tools/permission", "tools/session", "tools/tool",
+	},
+	"server/engines": {
+		"server/config", "server/listen", "tools/agent", "tools/agent/loop", "tools/agent/models", "tools/confine", "tools/hooks",
+		"tools/keys", "tools/sandbox", "tools/tool", "tools/web", "tools/web/guard", "tools/web/search",
+	},
 	"server/mcpgo": {
 		"server/hub", "server/instructions", "server/jsonrpc", "server/notices", "server/prompts", "server/replies", "server/request",
 		"server/resources", "server/sessions", "server/tenants", "server/toolset", "tools/results", "tools/session",
@@ -196,7 +204,7 @@ var modules = []struct {
 	{path: "github.com/google/jsonschema-go", rooms: []string{"tools/tool", "tools/tooltest"}, testsOnly: true},
 	{path: "github.com/hanwen/go-fuse/v2", rooms: []string{"filestate"}, testsOnly: true},
 	{path: "github.com/mark3labs/mcp-go", rooms: []string{
-		"server", "server/answers", "server/asking", "server/blackbox", "server/bridge", "server/endpoint", "server/hub", "server/mcpgo", "server/notices", "server/prompts", "server/replies",
+		"server", "server/answers", "server/asking", "server/blackbox", "server/bridge", "server/endpoint", "server/hub", "server/mcpgo", "server/notices", "server/prompts", "server/replies", "server/subagents",
 		"server/resources", "server/team", "server/toolset", "cmd/conformance",
 	}}, // all but server and server/mcpgo use its types alone: TestOneGateway
 	{path: "github.com/pelletier/go-toml/v2", rooms: []string{"server/clients", "server/clients/install/forms", "server/config"}},

@@ -218,7 +218,7 @@ func (c *call) event() hooks.Event {
 		Mode: c.mode, Input: c.bound.Input, Request: c.asKnown(),
 		Agent: c.arrival.Agent.ID, AgentType: c.arrival.Agent.Type,
 	}
-	e.Confine = ConfineHook(c.state)
+	e.Confine = confineHook(c.state)
 	if c.state.Space != nil {
 		e.Cwd, e.Roots = c.state.Space.Cwd(), c.state.Space.Roots()
 		for _, root := range c.state.Space.Whole() { // what a client leaves out lifts no condition
@@ -230,8 +230,18 @@ func (c *call) event() hooks.Event {
 	return e
 }
 
-// ConfineHook returns how hooks of a project are confined that are told of something in a session.
-func ConfineHook(s *session.State) func(background bool) (hooks.Confined, error) {
+// SessionEvent is what hooks are told of a session itself, before what the event is about is filled in.
+func SessionEvent(name string, st *session.State) hooks.Event {
+	e := hooks.Event{Name: name, Session: st.Key.Session, Mode: st.Start}
+	e.Confine = confineHook(st)
+	if st.Space != nil {
+		e.Cwd, e.Roots = st.Space.Cwd(), st.Space.Roots()
+	}
+	return e
+}
+
+// confineHook returns how hooks of a project are confined that are told of something in a session.
+func confineHook(s *session.State) func(background bool) (hooks.Confined, error) {
 	return func(background bool) (hooks.Confined, error) {
 		c, err := s.ConfineProgram(background)
 		return hooks.Confined{Profile: c.Profile, Level: c.Level, Groups: c.Groups, Env: c.Env, Serve: c.Serve}, err

@@ -1,4 +1,4 @@
-package server
+package subagents
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -24,14 +25,30 @@ const sampleTime = 120 * time.Second
 type sampler struct{ peer request.Peer }
 
 // Sampler is agent.Hands.Sampler.
-func (h agentHands) Sampler() (m loop.Model, turns int) {
-	if !h.call.State.Samples {
+func (h Hands) Sampler() (m loop.Model, turns int) {
+	if !h.Call.State.Samples {
 		return nil, 0
 	}
-	if h.call.waits != nil {
-		turns = max(1, h.call.waits.Rounds())
+	if h.Waits != nil {
+		turns = max(1, h.Waits.Rounds())
 	}
-	return sampler{h.call.Req.Peer}, turns
+	return sampler{h.Call.Req.Peer}, turns
+}
+
+// Sample lets the model of the client at the other end of a call answer one question, without tools.
+func Sample(ctx context.Context, peer request.Peer, system, prompt string, maxTokens int) (string, error) {
+	a, err := sampler{peer}.Turn(ctx, loop.Turn{
+		System: system, MaxOutput: maxTokens,
+		Messages: []loop.Message{{Role: loop.RoleUser, Parts: []loop.Part{{Text: prompt}}}},
+	}, nil)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for _, p := range a.Parts {
+		b.WriteString(p.Text)
+	}
+	return b.String(), nil
 }
 
 // A samplePart is one part of a message, as sampling/createMessage writes it.
