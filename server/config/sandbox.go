@@ -8,6 +8,21 @@ import (
 	"codehand/tools/web/guard"
 )
 
+// Sandbox is what must confine commands.
+type Sandbox struct {
+	Policy    string         // required, best-effort, off
+	MinLevel  int            // below it, policy decides
+	AutoAllow bool           // a command at level 3 needs no question
+	Readable  []string       // besides what a profile shows
+	Writable  []string       // besides the roots
+	Hide      []string       // from every command
+	Network   string         // off, list, on
+	Domains   []guard.Domain // what list opens; not empty with it
+	Addresses guard.Options  // what web.* opens besides public addresses; no ports
+	Memory    int64          // bytes of a command with all that it starts, where control groups can be used
+	Processes int            // of a command, with threads
+}
+
 // sandboxTable is about what confines commands.
 func sandboxTable(c *Config) []setting {
 	return []setting{

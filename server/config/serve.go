@@ -2,6 +2,8 @@ package config
 
 import (
 	"fmt"
+	"io/fs"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +21,68 @@ const (
 	mib = 1 << 20
 	gib = 1 << 30
 )
+
+// HTTP is where and how serve listens.
+type HTTP struct {
+	Listen []string // host:port, [v6]:port, unix:/path, systemd:
+	// what the outside calls this server: scheme, host and the path before /mcp, no slash at its end; "": unknown
+	PublicURL string
+	// beside those of the listeners and of PublicURL: lower case, host or host:port, IPv6 in brackets
+	AllowedHosts   []string
+	AllowedOrigins []string      // as browsers write them: lower case, without the scheme's usual port
+	MaxBody        int64         // bytes
+	Drain          time.Duration // for running calls after SIGTERM
+	OrphanGrace    time.Duration // for calls whose client is gone
+	LameDuck       time.Duration // between SIGTERM and the first 503; -1: 0 on loopback, else 5 s
+	SSE            bool          // /sse and /message are served
+	DataDir        string        // absolute; StateDir by default
+	BehindProxy    bool
+	TrustedProxies []netip.Prefix // without bits behind the mask; no IPv4 as IPv6
+	UnixMode       fs.FileMode
+	MaxConnections int
+	TLSCert        string // absolute; with TLSKey or not at all
+	TLSKey         string
+	ClientCA       string // only with TLSCert
+}
+
+// Auth is how callers are told apart.
+type Auth struct {
+	Mode      string // auto, or as auth.ParseModes reads it
+	LocalPeer string // same-user, any
+	TokenFile string // absolute; "": tokens.jsonl in the data directory
+	Issuers   []Issuer
+}
+
+// Session is how long conversations are kept.
+type Session struct {
+	Idle            time.Duration // until the handles of one are dropped
+	TTL             time.Duration // until one is forgotten
+	Max             int           // in memory
+	MaxPerPrincipal int           // of legacy HTTP
+}
+
+// Store is where the state is kept.
+type Store struct {
+	URL      string // embedded:, memory:
+	MaxBytes int64
+	Sync     time.Duration // 0: always
+}
+
+// Audit is the record of calls.
+type Audit struct {
+	Dir      string        // absolute; "": audit in the data directory; "-": standard output
+	Sync     time.Duration // 0: always; -1: never
+	OnError  string        // refuse, continue
+	Rotate   int64         // bytes of one file
+	Keep     time.Duration
+	Commands string // redacted, digest
+}
+
+// Metrics are for Prometheus.
+type Metrics struct {
+	Listen    string // an address of their own, without authentication; "": on the main listeners
+	TokenFile string // absolute
+}
 
 // serveTable is the part of the table that counts in serve. A project file can set none of it: who may call, and what
 // is remembered about calls, is nothing that a workspace decides.
