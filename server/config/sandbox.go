@@ -23,6 +23,12 @@ type Sandbox struct {
 	Processes int            // of a command, with threads
 }
 
+// defaultSandbox is what holds if nothing is said.
+func defaultSandbox() Sandbox {
+	return Sandbox{Policy: "best-effort", MinLevel: 2, AutoAllow: true, Network: NetworkOn, Memory: 8 * gib,
+		Processes: 512}
+}
+
 // sandboxTable is about what confines commands.
 func sandboxTable(c *Config) []setting {
 	return []setting{

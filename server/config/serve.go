@@ -84,6 +84,20 @@ type Metrics struct {
 	TokenFile string // absolute
 }
 
+// serveDefaults sets what holds if nothing is said.
+func serveDefaults(c *Config) {
+	c.HTTP = HTTP{
+		Listen: []string{"127.0.0.1:7433"}, MaxBody: 4 << 20, Drain: 30 * time.Second,
+		OrphanGrace: 30 * time.Second,
+		LameDuck:    -1, SSE: true, UnixMode: 0o600, MaxConnections: 4096,
+	}
+	c.Auth = Auth{Mode: "auto", LocalPeer: "same-user"}
+	c.Session = Session{Idle: 30 * time.Minute, TTL: 30 * 24 * time.Hour, Max: 10_000, MaxPerPrincipal: 200}
+	c.Store = Store{URL: "embedded:", MaxBytes: 4 << 30, Sync: time.Second}
+	c.Audit = Audit{Sync: time.Second, OnError: "refuse", Rotate: 256 << 20, Keep: 90 * 24 * time.Hour,
+		Commands: "redacted"}
+}
+
 // serveTable is the part of the table that counts in serve. A project file can set none of it: who may call, and what
 // is remembered about calls, is nothing that a workspace decides.
 func serveTable(c *Config) []setting {

@@ -37,7 +37,7 @@ var versions = [...]string{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26
 
 // defaults returns the Config without any source.
 func defaults() Config {
-	return Config{
+	c := Config{
 		Permissions: Permissions{Mode: permission.Default, Highest: permission.Bypass, AskFallback: "client",
 			AskTimeout: 10 * time.Minute},
 		Hooks:   Hooks{ToolNames: "claude"},
@@ -57,26 +57,17 @@ func defaults() Config {
 		Stdio:    Stdio{EOFGrace: 5 * time.Second, ParentWatch: true},
 		Search:   Search{OutsideIgnores: "auto"},
 		Log:      Log{Level: slog.LevelInfo},
-		HTTP: HTTP{
-			Listen: []string{"127.0.0.1:7433"}, MaxBody: 4 << 20, Drain: 30 * time.Second,
-			OrphanGrace: 30 * time.Second,
-			LameDuck:    -1, SSE: true, UnixMode: 0o600, MaxConnections: 4096,
-		},
-		Auth:    Auth{Mode: "auto", LocalPeer: "same-user"},
-		Session: Session{Idle: 30 * time.Minute, TTL: 30 * 24 * time.Hour, Max: 10_000, MaxPerPrincipal: 200},
-		Store:   Store{URL: "embedded:", MaxBytes: 4 << 30, Sync: time.Second},
-		Sandbox: Sandbox{Policy: "best-effort", MinLevel: 2, AutoAllow: true, Network: NetworkOn, Memory: 8 * gib,
-			Processes: 512},
-		Web: defaultWeb(),
-		Audit: Audit{Sync: time.Second, OnError: "refuse", Rotate: 256 << 20, Keep: 90 * 24 * time.Hour,
-			Commands: "redacted"},
+		Sandbox:  defaultSandbox(),
+		Web:      defaultWeb(),
 	}
+	serveDefaults(&c)
+	return c
 }
 
 // table is the list of all settings, bound to c. Choices stand strictest first.
 func table(c *Config) []setting {
-	return slices.Concat(ruleTable(c), toolTable(c), agentTable(c), processTable(c), sandboxTable(c), webTable(c),
-		webSearchTable(c), serveTable(c))
+	return slices.Concat(ruleTable(c), toolTable(c), fileTable(c), shellTable(c), agentTable(c), processTable(c),
+		sandboxTable(c), webTable(c), webSearchTable(c), serveTable(c))
 }
 
 // Permissions are the rules and the mode.
@@ -276,7 +267,7 @@ func ruleTable(c *Config) []setting {
 	}
 }
 
-// toolTable is about what there is to call, and how it behaves.
+// toolTable is about what there is to call.
 func toolTable(c *Config) []setting {
 	return []setting{
 		{"tools.max_parallel", "most calls of one session at once", narrower,
@@ -300,7 +291,12 @@ func toolTable(c *Config) []setting {
 				"empty: one list per session", operatorOnly, term{&c.Tasks.Directory, absolute}},
 		{"git.co_author", "co-author in commits that the prompt commit asks for, as NAME <ADDRESS>; empty: none",
 			operatorOnly, term{&c.Git.CoAuthor, coAuthor}},
+	}
+}
 
+// fileTable is about how the tools for files behave.
+func fileTable(c *Config) []setting {
+	return []setting{
 		{"read.dedup", "answer an unchanged second read with a short note: once or off", guidance,
 			choice{&c.Read.Dedup, []string{"once", "off"}}},
 		{"read.max_tokens", "most tokens of one page of a file", narrower,
@@ -339,7 +335,12 @@ func toolTable(c *Config) []setting {
 		{"grep.default_mode", "output_mode of grep_search if a call gives none: files_with_matches, content or count",
 			guidance, choice{&c.Grep.DefaultMode, []string{"files_with_matches", "content", "count"}}},
 		{"grep.timeout_ms", "most milliseconds for one search", narrower, number{&c.Grep.TimeoutMS, 100, hour, false}},
+	}
+}
 
+// shellTable is about commands.
+func shellTable(c *Config) []setting {
+	return []setting{
 		{"shell.enabled", "whether commands can run at all", narrower, toggle{&c.Shell.Enabled}},
 		{"shell.default_timeout_ms", "timeout in milliseconds of a command whose call gives none", narrower,
 			number{&c.Shell.DefaultTimeoutMS, 1, 2 * hour, false}},
