@@ -57,7 +57,7 @@ func (a *addition) write(name, text string) {
 // insert is a line that the author writes behind another.
 func (a *addition) insert(name, after, line string) {
 	a.t.Helper()
-	text := readText(a.t, filepath.Join(root, filepath.FromSlash(name)))
+	text := readText(a.t, filepath.Join(a.module, filepath.FromSlash(name)))
 	if !strings.Contains(text, after) {
 		a.t.Fatalf("%s has no line %q", name, after)
 	}
