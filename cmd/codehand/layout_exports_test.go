@@ -19,8 +19,6 @@ var keptExports = map[string]string{
 	"server/state Change":               "the family of a stream that the page of an operator will read",
 	"tools/agent/models Anthropic":      "what Options.Provider may be; here it comes from a file of settings",
 	"tools/agent/models OpenAI":         "what Options.Provider may be; here it comes from a file of settings",
-	"server/state ErrKey":               "a promise of the Store, which every back-end keeps",
-	"server/state ErrSize":              "a promise of the Store, which every back-end keeps",
 }
 
 func TestRuleExports(t *testing.T) {

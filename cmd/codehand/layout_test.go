@@ -87,23 +87,24 @@ var rooms = map[string][]string{
 	"server/bridge":  {"server/config", "server/jsonrpc", "server/stdio", "tools/results"},
 	"server/doctor": {"filestate/exchange", "server/clients", "server/clients/install", "server/config", "server/public", "server/sessions", "server/state", "tools/results",
 		"tools/sandbox", "tools/web/search"},
-	"server/jsonrpc":     {},
-	"server/listen":      {"server/auth", "server/config"},
-	"server/metrics":     {"server/pipeline", "server/state", "tools/results", "tools/shell", "tools/tool"},
-	"server/pipeline":    {"tools/agent", "tools/bash", "tools/hooks", "tools/permission", "tools/results", "tools/secrets", "tools/session", "tools/textedit", "tools/tool", "tools/workspace"},
-	"server/auth":        {"server/auth/limits", "server/auth/peers"},
-	"server/auth/limits": {},
-	"server/auth/peers":  {},
-	"server/oauth":       {"server/auth", "server/clients", "server/state", "tools/web/guard"}, // schemes of apps; metadata documents of clients come from anywhere
-	"server/people":      {"server/auth"},
-	"server/signin":      {"server/auth", "server/oauth", "server/people", "server/state", "tools/permission"}, // names and order of modes
-	"server/control":     {"server/oauth", "server/state"},                                                     // the Store, where no server runs
-	"server/issuer":      {"server/auth", "server/config"},
-	"server/config":      {"server/auth", "server/auth/limits", "tools/agent", "tools/keys", "tools/permission", "tools/web/guard", "tools/web/search"}, // what a host and a private network are; which flags of an agent ask nobody
-	"server/state":       {},
-	"server/clients":     {},
-	"server/public":      {},
-	"server/logging":     {},
+	"server/jsonrpc":         {},
+	"server/listen":          {"server/auth", "server/config"},
+	"server/metrics":         {"server/pipeline", "server/state", "tools/results", "tools/shell", "tools/tool"},
+	"server/pipeline":        {"tools/agent", "tools/bash", "tools/hooks", "tools/permission", "tools/results", "tools/secrets", "tools/session", "tools/textedit", "tools/tool", "tools/workspace"},
+	"server/auth":            {"server/auth/limits", "server/auth/peers"},
+	"server/auth/limits":     {},
+	"server/auth/peers":      {},
+	"server/oauth":           {"server/auth", "server/clients", "server/state", "tools/web/guard"}, // schemes of apps; metadata documents of clients come from anywhere
+	"server/people":          {"server/auth"},
+	"server/signin":          {"server/auth", "server/oauth", "server/people", "server/state", "tools/permission"}, // names and order of modes
+	"server/control":         {"server/oauth", "server/state"},                                                     // the Store, where no server runs
+	"server/issuer":          {"server/auth", "server/config"},
+	"server/config":          {"server/auth", "server/auth/limits", "server/state", "tools/agent", "tools/keys", "tools/permission", "tools/web/guard", "tools/web/search"}, // what a host and a private network are; which flags of an agent ask nobody
+	"server/state":           {},
+	"server/state/storetest": {"server/state"}, // imported by tests only
+	"server/clients":         {},
+	"server/public":          {},
+	"server/logging":         {},
 	// What it writes is a change of a file like any other, and shown as one.
 	"server/clients/install":       {"filestate", "filestate/journal", "filestate/lock", "server/clients", "server/clients/install/forms", "tools/textedit"},
 	"server/clients/install/forms": {},
@@ -247,7 +248,7 @@ var mechanisms = []string{"internal", "pkg", "util", "utils", "common", "helpers
 
 // testRooms are for tests: they are imported by _test files and by each other, so never shipped, and may use what tests
 // may.
-var testRooms = []string{"filestate/leaktest", "server/blackbox", "server/replaytest", "tools/agent/modelstest", "tools/search/pattern/patterntest", "tools/tooltest"}
+var testRooms = []string{"filestate/leaktest", "server/blackbox", "server/replaytest", "server/state/storetest", "tools/agent/modelstest", "tools/search/pattern/patterntest", "tools/tooltest"}
 
 // A room is one package as it is on disk.
 type room struct {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"codehand/server/auth"
+	"codehand/server/state"
 	"codehand/tools/permission"
 )
 
@@ -93,7 +94,7 @@ func serveDefaults(c *Config) {
 	}
 	c.Auth = Auth{Mode: "auto", LocalPeer: "same-user"}
 	c.Session = Session{Idle: 30 * time.Minute, TTL: 30 * 24 * time.Hour, Max: 10_000, MaxPerPrincipal: 200}
-	c.Store = Store{URL: "embedded:", MaxBytes: 4 << 30, Sync: time.Second}
+	c.Store = Store{URL: state.OnDisk, MaxBytes: 4 << 30, Sync: time.Second}
 	c.Audit = Audit{Sync: time.Second, OnError: "refuse", Rotate: 256 << 20, Keep: 90 * 24 * time.Hour,
 		Commands: "redacted"}
 }
@@ -150,7 +151,7 @@ func serveTable(c *Config) []setting {
 		{"session.max_per_principal", "most conversations with a session id of one caller", operatorOnly,
 			number{&c.Session.MaxPerPrincipal, 1, 1_000_000, false}},
 
-		{"store.url", "where serve keeps sessions: embedded: (on disk) or memory:", operatorOnly, partly{choice{&c.Store.URL, []string{"embedded:", "memory:"}}, []string{"nats://", "tls://", "redis://", "rediss://"}}},
+		{"store.url", "where serve keeps sessions: embedded: (on disk) or memory:", operatorOnly, partly{choice{&c.Store.URL, state.URLs()}, []string{"nats://", "tls://", "redis://", "rediss://"}}},
 		{"store.max_bytes", "largest size of the store", operatorOnly, size{&c.Store.MaxBytes, mib, 1024 * gib}},
 		{"store.sync", "longest time until a change of the store is synced to disk, or always", operatorOnly,
 			period{&c.Store.Sync, 0, time.Hour, []word{{"always", 0}}}},

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/server/state"
 	"codehand/tools/permission"
 )
 
@@ -270,6 +271,19 @@ func TestServeRefuses(t *testing.T) {
 				t.Errorf("a password is repeated: %s", got)
 			}
 		})
+	}
+}
+
+// Every Store that can be opened can be chosen.
+func TestStoreURLs(t *testing.T) {
+	t.Parallel()
+	for _, url := range state.URLs() {
+		w := newServe(t)
+		w.user(t, fmt.Sprintf("store.url = %q\n", url))
+		c, _ := w.load(t)
+		if got := c.Store.URL; got != url {
+			t.Errorf("store.url = %q is read as %q", url, got)
+		}
 	}
 }
 

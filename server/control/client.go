@@ -49,7 +49,7 @@ func Open(ctx context.Context, dir string, o state.Options) (*Desk, error) {
 		return &Desk{close: func() error { return nil }}, nil
 	}
 	o.Dir = dir
-	store, err := state.Open(ctx, "embedded:", o)
+	store, err := state.Open(ctx, state.OnDisk, o)
 	if used, ok := errors.AsType[*state.InUseError](err); ok {
 		return nil, fmt.Errorf("%w, a server in which nobody signs in; its auth.mode must have owner or team", used)
 	} else if err != nil {

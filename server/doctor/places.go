@@ -168,7 +168,7 @@ func (m Machine) journal(ctx context.Context) []Finding {
 
 // store tries the Store of serve in a directory of its own beside the real one, and reads a copy of the real one.
 func (m Machine) store(ctx context.Context) []Finding {
-	if m.Config.Store.URL != "embedded:" {
+	if m.Config.Store.URL != state.OnDisk {
 		return []Finding{{"store", OK, m.Config.Store.URL + " serve keeps nothing on disk", ""}}
 	}
 	dir := m.Config.DataDir()
@@ -210,7 +210,7 @@ func tryStore(ctx context.Context, dir string) (text string, err error) {
 	} else if err := copyStore(filepath.Join(dir, "store"), filepath.Join(scratch, "store")); err != nil {
 		return "", err
 	}
-	s, err := state.Open(ctx, "embedded:", state.Options{Dir: scratch})
+	s, err := state.Open(ctx, state.OnDisk, state.Options{Dir: scratch})
 	if err != nil {
 		return "", anonymous(err, scratch, dir)
 	}

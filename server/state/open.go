@@ -3,6 +3,9 @@ package state
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -21,6 +24,33 @@ type Options struct {
 	compact int64 // size of a log below which it is left as it is; 0: compactBytes
 }
 
+// OnDisk is the URL of the Store that keeps what it holds in Options.Dir.
+const OnDisk = "embedded:"
+
+// An opener makes the Store of one kind.
+type opener func(context.Context, Options) (Store, error)
+
+// openers has every kind of Store by the URL that names it. A new one is a line here, and passes storetest.
+var openers = map[string]opener{
+	OnDisk:    openOnDisk,
+	"memory:": openMemory,
+}
+
+// URLs returns the URLs that Open knows, sorted.
+func URLs() []string { return slices.Sorted(maps.Keys(openers)) }
+
+func openMemory(_ context.Context, o Options) (Store, error) {
+	return NewMemory(MemoryOptions{SessionLife: o.SessionLife, MaxBytes: o.MaxBytes}), nil
+}
+
+func openOnDisk(ctx context.Context, o Options) (Store, error) {
+	s, err := openEmbedded(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
 // Open makes the Store that url names, checks what it needs, and pings it. The Store is a Stater.
 //
 // memory: dies with the process. embedded: keeps what it holds in o.Dir, for this process alone: a process that is
@@ -35,15 +65,9 @@ func Open(ctx context.Context, url string, o Options) (Store, error) {
 	if o.Timeout <= 0 {
 		o.Timeout = defaultTimeout
 	}
-	switch url {
-	case "memory:":
-		return NewMemory(MemoryOptions{SessionLife: o.SessionLife, MaxBytes: o.MaxBytes}), nil
-	case "embedded:":
-		s, err := openEmbedded(ctx, o)
-		if err != nil {
-			return nil, err
-		}
-		return s, nil
+	opener, ok := openers[url]
+	if !ok {
+		return nil, fmt.Errorf("store %q is not known: it is one of %s", url, strings.Join(URLs(), ", "))
 	}
-	return nil, fmt.Errorf("store %q is not known: it is \"memory:\" or \"embedded:\"", url)
+	return opener(ctx, o)
 }
