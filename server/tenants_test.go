@@ -707,3 +707,44 @@ func TestRulesOfPrincipals(t *testing.T) {
 		}
 	}
 }
+
+// TestSessionsOfGrants: two clients of one person shared a session where they named none or the same one, so that what
+// was allowed to one read what the other one kept and overwrote its tasks.
+func TestSessionsOfGrants(t *testing.T) {
+	t.Parallel()
+	x := serveHTTP(t, siteSetup{principals: []string{"alice"}})
+	_, narrow, err := auth.OpenTokenFile(filepath.Join(x.data, "tokens.jsonl")).New(auth.Token{Principal: "alice"})
+	must(t, err)
+	must(t, x.server.Reload(x.server.cfg.Principals))
+	const todos = `{"todos":[{"content":"secret plan","status":"pending","activeForm":"Planning"}]}`
+	kept := func(c *replaytest.HTTPClient) string {
+		if c.Modern {
+			c.Extra = map[string]string{"Mcp-Name": "codehand://todos"}
+			defer func() { c.Extra = nil }()
+		}
+		_, result := c.Ask(t, "resources/read", map[string]any{"uri": "codehand://todos"})
+		return string(result)
+	}
+	for name, set := range map[string]func(c *replaytest.HTTPClient){
+		"no session": func(c *replaytest.HTTPClient) { c.Modern = true },
+		"transport":  func(c *replaytest.HTTPClient) { c.Hello() },
+		"handle":     func(c *replaytest.HTTPClient) { c.Modern, c.URL = true, x.url+"/mcp/s/handle-one" },
+	} {
+		wide := x.client("alice")
+		set(wide)
+		if got := wide.Does("todo_write", todos); strings.HasPrefix(got, "!") {
+			t.Fatalf("%s: %s", name, got)
+		}
+		other := *wide
+		other.Token = narrow
+		if got := kept(&other); strings.Contains(got, "secret plan") {
+			t.Errorf("%s: another token reads %s", name, got)
+		}
+		if got := other.Does("todo_write", `{"todos":[]}`); strings.HasPrefix(got, "!") {
+			t.Errorf("%s: the other token works no more: %s", name, got)
+		}
+		if got := kept(wide); !strings.Contains(got, "secret plan") {
+			t.Errorf("%s: another token changed it to %s", name, got)
+		}
+	}
+}

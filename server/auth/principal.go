@@ -125,6 +125,22 @@ func endsInHash(id string, digits int) bool {
 	return at >= 1 && id[at-1] == '-' && strings.Trim(id[at:], "0123456789abcdef") == ""
 }
 
+// Seal tells the sessions of one principal apart: it names the grant or static token that the principal came with. An
+// issuer of the operator names no grants, and its tokens change with each refresh, so scopes and roots stand for them.
+// "": the principal needed no token, and its sessions are all its own.
+func (p Principal) Seal() string {
+	if p.Via == ModeNone {
+		return ""
+	}
+	parts := []string{p.Via}
+	if name, ok := strings.CutPrefix(p.Via, "oidc:"); ok {
+		name, _, _ = strings.Cut(name, ":")
+		parts = append([]string{"oidc:" + name, p.Scopes.String()}, p.Roots...)
+	}
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return hex.EncodeToString(sum[:16])
+}
+
 // sameRights says whether two principals may do the same. Quotas do not count: new ones hold from the next request on,
 // and what runs need not end for them.
 func (p Principal) sameRights(o Principal) bool {

@@ -3,6 +3,8 @@ package endpoint
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,6 +22,7 @@ import (
 type httpSession struct {
 	id     string
 	key    session.Key      // principal and transport session; its client record is stored under it
+	opener session.Key      // what its calls have is remembered under it, with the token that opened it
 	table  jsonrpc.InFlight // requests of the client
 	asks   jsonrpc.Outgoing // requests to the client, sent during its own requests
 	client atomic.Pointer[sessions.ClientRecord]
@@ -27,10 +30,12 @@ type httpSession struct {
 	prompts sessions.PromptMark
 	roots   tenants.ClientRoots
 
-	users int            // requests and streams; covered by httpSessions.mu, as are the next two
+	users int            // requests and streams; covered by httpSessions.mu, as are the next three
 	who   auth.Principal // who used it last
-	last  time.Time
-	began time.Time
+	// as opener, of each token of the principal that it was used with
+	states map[session.Key]bool
+	last   time.Time
+	began  time.Time
 }
 
 // httpSessions are the legacy sessions in use. It is safe for concurrent use.
@@ -105,7 +110,8 @@ func (h *httpSessions) reopens(x *httpSession) bool {
 // newSession makes an entry for an id. It is not in the table yet.
 func (h *httpSessions) newSession(who auth.Principal, id string) *httpSession {
 	key := session.Key{Principal: who.ID, Session: sessions.ByHTTP + id}
-	x := &httpSession{id: id, key: key, began: h.now(), who: who}
+	x := &httpSession{id: id, key: key, began: h.now(), who: who, opener: sessions.Sealed(who, key)}
+	x.states = map[session.Key]bool{x.opener: true}
 	x.roots.Keep = func(ctx context.Context, said []string) { // for its requests after a restart
 		c := *x.client.Load()
 		c.Roots = said
@@ -117,6 +123,12 @@ func (h *httpSessions) newSession(who auth.Principal, id string) *httpSession {
 	return x
 }
 
+// usedBy notes whose request uses the session now. The caller has httpSessions.mu.
+func (x *httpSession) usedBy(who auth.Principal) {
+	x.who = who
+	x.states[sessions.Sealed(who, x.key)] = true
+}
+
 // opened notes a session whose initialize succeeded.
 func (h *httpSessions) opened(ctx context.Context, x *httpSession, c *sessions.ClientRecord) {
 	x.client.Store(c)
@@ -124,7 +136,7 @@ func (h *httpSessions) opened(ctx context.Context, x *httpSession, c *sessions.C
 	if err := h.e.o.Records.Remember(ctx, x.key, c); err != nil {
 		h.e.o.Log.Warn("a client record cannot be kept", "err", err)
 	}
-	h.e.o.Team.Event("session.start", map[string]any{"p": x.key.Principal, "sk": x.key.Session,
+	h.e.o.Team.Event("session.start", map[string]any{"p": x.key.Principal, "sk": x.opener.Session,
 		"client": c.Name + "/" + c.Version, "tr": "http"})
 }
 
@@ -150,7 +162,7 @@ func (h *httpSessions) acquire(ctx context.Context, who auth.Principal, id strin
 	h.mu.Lock()
 	if x := h.live[id]; x != nil && x.key.Principal == who.ID { // the MAC was checked when it was added
 		x.users++
-		x.who = who
+		x.usedBy(who)
 		h.mu.Unlock()
 		return x, nil
 	}
@@ -175,7 +187,7 @@ func (h *httpSessions) acquire(ctx context.Context, who auth.Principal, id strin
 	h.mu.Lock()
 	if other := h.live[id]; other != nil {
 		other.users++
-		other.who = who
+		other.usedBy(who)
 		h.mu.Unlock()
 		return other, nil
 	}
@@ -208,16 +220,22 @@ func (h *httpSessions) forget(ctx context.Context, x *httpSession) error {
 	}
 	h.mu.Lock()
 	h.remove(x)
+	states := slices.Collect(maps.Keys(x.states))
 	h.mu.Unlock()
 	drained := x.table.Close()
 	x.asks.Close()
 	x.table.CancelAll(errSessionEnded)
 	h.e.work.cancelIf(func(a *active) bool { return a.session == x.id }, errSessionEnded)
 	stdio.Within(drained, stdio.CancelGrace)
-	h.e.o.Forget(x.key)
+	for _, key := range states {
+		h.e.o.Forget(key)
+		if key != x.key {
+			h.e.o.Records.Clear(ctx, key)
+		}
+	}
 	h.e.o.Records.Clear(ctx, x.key)
 	h.ended(x)
-	h.e.o.Team.Event("session.end", map[string]any{"p": x.key.Principal, "sk": x.key.Session})
+	h.e.o.Team.Event("session.end", map[string]any{"p": x.key.Principal, "sk": x.opener.Session})
 	return nil
 }
 

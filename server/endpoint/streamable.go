@@ -129,7 +129,8 @@ func (e *Endpoint) get(w http.ResponseWriter, r *http.Request, c caller) {
 	out := e.newResponder(w, c.limits, &jsonrpc.Flight{Cancel: cancel}, true, left)
 	stop := context.AfterFunc(r.Context(), left)
 	defer stop()
-	defer e.o.Follow(s.key, &peer{w: out, gone: ctx.Done()})() // first: who sees the stream open misses nothing
+	key := sessions.Sealed(c.who, s.key)
+	defer e.o.Follow(key, &peer{w: out, gone: ctx.Done()})() // first: who sees the stream open misses nothing
 	out.begin()
 	<-ctx.Done()
 	out.end()

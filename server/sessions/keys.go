@@ -20,7 +20,7 @@ const (
 	BySSE          = "s:" // sessionId of legacy SSE
 	byConversation = "e:" // id in the environment
 	byProcess      = "p:" // stdio without any of them
-	ByWorkspace    = "w:" // modern HTTP without any of them: all conversations of one person share it
+	ByWorkspace    = "w:" // modern HTTP without any of them: all conversations of one grant share it
 )
 
 // A Pipe names what the sessions of a process on stdio are called by, besides what a request says.
@@ -56,8 +56,11 @@ func (p Pipe) Key(env jsonrpc.Envelope) (session.Key, error) {
 
 // HTTPKey returns the session of a request over HTTP: the first that is present of the explicit handle of the request
 // or its URL, the client's conversation id (threadId or openai/session), and the transport session. Without any, all
-// requests of a principal with the same roots share one session. handle and transport may be empty. The error is for
-// the client: a malformed handle, or two that differ.
+// requests with the same grant and roots share one session. handle and transport may be empty. The error is for the
+// client: a malformed handle, or two that differ.
+//
+// Whatever a session is called by, it belongs to the grant or static token of its requests (auth.Principal.Seal): what
+// a person allowed one client, another one of the same person does not read or change.
 func HTTPKey(who auth.Principal, env jsonrpc.Envelope, handle, transport string) (session.Key, error) {
 	key := session.Key{Principal: who.ID}
 	if env.HasSession && handle != "" && env.Session != handle {
@@ -79,7 +82,15 @@ func HTTPKey(who auth.Principal, env jsonrpc.Envelope, handle, transport string)
 	default:
 		key.Session = ByWorkspace + state.Hash(strings.Join(who.Roots, "\x00"))
 	}
-	return key, nil
+	return Sealed(who, key), nil
+}
+
+// Sealed is the session of that name that belongs to the grant or static token of who.
+func Sealed(who auth.Principal, key session.Key) session.Key {
+	if seal := who.Seal(); seal != "" {
+		key.Session += "@" + seal
+	}
+	return key
 }
 
 // ErrHandle says that an explicit handle is malformed.
