@@ -25,12 +25,12 @@ func TestEnvironment(t *testing.T) {
 	}
 	p := start()
 	env := p.Must(t, "run_shell", `{"command":"env | sort; touch x"}`)
-	for _, want := range []string{"XDG_RUNTIME_DIR=/run/user/1", "SSH_AUTH_SOCK=/agent", "GPG_TTY=/dev/pts/1", "DISPLAY=:1", "WAYLAND_DISPLAY=wayland-1", "DBUS_SESSION_BUS_ADDRESS=unix:path=/bus", "XDG_STATE_HOME=" + home} {
+	for _, want := range []string{"XDG_RUNTIME_DIR=/run/user/1", "SSH_AUTH_SOCK=/agent", "GPG_TTY=/dev/pts/1", "XDG_STATE_HOME=" + home} {
 		if !strings.Contains(env, want+"\n") {
 			t.Errorf("%s is missing", want)
 		}
 	}
-	for _, bad := range []string{"GH_TOKEN", "AWS_", "KUBECONFIG", "DOCKER_HOST", "XDG_SESSION_TOKEN"} {
+	for _, bad := range []string{"DISPLAY", "DBUS_", "GH_TOKEN", "AWS_", "KUBECONFIG", "DOCKER_HOST", "XDG_SESSION_TOKEN"} {
 		if strings.Contains(env, bad) {
 			t.Errorf("%s came through", bad)
 		}

@@ -2,6 +2,7 @@ package blackbox
 
 import (
 	"encoding/json"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -253,5 +254,73 @@ func TestLayoutThatCannotBeHeld(t *testing.T) {
 				t.Errorf("%v: %s", err, out)
 			}
 		})
+	}
+}
+
+// A command asked the session bus, which does anything outside of the sandbox. Neither it nor the display is there; what
+// is open is told.
+func TestDesktopIsClosed(t *testing.T) {
+	t.Parallel()
+	run, err := filepath.EvalSymlinks(leaktest.Dir(t))
+	must(t, err)
+	for _, name := range []string{"bus", "wayland-1", "agent"} {
+		l, err := net.Listen("unix", filepath.Join(run, name))
+		must(t, err)
+		t.Cleanup(func() { _ = l.Close() })
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				_, _ = c.Write([]byte("answer\n"))
+				_ = c.Close()
+			}
+		}()
+	}
+	env := []string{"XDG_RUNTIME_DIR=" + run, "DBUS_SESSION_BUS_ADDRESS=unix:path=" + filepath.Join(run, "bus"),
+		"WAYLAND_DISPLAY=wayland-1", "SSH_AUTH_SOCK=" + filepath.Join(run, "agent")}
+	const use = `python3 - <<'EOF'
+import os, socket
+for name in ("bus", "wayland-1", "agent"):
+    s = socket.socket(socket.AF_UNIX)
+    try:
+        s.connect(os.path.join("RUN", name))
+        print(name, s.recv(10).decode().strip())
+    except OSError:
+        print(name, "closed")
+EOF
+env | grep -c -e "DBUS.*=." -e "WAYLAND.*=."`
+	for _, c := range []struct {
+		args []string
+		env  []string
+		want string
+		gaps []string
+	}{
+		{nil, env, "bus closed\nwayland-1 closed\nagent answer\n0\n", []string{"ssh-agent"}},
+		{[]string{"--sandbox-display=true"}, env, "bus closed\nwayland-1 answer\nagent answer\n1\n", []string{"ssh-agent", "display"}},
+		{nil, append(env[:3:3], "SSH_AUTH_SOCK="+filepath.Join(run, "bus")), "bus closed\nwayland-1 closed\nagent closed\n0\n", nil},
+		{[]string{"--sandbox-network=off"}, env, "bus closed\nwayland-1 closed\nagent closed\n0\n", nil},
+	} {
+		p := profile(t, []string{"a"}, nil, slices.Clone(c.env), c.args...)
+		p.lay("a/script.sh", strings.ReplaceAll(use, "RUN", run))
+		r, err := p.Request("tools/call", map[string]any{"name": "run_shell",
+			"arguments": map[string]string{"command": "bash ./script.sh; true"}})
+		must(t, err)
+		var result struct {
+			Content []struct{ Text string }
+			Meta    struct {
+				Sandbox struct{ Gaps []string } `json:"codehand/sandbox"`
+			} `json:"_meta"`
+		}
+		must(t, json.Unmarshal(r.Result, &result))
+		if got := result.Content[0].Text; !strings.HasPrefix(got, strings.TrimSpace(c.want)) {
+			t.Errorf("%v: got %s, want %s", c.args, got, c.want)
+		}
+		for _, gap := range []string{"ssh-agent", "display"} {
+			if slices.Contains(result.Meta.Sandbox.Gaps, gap) != slices.Contains(c.gaps, gap) {
+				t.Errorf("%v: gaps %q, want %q", c.args, result.Meta.Sandbox.Gaps, c.gaps)
+			}
+		}
 	}
 }

@@ -19,6 +19,7 @@ type Sandbox struct {
 	Network   string         // off, list, on
 	Domains   []guard.Domain // what list opens; not empty with it
 	Addresses guard.Options  // what web.* opens besides public addresses; no ports
+	Display   bool           // commands of the person at the machine reach the display
 	Memory    int64          // bytes of a command with all that it starts, where control groups can be used
 	Processes int            // of a command, with threads
 }
@@ -53,6 +54,9 @@ func sandboxTable(c *Config) []setting {
 			"hosts for sandbox.network = list: example.com, *.npmjs.org (all below) or example.com:8443; without " +
 				"a port 80 and 443; a command can send there whatever it can read", narrower,
 			domains{&c.Sandbox.Domains}},
+		{"sandbox.display",
+			"whether commands on stdio reach the display (X11, Wayland) while their network is open; a program there " +
+				"can read and type into your other windows", operatorOnly, toggle{&c.Sandbox.Display}},
 		{memoryKey, "memory of a command with all that it starts, where a delegated cgroup v2 tree limits it (doctor " +
 			"says whether); by default also at most half of the machine's", operatorOnly,
 			size{&c.Sandbox.Memory, 64 * mib, 1024 * gib}},

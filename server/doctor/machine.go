@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"codehand/server/config"
+	"codehand/tools/confine"
 	"codehand/tools/sandbox"
 	"codehand/tools/web/search"
 )
@@ -340,6 +341,15 @@ func backend(id, what, origin string, command, env []string) (f Finding, ok bool
 		"give the absolute path of a program, and make it executable"}, false
 }
 
+// desktop names what commands on stdio reach of the person who runs doctor.
+func desktop(cfg config.Config, r sandbox.Report) []string {
+	if cfg.Sandbox.Network != config.NetworkOn || r.Level < sandbox.LevelKernel {
+		return nil
+	}
+	return confine.DesktopGaps(cfg.Home,
+		sandbox.Environ(sandbox.EnvOptions{Personal: true, Display: cfg.Sandbox.Display}))
+}
+
 // sandbox probes how far commands are confined here, and says what is missing.
 func (m Machine) sandbox(ctx context.Context) Finding {
 	cfg := m.Config
@@ -357,6 +367,9 @@ func (m Machine) sandbox(ctx context.Context) Finding {
 	f := Finding{Level: OK, Text: fmt.Sprintf("level %d: %s", r.Level, LevelText(r.Level))}
 	if len(r.Gaps) > 0 {
 		f.Text += "; not kept: " + strings.Join(r.Gaps, ", ")
+	}
+	if open := desktop(m.Config, r); len(open) > 0 {
+		f.Text += "; open to commands on stdio while sandbox.network is on: " + strings.Join(open, ", ")
 	}
 	if r.Ungrouped != "" {
 		f.Text += "; memory is not limited: " + r.Ungrouped

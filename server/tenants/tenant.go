@@ -119,7 +119,8 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 	t.openSkills(m.skillDirs(o.who), types)
 	t.Env = sync.OnceValue(func() []string {
 		return sandbox.Environ(sandbox.EnvOptions{Roots: t.Space.Roots(), Allow: m.Config.Shell.EnvAllow,
-			AllowSecret: m.Config.Shell.EnvAllowSecret, Withhold: m.Config.KeyEnvs(), Personal: !m.Durable})
+			AllowSecret: m.Config.Shell.EnvAllowSecret, Withhold: m.Config.KeyEnvs(), Personal: !m.Durable,
+			Display: m.Config.Sandbox.Display})
 	})
 	probe, err := shell.New(shell.Options{Dir: m.State, Init: m.Config.Shell.InitFile})
 	switch {

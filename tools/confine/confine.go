@@ -162,9 +162,7 @@ func (c *Confiner) profile(u Use) (p sandbox.Profile, now ruled) {
 	}
 	p.Temp, p.Network, p.Sockets = u.Temp, c.o.Network.Network, true
 	p.Protected, p.Unwatched = slices.Concat(now.Keep, c.protectedNames(u)), u.Background
-	if p.Network == sandbox.NetworkOn {
-		p.Readable = append(p.Readable, agents(c.env())...)
-	}
+	p.Readable = append(p.Readable, c.desktop().paths...)
 	p.Hidden = around(p.Hidden, slices.Concat(p.Readable, p.Writable, []string{u.Temp}))
 	for _, common := range c.commonsOf(u.Roots) {
 		p.Writable = append(p.Writable, common)

@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"codehand/tools/guarded"
 )
@@ -88,37 +87,6 @@ func secretsOf(home string, roots []string) []string {
 		if (guarded.Secret(e.Name()) || e.Name() == ".config") &&
 			!slices.ContainsFunc(roots, func(root string) bool { return within(root, path) }) {
 			found = append(found, path)
-		}
-	}
-	return found
-}
-
-// personal are the variables that lead to the agents, the display and the buses of a person, and to proxies.
-var personal = []string{
-	"SSH_AUTH_SOCK", "GPG_TTY", "DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR",
-	"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy",
-}
-
-// agents returns the sockets that env names: of the ssh agent, the display and the bus of the person whose commands
-// these are.
-func agents(env []string) []string {
-	var found []string
-	add := func(path string) {
-		if plain(path) {
-			found = append(found, path)
-		}
-	}
-	add(value(env, "SSH_AUTH_SOCK"))
-	if display := value(env, "DISPLAY"); strings.HasPrefix(display, ":") {
-		number, _, _ := strings.Cut(display[1:], ".")
-		add("/tmp/.X11-unix/X" + number)
-	}
-	if name := value(env, "WAYLAND_DISPLAY"); name != "" {
-		add(filepath.Join(value(env, "XDG_RUNTIME_DIR"), name))
-	}
-	for part := range strings.SplitSeq(value(env, "DBUS_SESSION_BUS_ADDRESS"), ",") {
-		if path, ok := strings.CutPrefix(part, "unix:path="); ok {
-			add(path)
 		}
 	}
 	return found

@@ -60,6 +60,9 @@ func (e *UnkeptError) Error() string {
 		"deny: %s", maxLooked, strings.Join(texts, ", "))
 }
 
+// sockets is the gap of a machine on which commands reach Unix sockets that they cannot see.
+const sockets = "sockets"
+
 // Command returns how a command is confined; u.Readable and u.Temp are the session's. It waits until the machine was
 // probed. Errors: *UnavailableError, *UnkeptError, or that the temporary directory cannot be made.
 func (s *Session) Command(u Use) (Command, error) {
@@ -93,6 +96,12 @@ func (s *Session) Command(u Use) (Command, error) {
 		}
 		if len(now.Missed) > 0 {
 			c.Gaps = append(c.Gaps, "rules-outside-roots")
+		}
+	}
+	if !u.ReadOnly {
+		c.Gaps = append(c.Gaps, s.desktop().gaps...)
+		if p.Network == sandbox.NetworkOn && proven.Level < sandbox.LevelFull && !slices.Contains(c.Gaps, sockets) {
+			c.Gaps = append(c.Gaps, sockets) // also that of the session bus: the kernel does not tell them apart
 		}
 	}
 	p.Processes = proven.Processes
@@ -165,5 +174,8 @@ func (s *Session) Reported() sandbox.Report {
 	}
 	r := s.o.Proven()
 	r.Gaps = slices.Clone(r.Gaps)
+	if r.Level >= sandbox.LevelKernel {
+		r.Gaps = append(r.Gaps, s.desktop().gaps...)
+	}
 	return r
 }

@@ -17,7 +17,8 @@ type EnvOptions struct {
 	Allow       []string // further names or NAME_* the operator passes on
 	AllowSecret []string // likewise; only these may sound like a secret (TOKEN, KEY …) or hold one
 	Withhold    []string // names that are never passed: they hold keys of the operator
-	Personal    bool     // commands are those of the person whose environment this is: agents and display pass, too
+	Personal    bool     // commands are those of the person whose environment this is: agents pass, too
+	Display     bool     // and so does the display
 }
 
 // passed are the server's variables that a command gets.
@@ -37,10 +38,12 @@ var passedWindows = []string{
 	"PROCESSOR_ARCHITECTURE",
 }
 
-// personal are the variables by which programs find the agents, the display and the buses of the person at the machine.
-var personal = []string{
-	"SSH_AUTH_SOCK", "GPG_TTY", "DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "XDG_*",
-}
+// personal are the variables by which programs find the agents of the person at the machine. The session bus is none:
+// whoever reaches it has what is outside of the sandbox do anything (systemd-run --user, the keyring).
+var personal = []string{"SSH_AUTH_SOCK", "GPG_TTY", "XDG_*"}
+
+// display are those by which they find the display, whose windows a program can read and type into.
+var display = []string{"DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY"}
 
 // never are passed whatever is configured, but for those of personal on stdio: they make programs load or run something
 // else, change how bash reads a command, or lead to agents and daemons with rights of their own.
@@ -110,8 +113,8 @@ func passes(name string, o EnvOptions) bool {
 	switch {
 	case !variable.MatchString(name) || withheld(name, o.Withhold):
 		return false
-	case o.Personal && slices.Contains(personal, name): // SSH_AUTH_SOCK only sounds like a secret
-		return true
+	case o.Personal && slices.Contains(personal, name), o.Personal && o.Display && slices.Contains(display, name):
+		return true // SSH_AUTH_SOCK and XAUTHORITY only sound like secrets
 	case Matches(never, name):
 		return false
 	case Matches(o.AllowSecret, name):

@@ -87,12 +87,23 @@ func TestEnvironPasses(t *testing.T) {
 // TestEnvironOfAPerson: agents and display pass only where commands are the person's own, and never to a command that was
 // proved to change nothing.
 func TestEnvironOfAPerson(t *testing.T) {
-	own := []string{"SSH_AUTH_SOCK=/agent", "GPG_TTY=/dev/pts/1", "DISPLAY=:1", "WAYLAND_DISPLAY=w", "DBUS_SESSION_BUS_ADDRESS=unix:path=/bus", "XDG_RUNTIME_DIR=/run/user/1"}
-	for _, entry := range append([]string{"XDG_CONFIG_HOME=/config", "XDG_TOKEN=no", "GH_TOKEN=no", "DOCKER_HOST=no", "DATABASE_URL=postgres://u:p@h/d"}, own...) {
+	own := []string{"SSH_AUTH_SOCK=/agent", "GPG_TTY=/dev/pts/1", "XDG_RUNTIME_DIR=/run/user/1"}
+	shown := []string{"DISPLAY=:1", "WAYLAND_DISPLAY=w", "XAUTHORITY=/x"}
+	for _, entry := range slices.Concat(shown, []string{"DBUS_SESSION_BUS_ADDRESS=unix:path=/bus",
+		"XDG_CONFIG_HOME=/config", "XDG_TOKEN=no", "GH_TOKEN=no", "DOCKER_HOST=no", "DATABASE_URL=postgres://u:p@h/d"}, own) {
 		name, value, _ := strings.Cut(entry, "=")
 		t.Setenv(name, value)
 	}
 	env := Environ(EnvOptions{Personal: true, AllowSecret: []string{"DATABASE_URL"}})
+	with, alone := Environ(EnvOptions{Personal: true, Display: true}), Environ(EnvOptions{Display: true})
+	for _, entry := range append(shown, "DBUS_SESSION_BUS_ADDRESS=unix:path=/bus") {
+		if slices.Contains(env, entry) || slices.Contains(alone, entry) {
+			t.Errorf("%s came through", entry)
+		}
+		if slices.Contains(with, entry) != slices.Contains(shown, entry) {
+			t.Errorf("with the display open, %s is wrong", entry)
+		}
+	}
 	others := Environ(EnvOptions{Allow: []string{"SSH_AUTH_SOCK"}})
 	neutral := Neutral(env)
 	for _, entry := range own {
@@ -107,7 +118,7 @@ func TestEnvironOfAPerson(t *testing.T) {
 		t.Error("a variable that passes is missing")
 	}
 	withheld := Withheld(env)
-	for name, want := range map[string]bool{"GH_TOKEN": true, "DOCKER_HOST": true, "XDG_TOKEN": true, "DISPLAY": false, "HOME": false, "PATH": false, "TERM": false, "PWD": false} {
+	for name, want := range map[string]bool{"GH_TOKEN": true, "DOCKER_HOST": true, "XDG_TOKEN": true, "DISPLAY": true, "DBUS_SESSION_BUS_ADDRESS": true, "HOME": false, "PATH": false, "TERM": false, "PWD": false} {
 		if slices.Contains(withheld, name) != want {
 			t.Errorf("%s is listed as withheld: %v", name, !want)
 		}

@@ -1,0 +1,89 @@
+package confine
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"codehand/tools/sandbox"
+)
+
+// personal are the variables that lead to the agents and the display of a person, and to proxies.
+var personal = []string{
+	"SSH_AUTH_SOCK", "GPG_TTY", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR",
+	"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy",
+}
+
+// rings are the files of GnuPG that hold no secret and without which its agent signs nothing, in its directory.
+var rings = []string{"pubring.kbx", "pubring.gpg", "public-keys.d", "trustdb.gpg", "gpg.conf", "common.conf"}
+
+// A desktop is what commands reach of the person at the machine, by the variables of their environment.
+type desktop struct {
+	paths []string // sockets, and what belongs to them
+	gaps  []string // what they are, for people
+}
+
+// desktopOf returns what env names that is there. The bus is never among it.
+func desktopOf(home string, env []string) (d desktop) {
+	add := func(gap string, socket string, more ...string) {
+		if socket == "" || !plain(socket) || isBus(socket) {
+			return
+		}
+		d.paths = append(d.paths, socket)
+		for _, path := range more {
+			if plain(path) {
+				d.paths = append(d.paths, path)
+			}
+		}
+		if !slices.Contains(d.gaps, gap) {
+			d.gaps = append(d.gaps, gap)
+		}
+	}
+	add("ssh-agent", value(env, "SSH_AUTH_SOCK"))
+	run := value(env, "XDG_RUNTIME_DIR")
+	// GPG_TTY passes to the commands of the person at the machine only.
+	if home != "" && (run != "" || value(env, "GPG_TTY") != "") {
+		gnupg := filepath.Join(home, ".gnupg")
+		public := make([]string, len(rings))
+		for i, name := range rings {
+			public[i] = filepath.Join(gnupg, name)
+		}
+		add("gpg-agent", filepath.Join(gnupg, "S.gpg-agent"), public...)
+		if run != "" {
+			add("gpg-agent", filepath.Join(run, "gnupg", "S.gpg-agent"), public...)
+		}
+	}
+	cookie := value(env, "XAUTHORITY")
+	if cookie == "" && home != "" {
+		cookie = filepath.Join(home, ".Xauthority")
+	}
+	if shown := value(env, "DISPLAY"); strings.HasPrefix(shown, ":") {
+		number, _, _ := strings.Cut(shown[1:], ".")
+		add("display", "/tmp/.X11-unix/X"+number, cookie)
+	}
+	if name := value(env, "WAYLAND_DISPLAY"); name != "" {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(run, name)
+		}
+		add("display", name)
+	}
+	return d
+}
+
+// isBus says whether a socket goes by the name of a bus, which no variable makes readable.
+func isBus(path string) bool {
+	return filepath.Base(path) == "bus" || strings.Contains(filepath.Base(path), "dbus") ||
+		filepath.Base(path) == "system_bus_socket"
+}
+
+// DesktopGaps names what commands with this environment reach of the person at the machine while their network is open:
+// "ssh-agent", "gpg-agent", "display".
+func DesktopGaps(home string, env []string) []string { return desktopOf(home, env).gaps }
+
+// desktop is what the commands of this person reach; it is empty where they have no open network.
+func (c *Confiner) desktop() desktop {
+	if !c.o.Personal || c.o.Network.Network != sandbox.NetworkOn {
+		return desktop{}
+	}
+	return desktopOf(c.o.Home, c.env())
+}
