@@ -111,23 +111,43 @@ func processEscapes() []escape {
 	victim(2, probe.KernelCalls, "compare processes", func(_ *probe.Scene, pid int) error {
 		return onlyAs(call(unix.SYS_KCMP, uintptr(os.Getpid()), uintptr(pid), 0, 0, 0), unix.EPERM, unix.EACCES)
 	})
-	victim(3, probe.ProcessesVisible, "change the priority of a process outside", func(_ *probe.Scene, pid int) error {
+	victim(2, probe.Processes, "change the priority of a process outside", func(_ *probe.Scene, pid int) error {
 		return unix.Setpriority(unix.PRIO_PROCESS, pid, 1)
 	})
-	victim(3, probe.ProcessesVisible, "change the limits of a process outside", func(_ *probe.Scene, pid int) error {
-		var old unix.Rlimit
-		if err := unix.Prlimit(pid, unix.RLIMIT_CORE, nil, &old); err != nil {
+	victim(2, probe.Processes, "change the priority of a group outside", func(_ *probe.Scene, pid int) error {
+		group, err := unix.Getpgid(pid)
+		if err != nil {
 			return err
 		}
-		return unix.Prlimit(pid, unix.RLIMIT_CORE, &old, nil)
+		return unix.Setpriority(unix.PRIO_PGRP, group, 1)
 	})
-	victim(3, probe.ProcessesVisible, "move a process outside to another processor", func(_ *probe.Scene, pid int) error {
+	victim(2, probe.Processes, "change the priority of all of a user", func(_ *probe.Scene, _ int) error {
+		return letsThrough(unix.SYS_SETPRIORITY, unix.PRIO_USER, 1<<30, 1) // there is no such user
+	})
+	victim(2, probe.Processes, "change the priority of a process outside at its disk", func(_ *probe.Scene, pid int) error {
+		return call(unix.SYS_IOPRIO_SET, 1, uintptr(pid), 3<<13)
+	})
+	victim(2, probe.Processes, "look at the limits of a process outside", func(_ *probe.Scene, pid int) error {
+		var old unix.Rlimit
+		return unix.Prlimit(pid, unix.RLIMIT_CORE, nil, &old)
+	})
+	victim(2, probe.Processes, "change the limits of a process outside", func(_ *probe.Scene, pid int) error {
+		return unix.Prlimit(pid, unix.RLIMIT_CORE, &unix.Rlimit{}, nil)
+	})
+	victim(2, probe.Processes, "move a process outside to another processor", func(_ *probe.Scene, pid int) error {
 		var set unix.CPUSet
 		if err := unix.SchedGetaffinity(pid, &set); err != nil {
 			return err
 		}
 		return unix.SchedSetaffinity(pid, &set)
 	})
+	for name, number := range map[string]uintptr{
+		"scheduler": unix.SYS_SCHED_SETSCHEDULER, "parameters": unix.SYS_SCHED_SETPARAM, "attributes": unix.SYS_SCHED_SETATTR,
+	} {
+		victim(2, probe.Processes, "change the "+name+" of a process outside", func(_ *probe.Scene, pid int) error {
+			return letsThrough(number, uintptr(pid))
+		})
+	}
 	return append(list, helperEscapes()...)
 }
 

@@ -102,9 +102,49 @@ func filter(s *Spec) program {
 	ioctl.on(unix.TIOCLINUX, refuse)
 	p.call(unix.SYS_IOCTL, ioctl)
 
+	if s.Level < LevelFull { // there it has process numbers of its own
+		p = append(p, others()...)
+	}
 	p.call(unix.SYS_SOCKET, sockets(s))
 	p.call(unix.SYS_SOCKETPAIR, pairs())
 	p.answer(allow)
+	return p
+}
+
+// prSchedCore and ioprioUser are PR_SCHED_CORE and IOPRIO_WHO_USER.
+const (
+	prSchedCore = 62
+	ioprioUser  = 3
+)
+
+// others answers what changes limits, processors, priorities or memory of a process by its number: only of the caller,
+// which is 0 there. A processor limit of a second would end any process of the same user, also the server. Signals are
+// Landlock's.
+func others() program {
+	var p program
+	for _, c := range []struct {
+		number uint32
+		at     uint32 // the argument with the number of the process
+		user   uint32 // a first argument that makes it the number of a user; 0: none does
+	}{
+		{unix.SYS_PRLIMIT64, 0, 0}, {unix.SYS_SCHED_SETAFFINITY, 0, 0}, {unix.SYS_SCHED_SETSCHEDULER, 0, 0},
+		{unix.SYS_SCHED_SETPARAM, 0, 0}, {unix.SYS_SCHED_SETATTR, 0, 0}, {unix.SYS_MOVE_PAGES, 0, 0},
+		{unix.SYS_MIGRATE_PAGES, 0, 0}, {unix.SYS_SETPRIORITY, 1, unix.PRIO_USER}, {unix.SYS_IOPRIO_SET, 1, ioprioUser},
+	} {
+		var b program
+		if c.user != 0 {
+			b.load(argument(0))
+			b.on(c.user, refuse)
+		}
+		b.load(argument(c.at))
+		b.on(0, allow)
+		b.answer(refuse)
+		p.call(c.number, b)
+	}
+	var core program
+	core.load(argument(0))
+	core.on(prSchedCore, refuse)
+	p.call(unix.SYS_PRCTL, core)
 	return p
 }
 
