@@ -85,7 +85,7 @@ var rooms = map[string][]string{
 	"server/tenants": {"server/auth", "server/config", "server/toolset", "filestate/lock", "tools/confine", "tools/guarded", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/session", "tools/shell", "tools/skills", "tools/tasks", "tools/tool", "tools/workspace"},
 	"server/audit":   {"server/pipeline", "tools/results", "tools/secrets", "tools/tool"},
 	"server/bridge":  {"server/config", "server/jsonrpc", "server/stdio", "tools/results"},
-	"server/doctor": {"filestate/exchange", "server/clients", "server/clients/install", "server/config", "server/public", "server/sessions", "server/state", "tools/results",
+	"server/doctor": {"filestate/exchange", "server/clients", "server/clients/install", "server/config", "server/public", "server/sessions", "server/state", "tools/confine", "tools/results",
 		"tools/sandbox", "tools/web/search"},
 	"server/jsonrpc":         {},
 	"server/listen":          {"server/auth", "server/config"},
@@ -149,7 +149,8 @@ var rooms = map[string][]string{
 	"tools/sandbox/cgroup":             {},
 	"tools/sandbox/kernel":             {}, // comes before all others when the program starts, so it needs little
 	"tools/sandbox/probe":              {},
-	"tools/confine":                    {"tools/git", "tools/guarded", "tools/permission", "tools/sandbox", "tools/sandbox/proxy", "tools/web/guard"},
+	"tools/confine/look":               {},
+	"tools/confine":                    {"tools/confine/look", "tools/git", "tools/guarded", "tools/permission", "tools/sandbox", "tools/sandbox/proxy", "tools/web/guard"},
 	"tools/search":                     {"tools/search/ignore", "tools/search/pattern"},
 	"tools/search/pattern":             {},
 	"tools/search/page":                {},

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"codehand/tools/confine/look"
 	"codehand/tools/git"
 	"codehand/tools/permission"
 	"codehand/tools/sandbox"
@@ -62,7 +63,7 @@ type Confiner struct {
 	env  func() []string // of commands; where its programs are may be read
 	home func() []string // what commands may read of the home directory
 
-	looker looker
+	looker look.Looker
 
 	mu        sync.Mutex
 	protected map[string]protectedIn // by root
@@ -137,7 +138,7 @@ type Use struct {
 
 // profile says what a command may reach, and what the rules of its session come to.
 func (c *Confiner) profile(u Use) (p sandbox.Profile, now ruled) {
-	now = c.looker.ruledNow(u.Rules, u.Roots)
+	now = ruledNow(&c.looker, u.Rules, u.Roots)
 	masked := c.apart(u.Roots)
 	open := func(paths []string) []string { return beside(paths, masked, u.Roots) }
 	p = sandbox.Profile{

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"codehand/tools/confine/look"
 	"codehand/tools/permission"
 )
 
@@ -25,9 +26,9 @@ type ruled struct {
 
 // ruledNow looks for the files that deny rules are about, in the roots and where a pattern begins outside of them. What
 // is made later is not found: text and tools keep it until the next command.
-func (l *looker) ruledNow(rules *permission.Policy, roots []string) ruled {
+func ruledNow(l *look.Looker, rules *permission.Policy, roots []string) ruled {
 	out := ruled{by: map[string]string{}}
-	w := walk{looker: l, roots: roots, left: l.limit(), by: out.by}
+	w := walk{looker: l, roots: roots, left: l.Limit(), by: out.by}
 	hide, keep := kind{name: "hide"}, kind{name: "keep"}
 	for _, c := range rules.Coverage() {
 		if c.Verdict != permission.Deny || c.Kind != permission.Path {
@@ -57,7 +58,7 @@ func (l *looker) ruledNow(rules *permission.Policy, roots []string) ruled {
 // Unkept returns the deny rules about files that the kernel cannot keep for commands here, as their files are too many
 // to look for, or anywhere on the machine. They hold on the text of commands.
 func Unkept(rules *permission.Policy, roots []string) []permission.Rule {
-	r := new(looker).ruledNow(rules, roots)
+	r := ruledNow(new(look.Looker), rules, roots)
 	return slices.Concat(r.Missed, r.Broken)
 }
 
@@ -80,7 +81,7 @@ const anyName = "\x01"
 // A walk looks for what rules cover. Patterns are followed component by component, with a look into a directory only
 // where one has a star; what counts at any depth is looked for in the roots, for all rules of a kind at once.
 type walk struct {
-	looker *looker
+	looker *look.Looker
 	roots  []string
 	left   int
 	by     map[string]string
@@ -154,7 +155,7 @@ func (w *walk) shut(dir string, err error) bool {
 	if !errors.Is(err, fs.ErrPermission) || !slices.ContainsFunc(w.roots, inside) {
 		return false
 	}
-	if info, err := os.Lstat(dir); err == nil && mine(info) {
+	if info, err := os.Lstat(dir); err == nil && look.Mine(info) {
 		w.add(dir)
 	}
 	return true
@@ -191,8 +192,8 @@ func (w *walk) finish(k *kind) (broken []permission.Rule) {
 			name = strings.Join(append(said, s.rule.Paths...), "\x00")
 			return true
 		})
-		hits, whole := w.looker.find(dir, name, search{left: &w.left, shut: []int{0},
-			judge: func(path string, d fs.DirEntry, _ int) (of []int, enter bool) {
+		hits, whole := w.looker.Find(dir, name, look.Search{Left: &w.left, Shut: []int{0},
+			Judge: func(path string, d fs.DirEntry, _ int) (of []int, enter bool) {
 				for i, c := range rules {
 					// `d/**` is about what is in d
 					if c.Covers(path) || d.IsDir() && c.Covers(filepath.Join(path, anyName)) {
@@ -202,8 +203,8 @@ func (w *walk) finish(k *kind) (broken []permission.Rule) {
 				return nil, true
 			}})
 		for _, h := range hits {
-			w.rule = rules[h.of[0]]
-			w.add(h.path)
+			w.rule = rules[h.Of[0]]
+			w.add(h.Path)
 		}
 		if !whole {
 			for _, c := range rules {
@@ -225,4 +226,24 @@ func (w *walk) add(path string) {
 func within(path, dir string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)
+}
+
+// tops sorts paths and leaves out those below another one.
+func tops(paths []string) []string {
+	slices.Sort(paths)
+	paths = slices.Compact(paths)
+	all := make(map[string]bool, len(paths))
+	for _, p := range paths {
+		all[p] = true
+	}
+	return slices.DeleteFunc(paths, func(p string) bool {
+		for up := filepath.Dir(p); ; up = filepath.Dir(up) {
+			if all[up] && up != p {
+				return true
+			}
+			if up == filepath.Dir(up) {
+				return false
+			}
+		}
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/tools/confine/look"
 	"codehand/tools/guarded"
 	"codehand/tools/permission"
 )
@@ -74,7 +75,7 @@ func TestRuledNow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := new(looker).ruledNow(policy.At([]string{root}, root), []string{root})
+		got := ruledNow(new(look.Looker), policy.At([]string{root}, root), []string{root})
 		if hide := below(t, root, got.Hide); !slices.Equal(hide, want.hide) {
 			t.Errorf("%s hides %q, want %q", rule, hide, want.hide)
 		}
@@ -95,7 +96,7 @@ func TestMissedRule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := new(looker).ruledNow(policy.At([]string{root}, root), []string{root})
+	got := ruledNow(new(look.Looker), policy.At([]string{root}, root), []string{root})
 	if hide := below(t, root, got.Hide); !slices.Equal(hide, []string{"a.pem"}) || len(got.Missed) != 1 {
 		t.Errorf("hides %q and misses %v", hide, got.Missed)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"codehand/tools/confine/look"
 	"codehand/tools/permission"
 	"codehand/tools/sandbox"
 	"codehand/tools/sandbox/proxy"
@@ -57,7 +58,7 @@ func (e *UnkeptError) Error() string {
 		texts[i] = r.Text + " (" + r.Origin + ")"
 	}
 	return fmt.Sprintf("the roots have more than %d files and directories to look through for what these rules "+
-		"deny: %s", maxLooked, strings.Join(texts, ", "))
+		"deny: %s", look.Most, strings.Join(texts, ", "))
 }
 
 // sockets is the gap of a machine on which commands reach Unix sockets that they cannot see.

@@ -1,4 +1,4 @@
-package confine
+package look
 
 import (
 	"io/fs"
@@ -15,8 +15,8 @@ func stampOf(info fs.FileInfo) (at stamp, known bool) {
 	return stamp{uint64(stat.Dev), stat.Ino, int64(stat.Ctim.Sec), int64(stat.Ctim.Nsec)}, true
 }
 
-// mine says whether this user can change the mode of a file, so that what is shut now may be open a moment later.
-func mine(info fs.FileInfo) bool {
+// Mine says whether this user can change the mode of a file, so that what is shut now may be open a moment later.
+func Mine(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && stat.Uid == uint32(os.Geteuid())
 }

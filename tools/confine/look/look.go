@@ -1,4 +1,4 @@
-package confine
+package look
 
 import (
 	"cmp"
@@ -7,19 +7,18 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 )
 
-// maxLooked is how many entries of directories one command may wait for: about two seconds. What would take more is not
+// Most is how many entries of directories one command may wait for: about two seconds. What would take more is not
 // whole, and a command that it is needed for does not start.
-const maxLooked = 1_000_000
+const Most = 1_000_000
 
-// A looker finds paths below directories for one command after the other, and reads only those directories again that
+// A Looker finds paths below directories for one command after the other, and reads only those directories again that
 // have changed. It is safe for concurrent use.
-type looker struct {
-	most int // entries that one look may read; 0: maxLooked
+type Looker struct {
+	Most int // entries that one look may read; 0: Most
 
 	mu    sync.Mutex
 	trees map[string]*kept // by directory and by what is looked for
@@ -31,7 +30,7 @@ const maxTrees = 32
 
 // A kept is what was found below one directory.
 type kept struct {
-	used int // the looker's turn; covered by its lock
+	used int // the Looker's turn; covered by its lock
 
 	mu  sync.Mutex
 	top *node
@@ -42,7 +41,7 @@ type node struct {
 	at    stamp
 	fixed bool             // what changes it also changes at
 	below map[string]*node // that were entered
-	hits  []hit
+	hits  []Hit
 }
 
 // A stamp tells a directory from another one, and from itself after something in it was made, renamed or removed. Who
@@ -55,29 +54,30 @@ type stamp struct {
 // settled is how old a stamp must be for the next change to give another one, on any file system.
 const settled = 2 * time.Second
 
-// A hit is something that was looked for.
-type hit struct {
-	path string
-	of   []int // what a judge said about it
+// A Hit is something that was looked for.
+type Hit struct {
+	Path string
+	Of   []int // what a Judge said about it
 }
 
-// A judge says what an entry of a directory is, by numbers of its own (none: nothing that is looked for), and whether
+// A Judge says what an entry of a directory is, by numbers of its own (none: nothing that is looked for), and whether
 // what is in it counts, too.
-type judge func(path string, d fs.DirEntry, depth int) (of []int, enter bool)
+type Judge func(path string, d fs.DirEntry, depth int) (of []int, enter bool)
 
-// A search is one look at one tree.
-type search struct {
-	judge judge
-	shut  []int // what a directory of this user's is that this user may not look into at the moment
-	left  *int  // entries that may still be read
-	hits  []hit
+// A Search is one look at one tree.
+type Search struct {
+	Judge Judge
+	Shut  []int // what a directory of this user's is that this user may not look into at the moment
+	Left  *int  // entries that may still be read
+	hits  []Hit
 }
 
-func (l *looker) limit() int { return cmp.Or(l.most, maxLooked) }
+// Limit is how many entries one look may read.
+func (l *Looker) Limit() int { return cmp.Or(l.Most, Most) }
 
-// find returns what the judge finds below dir. kind names the judge: one of the same kind says the same of the same
+// Find returns what the Judge finds below dir. kind names the Judge: one of the same kind says the same of the same
 // entry. whole is false if there is more than left allows; then what was found before still counts.
-func (l *looker) find(dir, kind string, s search) (hits []hit, whole bool) {
+func (l *Looker) Find(dir, kind string, s Search) (hits []Hit, whole bool) {
 	l.mu.Lock()
 	l.turn++
 	key := dir + "\x00" + kind
@@ -109,8 +109,8 @@ func (l *looker) find(dir, kind string, s search) (hits []hit, whole bool) {
 }
 
 // look looks at a directory, of which old is what is known.
-func (s *search) look(dir string, old *node, depth int) (n *node, whole bool) {
-	if *s.left--; *s.left < 0 {
+func (s *Search) look(dir string, old *node, depth int) (n *node, whole bool) {
+	if *s.Left--; *s.Left < 0 {
 		s.recall(old)
 		return old, false
 	}
@@ -133,8 +133,8 @@ func (s *search) look(dir string, old *node, depth int) (n *node, whole bool) {
 	case errors.Is(err, errTooMany):
 		s.recall(old)
 		return old, false
-	case err != nil && len(s.shut) > 0 && mine(info):
-		n.hits = append(n.hits, hit{dir, s.shut})
+	case err != nil && len(s.Shut) > 0 && Mine(info):
+		n.hits = append(n.hits, Hit{dir, s.Shut})
 	}
 	s.hits = append(s.hits, n.hits...)
 	if len(names) == 0 {
@@ -148,7 +148,7 @@ func (s *search) look(dir string, old *node, depth int) (n *node, whole bool) {
 }
 
 // descend looks at the directories in one.
-func (s *search) descend(dir string, n *node, below map[string]*node, depth int) (whole bool) {
+func (s *Search) descend(dir string, n *node, below map[string]*node, depth int) (whole bool) {
 	whole = true
 	for name, old := range below {
 		now, ok := s.look(filepath.Join(dir, name), old, depth+1)
@@ -160,7 +160,7 @@ func (s *search) descend(dir string, n *node, below map[string]*node, depth int)
 }
 
 // recall gives what was known of a directory that is not looked at again.
-func (s *search) recall(old *node) {
+func (s *Search) recall(old *node) {
 	if old == nil {
 		return
 	}
@@ -173,7 +173,7 @@ func (s *search) recall(old *node) {
 var errTooMany = errors.New("too many entries")
 
 // read judges the entries of a directory, and returns those to enter.
-func (s *search) read(dir string, n *node, depth int) (enter []string, err error) {
+func (s *Search) read(dir string, n *node, depth int) (enter []string, err error) {
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil, err
@@ -181,14 +181,14 @@ func (s *search) read(dir string, n *node, depth int) (enter []string, err error
 	defer func() { _ = f.Close() }() // only read
 	for {
 		entries, err := f.ReadDir(1000)
-		if *s.left -= len(entries); *s.left < 0 {
+		if *s.Left -= len(entries); *s.Left < 0 {
 			return nil, errTooMany
 		}
 		for _, e := range entries {
 			path := filepath.Join(dir, e.Name())
-			of, in := s.judge(path, e, depth)
+			of, in := s.Judge(path, e, depth)
 			if len(of) > 0 {
-				n.hits = append(n.hits, hit{path, of})
+				n.hits = append(n.hits, Hit{path, of})
 			}
 			if in && e.IsDir() {
 				enter = append(enter, e.Name())
@@ -201,24 +201,4 @@ func (s *search) read(dir string, n *node, depth int) (enter []string, err error
 			return enter, err
 		}
 	}
-}
-
-// tops sorts paths and leaves out those below another one.
-func tops(paths []string) []string {
-	slices.Sort(paths)
-	paths = slices.Compact(paths)
-	all := make(map[string]bool, len(paths))
-	for _, p := range paths {
-		all[p] = true
-	}
-	return slices.DeleteFunc(paths, func(p string) bool {
-		for up := filepath.Dir(p); ; up = filepath.Dir(up) {
-			if all[up] && up != p {
-				return true
-			}
-			if up == filepath.Dir(up) {
-				return false
-			}
-		}
-	})
 }
