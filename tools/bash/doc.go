@@ -1,3 +1,16 @@
 // Package bash says what a command line can do at most: its parts, whether it is proved to read only, what is dangerous
 // about it, which files it touches. It reads text with the grammar of bash, runs nothing and never looks at the disk.
+//
+// Analyze reads a command in this order. Later steps use what earlier ones found, and each file is named for its step:
+//
+//   - script.go: the text becomes a syntax tree, or the reason why it does not.
+//   - parts*.go: the tree is walked once. Each simple command is found, also in substitutions, nested shells, wrappers
+//     and what is fed to a shell; parts_spell.go says what each word is.
+//   - values*.go, on the way: a word with variables has each value that the text gives them.
+//   - reading.go: the words of a command are told apart by the row of its program (tools/bash/programs).
+//   - files*.go, spread.go, gitplaces.go: which paths the command names or is known to touch, and what git shows.
+//   - prove*.go, sed.go: rules R0 to R6. If all hold for every part, the command only reads.
+//   - danger*.go: rule R7. It looks at every word, and its answer replaces that of the proof.
+//
+// What none of them can tell is said and never guessed: Unclear, Hidden, UnsureReads and UnsureWrites of Analysis.
 package bash
