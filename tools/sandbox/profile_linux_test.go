@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -222,6 +223,31 @@ func TestProtectedChain(t *testing.T) {
 				t.Errorf("%s shows %q, %v; want %q", c.protected, text, err, c.shows)
 			}
 		})
+	}
+}
+
+// A protected or hidden name that is a link to `/`, to the root or above, as one of a cloned repository, refused every
+// command for good, or made nothing writable.
+func TestLinkToEverything(t *testing.T) {
+	t.Parallel()
+	for _, target := range []string{"/", ".", "..", "../..", "/usr", "/proc", "/dev", "/tmp", "sub/../.", "/etc"} {
+		for _, hidden := range []bool{false, true} {
+			t.Run(fmt.Sprint(target, hidden), func(t *testing.T) {
+				t.Parallel()
+				dir := t.TempDir()
+				must(t, os.Mkdir(filepath.Join(dir, "sub"), 0o755))
+				must(t, os.WriteFile(filepath.Join(dir, "config"), []byte("kept\n"), 0o600))
+				must(t, os.Symlink(target, filepath.Join(dir, ".vscode")))
+				p := &Profile{Writable: []string{dir}, Protected: []string{dir + "/.vscode", dir + "/config"}}
+				if hidden {
+					p.Protected, p.Hidden = p.Protected[1:], []string{dir + "/.vscode"}
+				}
+				r := confined(t, LevelFull, p, dir, `exec 2>/dev/null; echo x > a; cat a; echo x > config; cat config; :`)
+				if got := r.text(t); got != "x\nkept\n" {
+					t.Errorf("got %q", got)
+				}
+			})
+		}
 	}
 }
 

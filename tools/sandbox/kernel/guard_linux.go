@@ -53,16 +53,16 @@ func (w *world) guard() error {
 	return nil
 }
 
-func (w *world) hide(path string, bound map[string]bool) error {
-	path, err := (&world{links: map[string]string{}}).resolve(path)
+func (w *world) hide(named string, bound map[string]bool) error {
+	path, err := (&world{links: map[string]string{}}).resolve(named)
 	if missing(err) || errors.Is(err, unix.ELOOP) { // links in a circle lead nowhere
 		return nil
 	}
 	if err != nil {
-		return failed(err, "look for %s", path)
+		return failed(err, "look for %s", named)
 	}
 	info, err := os.Lstat(path)
-	if missing(err) {
+	if missing(err) || err == nil && w.needed(path) && path != named {
 		return nil
 	}
 	if err != nil {
@@ -94,18 +94,34 @@ func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, fs.ErrPermission)
 }
 
-func (w *world) protect(path string, bound map[string]bool) error {
-	path, err := (&world{links: map[string]string{}}).resolve(path)
+func (w *world) protect(named string, bound map[string]bool) error {
+	path, err := (&world{links: map[string]string{}}).resolve(named)
 	if missing(err) || errors.Is(err, unix.ELOOP) { // links in a circle lead nowhere
 		return nil // the server watches it
 	}
 	if err != nil {
-		return failed(err, "look at %s", path)
+		return failed(err, "look at %s", named)
+	}
+	if w.needed(path) && path != named {
+		return nil // the server watches the link
 	}
 	if err := w.hold(path, bound); err != nil {
 		return err
 	}
 	return cover(path, path)
+}
+
+// needed says whether a path is, or is above, what the command must find as the profile says: the root that it works
+// in, what it may change, or the system's. A link to that, as one of a cloned repository to `/` or `.`, makes nothing
+// of it read-only or hidden: no command would start.
+func (w *world) needed(path string) bool {
+	if path == "/" || path == "/dev" || path == "/proc" {
+		return true
+	}
+	return slices.ContainsFunc(w.places, func(at place) bool {
+		return inside(at.path, path) &&
+			(at.write && at.path != path || inside(w.cwd, at.path) || slices.Contains(system, at.path))
+	})
 }
 
 // hold mounts each directory between a writable place and path onto itself. Renaming one would take the mount of path
