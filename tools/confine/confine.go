@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"codehand/tools/confine/look"
 	"codehand/tools/git"
@@ -65,25 +64,15 @@ type Confiner struct {
 
 	looker look.Looker
 
-	mu        sync.Mutex
-	protected map[string]protectedIn // by root
-	commons   map[string]string      // repositories of linked work trees outside of them, by root; "": it is none
+	mu      sync.Mutex
+	commons map[string]string // repositories of linked work trees outside of them, by root; "": it is none
 }
-
-// protectedIn is what was protected in a root at a time.
-type protectedIn struct {
-	paths []string
-	at    time.Time
-}
-
-// protectedFor is how long a look for protected names counts. One takes some milliseconds in a large tree.
-const protectedFor = time.Minute
 
 // New returns a Confiner for commands with the environment env, which is asked for when the first one starts.
 func New(o Options, env func() []string) *Confiner {
 	c := &Confiner{
 		o: o, env: env, home: sync.OnceValue(func() []string { return toolchains(o, env()) }),
-		protected: map[string]protectedIn{}, commons: map[string]string{},
+		commons: map[string]string{},
 	}
 	for _, root := range o.Roots {
 		c.common(root) // as it is before any command runs
@@ -162,7 +151,12 @@ func (c *Confiner) profile(u Use) (p sandbox.Profile, now ruled) {
 		p.Writable = append(p.Writable, cache)
 	}
 	p.Temp, p.Network, p.Sockets = u.Temp, c.o.Network.Network, true
-	p.Protected, p.Unwatched = slices.Concat(now.Keep, c.protectedNames(u)), u.Background
+	protected, whole := c.protectedNames(u)
+	if !whole {
+		names := permission.Rule{Text: "names that are protected", Origin: "permissions.protect"}
+		now.Broken = append(now.Broken, names)
+	}
+	p.Protected, p.Unwatched = slices.Concat(now.Keep, protected), u.Background
 	p.Readable = append(p.Readable, c.desktop().paths...)
 	p.Hidden = around(p.Hidden, slices.Concat(p.Readable, p.Writable, []string{u.Temp}))
 	for _, common := range c.commonsOf(u.Roots) {
@@ -179,21 +173,13 @@ func (c *Confiner) profile(u Use) (p sandbox.Profile, now ruled) {
 func gone(path string) bool { return !exists(path) }
 
 // protectedNames returns what exists of protected names in the roots, and those at their tops that do not exist, but
-// for what a person allowed.
-func (c *Confiner) protectedNames(u Use) []string {
-	var all []string
+// for what a person allowed. whole is false if there was too much to look at.
+func (c *Confiner) protectedNames(u Use) (all []string, whole bool) {
+	whole = true
 	for _, root := range u.Roots {
-		c.mu.Lock()
-		known, ok := c.protected[root]
-		c.mu.Unlock()
-		if !ok || time.Since(known.at) > protectedFor {
-			known = protectedIn{protectedNow(root, c.o.Protected.Find), time.Now()}
-			c.mu.Lock()
-			c.protected[root] = known
-			c.mu.Unlock()
-		}
-		all = append(all, slices.DeleteFunc(slices.Clone(known.paths), gone)...)
-		all = append(all, repositoryNow(filepath.Join(root, ".git"))...) // what git made since
+		found, ok := protectedNow(&c.looker, root, c.o.Protected.Find)
+		whole = whole && ok
+		all = append(all, found...)
 		if !u.Background {
 			all = append(all, missing(root, c.o.Protected.Texts())...)
 			all = append(all, missingIn(filepath.Join(root, ".git"))...)
@@ -210,7 +196,7 @@ func (c *Confiner) protectedNames(u Use) []string {
 		return slices.ContainsFunc(u.Allowed, func(a string) bool {
 			return within(a, path) || within(path, a) && named(a)
 		})
-	})
+	}), whole
 }
 
 // Environ returns what a command with this profile gets besides its usual environment: of two values of a name the

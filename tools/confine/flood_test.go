@@ -70,6 +70,29 @@ func TestTooMuchToLookAt(t *testing.T) {
 	}
 }
 
+// What a person made after the first command was protected a minute later.
+func TestProtectedAtTheNextCommand(t *testing.T) {
+	t.Parallel()
+	root := tree(t, "sub/x", "plain.txt")
+	names, err := guarded.ProtectedNames(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := New(Options{Protected: names}, func() []string { return nil })
+	for _, made := range []string{"", ".claude/settings.json", "sub/.git/config", "sub/deep/.envrc", ".mcp.json"} {
+		if made != "" {
+			path := filepath.Join(root, made)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, whole := c.protectedNames(Use{Roots: []string{root}, Background: true})
+		if !whole || made != "" && !slices.ContainsFunc(got, func(p string) bool { return within(filepath.Join(root, made), p) }) {
+			t.Errorf("%s is not protected: %q", made, got)
+		}
+	}
+}
+
 // A command shut the directory of a denied file, so that it was not found, and the next one opened it again.
 func TestShutDirectory(t *testing.T) {
 	t.Parallel()
@@ -153,4 +176,24 @@ func BenchmarkRules(b *testing.B) {
 			ruledNow(new(look.Looker), rules, []string{root})
 		}
 	})
+}
+
+// BenchmarkProfile is what a command waits for where no rule denies files: a tree of 1,100 directories, as deep as
+// protected names are looked for, unchanged.
+func BenchmarkProfile(b *testing.B) {
+	root := b.TempDir()
+	for i := range 1000 {
+		dir := filepath.Join(root, fmt.Sprint(i%10), fmt.Sprint(i%100), fmt.Sprint(i))
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			b.Fatal(err)
+		}
+	}
+	names, err := guarded.ProtectedNames(nil, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	c := New(Options{Protected: names}, func() []string { return nil })
+	for b.Loop() {
+		c.profile(Use{Roots: []string{root}})
+	}
 }

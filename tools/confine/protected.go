@@ -5,14 +5,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"codehand/tools/confine/look"
 )
 
-const (
-	// protectedDepth is how many directories below a root protected names and repositories are looked for.
-	protectedDepth = 3
-	// maxProtectedLooks bounds the entries that are looked at for that.
-	maxProtectedLooks = 10_000
-)
+// protectedDepth is how many directories below a root protected names and repositories are looked for.
+const protectedDepth = 3
 
 // repositoryNames are the files and directories of a `.git` by which a repository makes git run something or look
 // elsewhere. What git itself makes for the time of a rebase is not among them.
@@ -22,35 +20,38 @@ var repositoryNames = []string{
 	"worktrees/*/config.worktree", "worktrees/*/commondir", "worktrees/*/gitdir",
 }
 
+// What the look for protected names finds.
+const (
+	protectedName = iota
+	protectedRepository
+)
+
 // protectedNow returns what exists of protected names in root: no command changes it unless a person allowed that. name
-// tells a protected name from another by its path below root ("": it is none).
-func protectedNow(root string, name func(rel string) string) []string {
-	var found []string
-	left := maxProtectedLooks
-	// What cannot be read cannot be changed.
-	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if left--; left < 0 {
-			return fs.SkipAll
-		}
-		if err != nil || path == root {
-			return nil //nolint:nilerr // see above
-		}
-		rel, _ := filepath.Rel(root, path) // it lies below
-		switch {
-		case d.Name() == ".git" && d.IsDir():
-			found = append(found, repositoryNow(path)...)
-			return fs.SkipDir
-		case name(filepath.ToSlash(rel)) != "":
-			found = append(found, path)
-		case !d.IsDir(), d.Name() != "node_modules" && strings.Count(rel, string(filepath.Separator)) < protectedDepth:
-			return nil
-		}
-		if d.IsDir() {
-			return fs.SkipDir
-		}
-		return nil
+// tells a protected name from another by its path below root ("": it is none). whole is false if root has too many
+// files to look at.
+func protectedNow(l *look.Looker, root string, name func(rel string) string) (found []string, whole bool) {
+	left := l.Limit()
+	hits, whole := l.Find(root, "protected", look.Search{
+		Left: &left, Shut: []int{protectedName},
+		Judge: func(path string, d fs.DirEntry, depth int) (of []int, enter bool) {
+			if d.Name() == ".git" && d.IsDir() {
+				return []int{protectedRepository}, false
+			}
+			rel, _ := filepath.Rel(root, path) // it lies below
+			if name(filepath.ToSlash(rel)) != "" {
+				return []int{protectedName}, false
+			}
+			return nil, d.Name() != "node_modules" && depth < protectedDepth
+		},
 	})
-	return found
+	for _, h := range hits {
+		if h.Of[0] == protectedRepository {
+			found = append(found, repositoryNow(h.Path)...)
+		} else {
+			found = append(found, h.Path)
+		}
+	}
+	return found, whole
 }
 
 func repositoryNow(git string) []string {
