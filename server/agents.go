@@ -20,7 +20,7 @@ func (t *toolCall) asChild(ctx context.Context) {
 		return
 	}
 	mode := of.Mode(ctx)
-	t.State.Start, t.State.Highest, t.State.Depth = mode, mode, of.Depth
+	t.State.Start, t.State.Highest, t.State.Above, t.State.Depth = mode, mode, of.Mode, of.Depth
 	t.State.Client.Forms, t.State.Searches = of.Forms, of.Searches
 	t.State.Samples, t.State.PageModel = false, false
 }

@@ -122,6 +122,25 @@ func TestPlanModeWhileHooked(t *testing.T) {
 	}
 }
 
+// TestPlanModeOfTheParent: a sub-agent's call that waits while its parent goes to plan mode changes nothing either.
+func TestPlanModeOfTheParent(t *testing.T) {
+	t.Parallel()
+	p := newCorridor()
+	s, _ := celled(t)
+	parent := permission.Bypass
+	s.Modes, s.Depth = session.Modes{Start: parent, Highest: parent, Above: func(context.Context) permission.Mode { return parent }}, 1
+	if _, err := p.run(t, s, fixture("work", writes, done), "", located(t, s)); err != nil {
+		t.Error(err)
+	}
+	a := located(t, s)
+	parent = permission.Plan
+	_, err := p.run(t, s, fixture("work", writes, done), "", a)
+	wantRefusal(t, err, tool.PlanMode, "")
+	if _, err := p.run(t, s, fixture("read", reads, done), "", a); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestLocatedInPlanMode: the first look refuses by what was located, before a hook or a person is asked about the call.
 func TestLocatedInPlanMode(t *testing.T) {
 	t.Parallel()

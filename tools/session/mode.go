@@ -34,5 +34,9 @@ func (s *State) InForceIn(ctx context.Context, shown Snapshot, now time.Time) (p
 	if mode == permission.Default && (s.Start != permission.Plan || !plan.Left) {
 		mode = s.Start
 	}
-	return mode.AtMost(s.Highest), plan, nil
+	mode = mode.AtMost(s.Highest)
+	if s.Above != nil && shown.memory == nil { // at the moment of a Snapshot Highest was that mode
+		mode = mode.AtMost(s.Above(ctx))
+	}
+	return mode, plan, nil
 }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"syscall"
 	"time"
@@ -144,6 +145,9 @@ type Agents struct {
 type Modes struct {
 	Start   permission.Mode // of a session that has not changed it
 	Highest permission.Mode // no session goes above it
+	// Above says which mode the parent of a sub-agent has now: the sub-agent never goes above it. Highest has it as of
+	// when the call began. nil: the session is no sub-agent's.
+	Above func(context.Context) permission.Mode
 }
 
 // Reach is what a session has used of the web, and may.
