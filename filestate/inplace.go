@@ -37,7 +37,7 @@ func (l *Ledger) overwrite(ctx context.Context, w *work) error {
 	return nil
 }
 
-// overwriteWith makes the content of the old file be next, if it is was: ErrMoved.
+// overwriteWith replaces the content was of the old file by next. ErrMoved: another file or content is there by now.
 func (l *Ledger) overwriteWith(ctx context.Context, w *work, was, next []byte) error {
 	f, err := w.dir.OpenFile(w.name, writeFlags, 0)
 	if err != nil {
@@ -70,7 +70,7 @@ func (l *Ledger) overwriteWith(ctx context.Context, w *work, was, next []byte) e
 	return failed
 }
 
-// giveBack gives an open file what its writing took from it, and names what could not be given.
+// giveBack restores the privileges that writing took from an open file, and names those that it could not restore.
 func (l *Ledger) giveBack(f *os.File, had exchange.Privileges) []string {
 	lost, changed := had.Restore(f)
 	if changed && !l.fast {
@@ -79,8 +79,8 @@ func (l *Ledger) giveBack(f *os.File, had exchange.Privileges) []string {
 	return lost
 }
 
-// pour replaces the bytes of an open file, and syncs them: from the beginning, and what is too much last, which isTorn
-// counts on.
+// pour replaces the bytes of an open file and syncs them. It writes from the beginning and cuts what is too long last:
+// isTorn relies on this order.
 func (l *Ledger) pour(f *os.File, content []byte) error {
 	for at := 0; at < len(content); at += pourStep {
 		if err := l.steps.Before(fault.InPlace); err != nil {

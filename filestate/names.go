@@ -2,8 +2,8 @@ package filestate
 
 import "codehand/filestate/seen"
 
-// What a caller of a Ledger says and is told about what was seen has its name here, too: it deals with one room, and
-// the records behind the names are no business of its.
+// Callers of a Ledger pass and get these types of seen. They have names here, so that a caller imports one room and
+// does not depend on the records of seen.
 
 type (
 	// A Version identifies a content, and says whether all of it was shown.

@@ -11,10 +11,10 @@ import (
 	"codehand/filestate/journal"
 )
 
-// A past is what is known of changes while they are gone over, newest first.
+// A past collects what a walk through the changes, newest first, has learned from the newer ones.
 type past struct {
 	found map[string]string // what the next newer change found at a path
-	back  map[string]bool   // changes that one took back which did not end, but was made
+	back  map[string]bool   // changes that were taken back by an undo which was made, but never noted as ended
 }
 
 // made says whether a change was made, or a part of it, as far as that can be seen.
@@ -42,7 +42,7 @@ func (p past) made(ctx context.Context, e journal.Entry) bool {
 	return true
 }
 
-// held says whether a path held that content after the change that is looked at.
+// held says whether a path held that content right after the change that the walk has reached.
 func (p past) held(ctx context.Context, path, sum string) bool {
 	if found, known := p.found[path]; known {
 		return found == sum
@@ -50,8 +50,8 @@ func (p past) held(ctx context.Context, path, sum string) bool {
 	return holds(ctx, path, sum)
 }
 
-// holds says whether the content with that SHA-256, in hex, stands at a path; "": no file. What cannot be read does
-// not.
+// holds says whether the file at a path has the content with that SHA-256, in hex; "": whether there is no file. It is
+// false for a file that cannot be read.
 func holds(ctx context.Context, path, sum string) bool {
 	dir, err := disk.Reopen(filepath.Dir(path))
 	if err != nil {

@@ -25,7 +25,7 @@ var errStopped = errors.New("stopped")
 // newSalt makes a number that no earlier file has.
 func newSalt() uint64 { return rand.Uint64() }
 
-// A snapshot is the end of writing one.
+// A snapshot reports how the writing of a snapshot file ended.
 type snapshot struct {
 	size int64 // bytes
 	err  error

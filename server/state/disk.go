@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// A file is what the log needs of one. Tests put one in that fails.
+// A file has the operations that the log needs. Tests use one that fails.
 type file interface {
 	io.ReaderAt
 	io.WriterAt

@@ -62,7 +62,7 @@ func logNumber(name string) (uint64, bool) {
 	return n, found && err == nil && name == logName(n)
 }
 
-// loadSnapshot returns the number of the first log that is newer.
+// loadSnapshot restores the snapshot and returns the number of the first log that is newer.
 func (w *writer) loadSnapshot(ctx context.Context, there bool) (uint64, error) {
 	if !there {
 		return 1, nil
@@ -108,7 +108,7 @@ func (w *writer) read(ctx context.Context, name string, kind uint32,
 	return h, whole, info.Size(), err
 }
 
-// An end is where a log that was read is whole.
+// An end says how much of a log that was read is whole.
 type end struct {
 	name        string
 	whole, size int64

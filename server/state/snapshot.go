@@ -68,9 +68,9 @@ type snapshotValue struct {
 	Value []byte `json:"b"`
 }
 
-// OpenSnapshot reads the file into s, which is scoped to the prefix, and begins to write. What the Store has already,
-// stays. The error is of the directory; what is damaged, of another name or of a later version is told to Failed, and
-// only the last is not overwritten.
+// OpenSnapshot reads the file into s, which is scoped to the prefix, and begins to write. Values that the Store has
+// already stay. The error is that of the directory. OpenSnapshot tells Failed of a file that is damaged, has another
+// name or comes from a later version; it overwrites all of these but the last.
 func OpenSnapshot(ctx context.Context, s Store, o SnapshotOptions) (*Snapshot, error) {
 	l, err := lockSnapshot(o.Dir)
 	if err != nil {

@@ -51,13 +51,13 @@ type writer struct {
 	stop      <-chan struct{}
 }
 
-// synced is the end of a sync.
+// synced reports how a sync ended.
 type synced struct {
 	size int64 // of the log when it began
 	err  error
 }
 
-// run carries out changes until stop is closed. Those that were taken are answered then.
+// run carries out changes until stop is closed. It answers the changes that it has accepted before it returns.
 func (w *writer) run(queue <-chan *change, stop <-chan struct{}) {
 	w.stop = stop
 	for {
@@ -211,7 +211,7 @@ func (w *writer) endSync(s synced) {
 	w.synced = s.size
 }
 
-// settle waits for what runs beside.
+// settle waits for the sync and the snapshot that run beside the writes.
 func (w *writer) settle() {
 	if w.syncing != nil {
 		w.endSync(<-w.syncing)

@@ -11,8 +11,8 @@ import (
 	"codehand/tools/wording"
 )
 
-// A Made is a file that a session changed, from what it was before the session's first change that still counts to what
-// it is now. Changes that were taken back do not count.
+// A Made is a file that a session changed: what it was before the first change that still counts, and what it is now.
+// Changes that were taken back do not count.
 type Made struct {
 	Path string
 	From string // the file was only moved: its path before; "": it was not
@@ -30,7 +30,7 @@ type step struct {
 	file  journal.EntryFile
 }
 
-// unknown reports that the hashes of a step are none of a content.
+// unknown reports that the journal has no hashes of the contents of a step, only the reason why.
 func (s step) unknown() bool { return s.file.Why != "" }
 
 // MadeHere returns the files that the session itself changed, by path, as far as view asks for them. Whether they still
@@ -99,7 +99,7 @@ func (m *Made) settle(own map[string]bool) {
 	}
 }
 
-// pair makes one of a file that is gone and a file that the session made with its content.
+// pair joins a file that is gone with a file that the session made with the same content: the file was moved.
 func pair(env tool.Env, all []*Made) []*Made {
 	gone := map[string]*Made{}
 	for _, m := range all {
@@ -130,7 +130,7 @@ func (m *Made) last() journal.EntryFile { return m.steps[len(m.steps)-1].file }
 
 func (m *Made) unsure() bool { return slices.ContainsFunc(m.steps, step.unknown) }
 
-// before is the first of the steps whose old content is what the file was before them all.
+// before returns the step whose old content is that of the file before all steps.
 func (m *Made) before() step {
 	if m.From != "" {
 		return m.moved[0]

@@ -211,7 +211,7 @@ func (n *Now) blame(ctx context.Context, env tool.Env) {
 
 func isText(content []byte) bool { return !slices.Contains(content[:min(len(content), 8<<10)], 0) }
 
-// A traced says whose the lines are that differ between the first and the last of several contents.
+// A traced counts the lines that differ between the first and the last of several contents, by who changed them.
 type traced struct {
 	added, removed   int      // by the session
 	foreign, dropped int      // by other programs: added and removed
@@ -338,7 +338,7 @@ func readAll(file *os.File) ([]byte, error) {
 	return append([]byte{}, content...), err
 }
 
-// unlooked says what it means that a file could not be read.
+// unlooked turns the error of reading a file into what can be said of the file.
 func unlooked(ctx context.Context, err error) (found, error) {
 	special, isSpecial := errors.AsType[*disk.NotRegularError](err)
 	switch {
