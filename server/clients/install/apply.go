@@ -66,6 +66,9 @@ func (c *Change) step(at string) {
 
 // file changes one file: a note that says how to take the change back is on the disk before the change is.
 func (a applying) file(ctx context.Context, f FileChange) error {
+	if err := stray(a.places, f.File); err != nil {
+		return err
+	}
 	real, err := followed(a.places.real(f.File))
 	if err != nil {
 		return err

@@ -240,6 +240,9 @@ func located(file string, err error) error {
 // read reads and decodes a file.
 func (p Places) read(at string) (reading, error) {
 	var r reading
+	if err := stray(p, at); err != nil {
+		return r, err
+	}
 	data, info, err := readFile(p.real(at))
 	if err != nil {
 		return r, &RefusedError{File: at, err: err}

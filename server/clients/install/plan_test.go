@@ -74,3 +74,67 @@ func TestOurs(t *testing.T) {
 	}
 	mustApply(t, must(PlanRemoval(p, "cursor", Want{Command: "/opt/other"})))
 }
+
+// A cloned repository's link was followed, so that installing in a project wrote to a file elsewhere.
+func TestProjectLinks(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		client, link, target string
+		own, want            bool // own: the person's file, not the project's
+	}{
+		"a file":             {"claude-code", "P/.mcp.json", "E/victim.json", false, false},
+		"a directory":        {"cursor", "P/.cursor", "E", false, false},
+		"nothing there":      {"claude-code", "P/.mcp.json", "E/missing.json", false, false},
+		"into .git":          {"claude-code", "P/.mcp.json", "P/.git/config.json", false, false},
+		"inside the project": {"claude-code", "P/.mcp.json", "P/settings/mcp.json", false, true},
+		"the person's own":   {"cursor", "H/.cursor", "E", true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			base, err := filepath.EvalSymlinks(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := func(path string) string {
+				first, rest, _ := strings.Cut(path, "/")
+				dir := map[string]string{"P": "project", "E": "elsewhere", "H": "home"}[first]
+				return filepath.Join(base, dir, filepath.FromSlash(rest))
+			}
+			files := map[string]string{at("E/victim.json"): "{}\n", at("E/mcp.json"): "{}\n", at("P/.git/config.json"): "{}\n",
+				at("P/settings/mcp.json"): "{}\n", at("H/x"): ""}
+			for file, text := range files {
+				if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.Symlink(at(c.target), at(c.link)); err != nil {
+				t.Skipf("links cannot be made here: %v", err)
+			}
+			p := Places{GOOS: "linux", Home: at("H"), Project: at("P"), Env: func(string) string { return "" },
+				Command: "/opt/codehand", State: filepath.Join(base, "state")}
+			w := wanted
+			w.Project = !c.own
+			change, err := Plan(p, c.client, w)
+			if err == nil {
+				err = change.Apply(t.Context())
+			}
+			if (err == nil) != c.want {
+				t.Errorf("error %v, want one: %v", err, !c.want)
+			}
+			if err != nil && !strings.Contains(err.Error(), at(c.target)) {
+				t.Errorf("%v does not name %s", err, at(c.target))
+			}
+			changed := false
+			for file, text := range files {
+				now, err := os.ReadFile(file)
+				changed = changed || err != nil || string(now) != text
+			}
+			if _, err := os.Lstat(at("E/missing.json")); err == nil || changed != c.want {
+				t.Errorf("a file was changed: %v, want %v", changed, c.want)
+			}
+		})
+	}
+}
