@@ -12,6 +12,8 @@ import (
 var knots = register{
 	name: "knots", unit: "now",
 	advice: "cut it: what changes together, or is made at another time, has a type, a room or a word of its own",
+	// One tool or one engine more is no reason to read a reason again: adding one is what the house is for.
+	slack: func(recorded int) int { return recorded / 10 },
 }
 
 func TestRuleKnots(t *testing.T) { knots.check(t, findKnots(readHouse(t))) }
@@ -169,8 +171,10 @@ func TestPlantedKnots(t *testing.T) {
 		rows[thing] = row{n, "all of it is made at once"}
 	}
 	wantFailures(t, knots.failures(found, rows))
-	rows["methods of a.busy"] = row{25, "all of it is made at once"}
-	wantFailures(t, knots.failures(found, rows), "methods of a.busy: 25 -> 26 now: read its reason")
+	rows["methods of a.busy"] = row{24, "all of it is made at once"}
+	wantFailures(t, knots.failures(found, rows)) // a tenth more is no reason to read it again
+	rows["methods of a.busy"] = row{23, "all of it is made at once"}
+	wantFailures(t, knots.failures(found, rows), "methods of a.busy: 23 -> 26 now: read its reason")
 	rows["methods of a.busy"] = row{26, "one method for each kind of word, and no state"}
 	wantFailures(t, knots.failures(found, rows))
 }
