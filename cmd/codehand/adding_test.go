@@ -100,7 +100,7 @@ func (a *addition) runAll(tests []addedTest, flags ...[]string) {
 	}
 	for _, added := range tests {
 		binary := filepath.Join(a.t.TempDir(), filepath.Base(added.dir)+".test")
-		goIn(a.t, root, "go", "test", "-c", "-overlay", overlay, "-o", binary, "./"+added.dir)
+		goIn(a.t, root, "go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", binary, "./"+added.dir)
 		for _, args := range flags {
 			args = append([]string{"-test.run", added.run, "-test.count", "1"}, args...)
 			goIn(a.t, filepath.Join(a.module, filepath.FromSlash(added.dir)), binary, args...)
