@@ -221,7 +221,24 @@ func (c *Confiner) Environ(u Use, full bool) []string {
 	for _, v := range caches {
 		env = append(env, v.name+"="+filepath.Join(cache, v.dir))
 	}
-	return append(env, "GOPROXY="+c.goProxy())
+	return append(append(env, "GOPROXY="+c.goProxy()), c.installed(cache)...)
+}
+
+// installed lets commands install programs of their own, in the directory of the private caches, and find them behind
+// all others: `go install`, `npm install -g`, `cargo install`, `pipx` and `uv tool`.
+func (c *Confiner) installed(cache string) []string {
+	in := func(parts ...string) string { return filepath.Join(append([]string{cache}, parts...)...) }
+	env := []string{
+		"GOPATH=" + in("go"), // with go's notes about sums of modules
+		"PIPX_HOME=" + in("pipx"), "PIPX_BIN_DIR=" + in("bin"),
+		"UV_TOOL_DIR=" + in("uv-tools"), "UV_TOOL_BIN_DIR=" + in("bin"), "COREPACK_HOME=" + in("corepack"),
+	}
+	path := []string{value(c.env(), "PATH"), in("go", "bin"), in("cargo", "bin"), in("bin")}
+	// nvm refuses to work beside this variable
+	if value(c.env(), "NVM_DIR") == "" && (c.o.Home == "" || !exists(filepath.Join(c.o.Home, ".nvm"))) {
+		env, path = append(env, "npm_config_prefix="+in("npm-global")), append(path, in("npm-global", "bin"))
+	}
+	return append(env, "PATH="+strings.Join(path, string(filepath.ListSeparator)))
 }
 
 // caches are the variables by which programs find where they keep what can be had again.
