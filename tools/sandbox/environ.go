@@ -24,11 +24,21 @@ type EnvOptions struct {
 // passed are the server's variables that a command gets.
 var passed = []string{
 	"HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "LC_*", "TZ",
-	"JAVA_HOME", "GOROOT", "GOPATH", "GOPRIVATE", "GONOSUMDB", "GOPROXY",
+	"JAVA_HOME", "GOROOT", "GOPATH", "GOPRIVATE", "GONOSUMDB", "GONOPROXY", "GOSUMDB", "GOPROXY", "GOFLAGS",
+	"GOTOOLCHAIN", "GOEXPERIMENT", "CGO_ENABLED", "NODE_ENV", "CI", "PYTHONPATH",
 	"NVM_DIR", "PYENV_ROOT", "VIRTUAL_ENV", "CONDA_PREFIX", "RUSTUP_HOME", "SDKMAN_DIR", "ANDROID_HOME",
 	"XDG_DATA_HOME", "XDG_CONFIG_HOME",
-	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
+	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
+	// without these nothing is reached behind a company's proxy
+	"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT",
+	"AWS_CA_BUNDLE", "CARGO_HTTP_CAINFO", "GIT_SSL_CAINFO",
+	"PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_TRUSTED_HOST", "UV_INDEX_URL", "UV_DEFAULT_INDEX",
+	"npm_config_registry", "NPM_CONFIG_REGISTRY", "YARN_NPM_REGISTRY_SERVER",
 }
+
+// accounts say which account and which machine of the person is meant: names, and paths of files that commands do not
+// see. They pass where commands are the person's own.
+var accounts = []string{"KUBECONFIG", "AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "DOCKER_HOST"}
 
 // passedWindows are those without which programs on Windows do not start or find nothing. Letter case does not count.
 var passedWindows = []string{
@@ -70,6 +80,9 @@ var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // before an @ in its host counts, too: a token is often given as the user alone.
 var credentials = regexp.MustCompile(`://[^\s/?#]*@|://[^\s/:?#]+:[^\s@]*@|(?:^|[\s,;=])[^\s/@:]+:[^\s/@]+@`)
 
+// userinfo is the user of an URL, with what may be a password. The URL is passed on without it.
+var userinfo = regexp.MustCompile(`://[^\s/?#@]*@`)
+
 const onWindows = runtime.GOOS == "windows"
 
 // WindowsDirs returns where Windows keeps installed programs and itself; "": unknown, or another system.
@@ -88,7 +101,11 @@ func Environ(o EnvOptions) []string {
 		name, value, ok := strings.Cut(entry, "=")
 		pass := passes(name, o) || onWindows && slices.Contains(passedWindows, strings.ToUpper(name)) &&
 			!withheld(name, o.Withhold)
-		if ok && pass && (Matches(o.AllowSecret, name) || !credentials.MatchString(value)) {
+		if ok && pass && !Matches(o.AllowSecret, name) {
+			value = userinfo.ReplaceAllString(value, "://")
+			pass = !credentials.MatchString(value)
+		}
+		if ok && pass {
 			env[name] = value
 		}
 	}
@@ -113,8 +130,11 @@ func passes(name string, o EnvOptions) bool {
 	switch {
 	case !variable.MatchString(name) || withheld(name, o.Withhold):
 		return false
-	case o.Personal && slices.Contains(personal, name), o.Personal && o.Display && slices.Contains(display, name):
+	case o.Personal && (slices.Contains(personal, name) || slices.Contains(accounts, name)),
+		o.Personal && o.Display && slices.Contains(display, name):
 		return true // SSH_AUTH_SOCK and XAUTHORITY only sound like secrets
+	case slices.Contains(passed, name): // GIT_SSL_CAINFO names a file only
+		return true
 	case Matches(never, name):
 		return false
 	case Matches(o.AllowSecret, name):

@@ -87,10 +87,11 @@ func TestEnvironPasses(t *testing.T) {
 // TestEnvironOfAPerson: agents and display pass only where commands are the person's own, and never to a command that was
 // proved to change nothing.
 func TestEnvironOfAPerson(t *testing.T) {
+	accounts := []string{"DOCKER_HOST=tcp://h", "AWS_PROFILE=p", "KUBECONFIG=/k"}
 	own := []string{"SSH_AUTH_SOCK=/agent", "GPG_TTY=/dev/pts/1", "XDG_RUNTIME_DIR=/run/user/1"}
 	shown := []string{"DISPLAY=:1", "WAYLAND_DISPLAY=w", "XAUTHORITY=/x"}
 	for _, entry := range slices.Concat(shown, []string{"DBUS_SESSION_BUS_ADDRESS=unix:path=/bus",
-		"XDG_CONFIG_HOME=/config", "XDG_TOKEN=no", "GH_TOKEN=no", "DOCKER_HOST=no", "DATABASE_URL=postgres://u:p@h/d"}, own) {
+		"XDG_CONFIG_HOME=/config", "XDG_TOKEN=no", "GH_TOKEN=no", "DATABASE_URL=postgres://u:p@h/d"}, accounts, own) {
 		name, value, _ := strings.Cut(entry, "=")
 		t.Setenv(name, value)
 	}
@@ -106,6 +107,11 @@ func TestEnvironOfAPerson(t *testing.T) {
 	}
 	others := Environ(EnvOptions{Allow: []string{"SSH_AUTH_SOCK"}})
 	neutral := Neutral(env)
+	for _, entry := range accounts {
+		if !slices.Contains(env, entry) || slices.Contains(others, entry) {
+			t.Errorf("%s is missing, or came through to others", entry)
+		}
+	}
 	for _, entry := range own {
 		if !slices.Contains(env, entry) {
 			t.Errorf("%s is missing", entry)
@@ -118,7 +124,7 @@ func TestEnvironOfAPerson(t *testing.T) {
 		t.Error("a variable that passes is missing")
 	}
 	withheld := Withheld(env)
-	for name, want := range map[string]bool{"GH_TOKEN": true, "DOCKER_HOST": true, "XDG_TOKEN": true, "DISPLAY": true, "DBUS_SESSION_BUS_ADDRESS": true, "HOME": false, "PATH": false, "TERM": false, "PWD": false} {
+	for name, want := range map[string]bool{"GH_TOKEN": true, "DOCKER_HOST": false, "XDG_TOKEN": true, "DISPLAY": true, "DBUS_SESSION_BUS_ADDRESS": true, "HOME": false, "PATH": false, "TERM": false, "PWD": false} {
 		if slices.Contains(withheld, name) != want {
 			t.Errorf("%s is listed as withheld: %v", name, !want)
 		}
