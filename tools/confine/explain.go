@@ -84,6 +84,9 @@ func (c Command) Refusal(errors, dir string) string {
 			}
 		}
 	}
+	if why := c.unseen(errors); why != "" {
+		return c.said(why)
+	}
 	if c.Proxy != nil {
 		if refused := c.Proxy.Refused(); len(refused) > 0 {
 			return fmt.Sprintf("[sandbox level %d: %s]", c.Level, refused[0].Error())
@@ -91,6 +94,36 @@ func (c Command) Refusal(errors, dir string) string {
 	}
 	if unreached().MatchString(errors) {
 		return c.NoNetwork()
+	}
+	return ""
+}
+
+// unixSockets finds the Unix sockets that a program names where it could not connect.
+var unixSockets = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`unix:/{0,2}(/[^\s:'"]+?)[.,:;'"]?(?:\s|$)`)
+})
+
+// unseen says which socket or secret of the person a program missed, where the program itself tells another reason: that
+// no daemon runs, or that nobody is there to type a password; "": none.
+func (c Command) unseen(errors string) string {
+	if c.Level < sandbox.LevelFull {
+		return ""
+	}
+	for _, m := range unixSockets().FindAllStringSubmatch(errors, -1) {
+		real, err := filepath.EvalSymlinks(m[1])
+		open := slices.ContainsFunc(c.Profile.Readable, func(dir string) bool { return within(real, dir) })
+		if err != nil || open {
+			continue // it is not there for the person, either
+		}
+		return fmt.Sprintf("%s is not visible to commands; sandbox.readable = [%q] gives commands the rights of what "+
+			"listens there", m[1], real)
+	}
+	switch {
+	case strings.Contains(errors, "gpg failed to sign the data"):
+		return "commands do not see the keys of gpg; commit with -c commit.gpgsign=false, or let the user sign"
+	case strings.Contains(errors, "could not read Username for") || strings.Contains(errors, "could not read Password for"):
+		return "commands do not see stored passwords of git; use an ssh remote, with which the user's agent works, or " +
+			"let the user push"
 	}
 	return ""
 }

@@ -1,6 +1,10 @@
 package confine
 
 import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -69,6 +73,42 @@ func TestExplainWithoutCause(t *testing.T) {
 	} {
 		if got := c.Explain(printed, "/"); got != "" {
 			t.Errorf("%q explains %q", printed, got)
+		}
+	}
+}
+
+// A program that misses a socket or a password of the person gives a reason that is not true here.
+func TestExplainUnseen(t *testing.T) {
+	t.Parallel()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket, link := filepath.Join(dir, "run", "docker.sock"), filepath.Join(dir, "var")
+	if err := os.MkdirAll(filepath.Dir(socket), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.WriteFile(socket, nil, 0o600), os.Symlink("run", link)); err != nil {
+		t.Fatal(err)
+	}
+	daemon := "Cannot connect to the Docker daemon at unix://" + link + "/docker.sock. Is the docker daemon running?"
+	for _, s := range []struct {
+		errors string
+		open   []string
+		want   string
+	}{
+		{daemon, nil, fmt.Sprintf("[sandbox level 3: %s/docker.sock is not visible to commands; sandbox.readable = [%q] "+
+			"gives commands the rights of what listens there]", link, socket)},
+		{daemon, []string{socket}, ""},
+		{"Cannot connect to the Docker daemon at unix:///nowhere/docker.sock. Is the docker daemon running?", nil, ""},
+		{"error: gpg failed to sign the data\nfatal: failed to write commit object", nil, "[sandbox level 3: commands do not " +
+			"see the keys of gpg; commit with -c commit.gpgsign=false, or let the user sign]"},
+		{"fatal: could not read Username for 'https://x': terminal prompts disabled", nil, "[sandbox level 3: commands do " +
+			"not see stored passwords of git; use an ssh remote, with which the user's agent works, or let the user push]"},
+	} {
+		c := Command{Level: sandbox.LevelFull, Profile: &sandbox.Profile{Readable: s.open}}
+		if got := c.Explain(s.errors, dir); got != s.want {
+			t.Errorf("%q: %q, want %q", s.errors, got, s.want)
 		}
 	}
 }
