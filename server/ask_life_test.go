@@ -106,8 +106,8 @@ func TestAskSilence(t *testing.T) {
 	}
 }
 
-// legacyOn is a legacy client on a transport. forgive forgets the declines of its sessions, since three of them end the
-// questions.
+// legacyOn is a legacy client on a transport. forgive forgets the declines of its sessions, since a call that was
+// declined is not asked about again at once.
 func legacyOn(t *testing.T, transport string, runs *runCount, more ...tool.Tool) (c *replaytest.ElicitClient, s *Server, forgive func()) {
 	t.Helper()
 	all := append(oneChange(runs), more...)

@@ -29,6 +29,7 @@ func TestAskStates(t *testing.T) {
 	t.Parallel()
 	runs := &runCount{}
 	x := serveHTTP(t, siteSetup{tools: twoChanges(runs), settings: askingSettings(), principals: []string{"ann", "bob"}})
+	forgive := forgiving(t, x.server)
 	ann, bob := onHTTP(t, x, "ann", true, replaytest.Declared), onHTTP(t, x, "bob", true, replaytest.Declared)
 	other := func(who string) *replaytest.ElicitClient {
 		h := x.client(who)
@@ -76,6 +77,7 @@ func TestAskStates(t *testing.T) {
 	if a := ann.With("change", `{"text":"one"}`, replaytest.SayDecline, state); a.Asked != 0 || !strings.HasPrefix(a.Text, "USER_DECLINED") {
 		t.Errorf("declined: %+v", a)
 	}
+	forgive()
 	anew("an acceptance after the decline", ann.With("change", `{"text":"one"}`, replaytest.SayOnce, state))
 
 	state = fresh()
@@ -84,6 +86,7 @@ func TestAskStates(t *testing.T) {
 	}
 
 	// The same input in another spelling is the same input.
+	forgive()
 	state = fresh()
 	if a := ann.With("change", `{ "text" : "\u006fne" }`, replaytest.SayOnce, state); a.Text != "did one" || runs.count() != 1 {
 		t.Errorf("accepted: %+v", a)

@@ -81,13 +81,13 @@ func TestForeignTools(t *testing.T) {
 			if a := c.Call(name, `{"n":1}`, replaytest.Always(replaytest.SayDeny)); a.Asked != 1 || !a.Failed || !strings.HasPrefix(a.Text, "USER_DECLINED: ") {
 				t.Errorf("%s, declined: %+v", name, a)
 			}
-			a := c.Call(name, `{"n":1}`, func(q string) string {
+			a := c.Call(name, `{"n":2}`, func(q string) string {
 				if !strings.HasPrefix(q, "Allow "+name) || !strings.Contains(q, "Asked because: it reaches the network.") {
 					t.Errorf("the question is %q", q)
 				}
 				return replaytest.SayOnce
 			})
-			if a.Asked != 1 || a.Failed || a.Text != name+` {"n":1}` {
+			if a.Asked != 1 || a.Failed || a.Text != name+` {"n":2}` {
 				t.Errorf("%s, allowed: %+v", name, a)
 			}
 		}

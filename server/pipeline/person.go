@@ -38,7 +38,7 @@ func (c *call) askPermission(ctx context.Context, d permission.Decision, r permi
 		return nil
 	}
 	if !d.Hard && c.canAsk() && !c.replied(askedPermission) {
-		if err := c.tired(ctx); err != nil {
+		if err := c.declinedJustNow(ctx); err != nil {
 			return err
 		}
 	}
@@ -62,7 +62,6 @@ func (c *call) askPermission(ctx context.Context, d permission.Decision, r permi
 			c.log().WarnContext(ctx, "a rule cannot be kept", "rule", q.rule, "call", c.visit.id, "error", err)
 		}
 	}
-	c.accepted(ctx)
 	c.found.Allowed = true
 	c.record.Verdict, c.record.Decision = "allow", askAllowed
 	return nil
@@ -93,12 +92,32 @@ func remedy(file string, d permission.Decision, rule string) string {
 		return fmt.Sprintf("The operator can allow it with the rule %s in permissions.allow.", rule)
 	case d.Hard && d.Rule != "" && d.Origin != permission.BuiltIn:
 		return "The user can do it, or change that rule."
+	case d.Hard && openedName(d) != "":
+		setting := fmt.Sprintf("permissions.unprotect = [%q]", openedName(d))
+		if file != "" {
+			setting += " in " + file
+		}
+		return "The user can do it, or open that name with " + setting + "."
 	case d.Dangerous:
 		return "The user can do it, or allow exactly this command with a rule."
 	case d.Hard:
 		return "The user can do it."
 	}
 	return "The operator can change permissions.mode or permissions.ask_fallback."
+}
+
+// openedName is the protected or secret name that a built-in rule is about, as permissions.unprotect takes it; "": it
+// is about none, or no setting opens it.
+func openedName(d permission.Decision) string {
+	name, found := strings.CutPrefix(d.Rule, "Edit(**/")
+	if !found {
+		name, found = strings.CutPrefix(d.Rule, "Read(**/")
+	}
+	name = strings.TrimSuffix(strings.TrimSuffix(name, ")"), "/**")
+	if !found || name == ".git" {
+		return ""
+	}
+	return name
 }
 
 // grant keeps a rule for the rest of the session; where there are too many, the oldest goes. If that fails, the person
@@ -114,27 +133,36 @@ func (c *call) grant(ctx context.Context, rule string) {
 	}
 }
 
-// How many declines stop the questions, and for how long.
 const (
-	maxDeclinesInRow = 3 // of one tool
-	maxDeclines      = 20
-	restFromAsking   = 10 * time.Minute
+	// askedAgain is how long a call that a person declined is refused without another question. Another call is asked
+	// about at once: nobody has said anything about it.
+	askedAgain = time.Minute
+	// maxDeclines is how many declined calls a session remembers.
+	maxDeclines = 20
 )
 
-// tired refuses a default ask while no person is to be asked.
-func (c *call) tired(ctx context.Context) error {
+// declinedJustNow refuses a default ask about a call that a person has just declined.
+func (c *call) declinedJustNow(ctx context.Context) error {
 	d, err := c.state.Declines.Load(ctx)
 	if err != nil {
 		return c.stateUnavailable(ctx, err)
 	}
-	if !time.Now().Before(d.Until) {
+	at, found := d.At[c.declineKey()]
+	if ago := time.Since(at); !found || ago < 0 || ago >= askedAgain {
 		return nil
 	}
 	c.record.Verdict, c.record.Decision, c.record.By = "deny", askDenied, byUser
-	return tool.Refuse(tool.UserDeclined, "Several requests were declined. Change the approach or talk to the user.")
+	return tool.Refuse(tool.UserDeclined, "The user has just declined exactly this call, so they were not asked "+
+		"again. They are asked 60 s after that, and about any other call at once. Change the approach or talk to the "+
+		"user.")
 }
 
-// declined counts a decline, and returns the refusal. A question without an answer does not count as a decline.
+// declineKey is what a decline of this call is known by.
+func (c *call) declineKey() string {
+	return digest([]byte(c.bound.Spec.Name + "\x00" + c.record.Digest))
+}
+
+// declined remembers a decline, and returns the refusal. A question without an answer does not count as a decline.
 func (c *call) declined(ctx context.Context, d permission.Decision, rule string, a tool.Answer) error {
 	c.record.Verdict, c.record.Decision = "deny", askDenied
 	if a.Silent {
@@ -142,7 +170,7 @@ func (c *call) declined(ctx context.Context, d permission.Decision, rule string,
 		c.record.By = byUser
 		return refused
 	}
-	c.countDecline(ctx)
+	c.noteDecline(ctx)
 	text := "The user declined this action."
 	if said := strings.Join(a.Values[reasonField], " "); a.Outcome == tool.Accepted && said != "" {
 		text += " They said: " + hookText(said)
@@ -154,41 +182,22 @@ func (c *call) declined(ctx context.Context, d permission.Decision, rule string,
 	return tool.Refuse(tool.UserDeclined, "%s", text)
 }
 
-func (c *call) countDecline(ctx context.Context) {
-	name, now := c.bound.Spec.Name, time.Now()
+// noteDecline remembers a decline; where there are too many, the oldest goes.
+func (c *call) noteDecline(ctx context.Context) {
+	key, now := c.declineKey(), time.Now()
 	_, err := c.state.Declines.Change(ctx, func(d session.Declines) (session.Declines, error) {
-		d.InRow = maps.Clone(d.InRow)
-		if d.InRow == nil {
-			d.InRow = map[string]int{}
+		at := maps.Clone(d.At)
+		if at == nil {
+			at = map[string]time.Time{}
 		}
-		d.InRow[name]++
-		d.All++
-		if d.InRow[name] >= maxDeclinesInRow {
-			delete(d.InRow, name)
-			d.Until = now.Add(restFromAsking)
+		at[key] = now
+		for len(at) > maxDeclines {
+			oldest := slices.MinFunc(slices.Collect(maps.Keys(at)), func(a, b string) int { return at[a].Compare(at[b]) })
+			delete(at, oldest)
 		}
-		if d.All >= maxDeclines {
-			d.All, d.Until = 0, now.Add(restFromAsking)
-		}
-		return d, nil
+		return session.Declines{At: at}, nil
 	})
 	if err != nil {
-		c.log().WarnContext(ctx, "a decline cannot be counted", "tool", name, "call", c.visit.id, "error", err)
-	}
-}
-
-// accepted ends a row of declines.
-func (c *call) accepted(ctx context.Context) {
-	name := c.bound.Spec.Name
-	d, err := c.state.Declines.Load(ctx)
-	if err == nil && d.InRow[name] > 0 {
-		_, err = c.state.Declines.Change(ctx, func(d session.Declines) (session.Declines, error) {
-			d.InRow = maps.Clone(d.InRow)
-			delete(d.InRow, name)
-			return d, nil
-		})
-	}
-	if err != nil {
-		c.log().WarnContext(ctx, "a row of declines cannot be ended", "tool", name, "call", c.visit.id, "error", err)
+		c.log().WarnContext(ctx, "a decline cannot be kept", "tool", c.bound.Spec.Name, "call", c.visit.id, "error", err)
 	}
 }

@@ -103,8 +103,8 @@ var unixSockets = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`unix:/{0,2}(/[^\s:'"]+?)[.,:;'"]?(?:\s|$)`)
 })
 
-// unseen says which socket or secret of the person a program missed, where the program itself tells another reason: that
-// no daemon runs, or that nobody is there to type a password; "": none.
+// unseen says which socket or secret of the person a program missed, where the program itself tells another reason:
+// that no daemon runs, or that nobody is there to type a password; "": none.
 func (c Command) unseen(errors string) string {
 	if c.Level < sandbox.LevelFull {
 		return ""
@@ -121,7 +121,7 @@ func (c Command) unseen(errors string) string {
 	switch {
 	case strings.Contains(errors, "gpg failed to sign the data"):
 		return "commands do not see the keys of gpg; commit with -c commit.gpgsign=false, or let the user sign"
-	case strings.Contains(errors, "could not read Username for") || strings.Contains(errors, "could not read Password for"):
+	case strings.Contains(errors, "could not read Username for"), strings.Contains(errors, "could not read Password for"):
 		return "commands do not see stored passwords of git; use an ssh remote, with which the user's agent works, or " +
 			"let the user push"
 	}

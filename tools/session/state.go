@@ -177,11 +177,9 @@ type Plan struct {
 	Left   bool            // a person let the session out of the plan mode in which the operator has it start
 }
 
-// Declines count what persons declined, so that nobody is asked without end.
+// Declines are the calls that a person declined last, so that the same one is not asked about again at once.
 type Declines struct {
-	InRow map[string]int // by tool, since it was last allowed
-	All   int
-	Until time.Time // no question before
+	At map[string]time.Time // by the digest of the tool and its input
 }
 
 // A Cursor is how far a session has read one job's output.
