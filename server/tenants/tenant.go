@@ -203,11 +203,16 @@ func (t *Tenant) openSkills(dirs, types []skills.Dir) {
 
 // Forbids says why this principal may not use a tool that the rules allow; nil: it may.
 func (t *Tenant) Forbids(x tool.Tool) *tool.Refusal {
-	name := x.Spec.Name
 	if t.Broken {
 		return &tool.Refusal{Code: tool.WorkspaceUnavailable,
 			Text: "The workspace cannot be served. Nothing was done. Tell the operator: the server's log says why."}
 	}
+	return t.beyond(x)
+}
+
+// beyond is Forbids for what the principal may not use in any workspace.
+func (t *Tenant) beyond(x tool.Tool) *tool.Refusal {
+	name := x.Spec.Name
 	if want, text := Scope(x); !t.Who.Scopes.Has(want) {
 		remedy := "The operator can make a token that has it."
 		if t.Who.Token() != "" { // of a sign-in of our own
