@@ -192,12 +192,13 @@ func (c *call) noteDecline(ctx context.Context) {
 		}
 		at[key] = now
 		for len(at) > maxDeclines {
-			oldest := slices.MinFunc(slices.Collect(maps.Keys(at)), func(a, b string) int { return at[a].Compare(at[b]) })
-			delete(at, oldest)
+			older := func(a, b string) int { return at[a].Compare(at[b]) }
+			delete(at, slices.MinFunc(slices.Collect(maps.Keys(at)), older))
 		}
 		return session.Declines{At: at}, nil
 	})
 	if err != nil {
-		c.log().WarnContext(ctx, "a decline cannot be kept", "tool", c.bound.Spec.Name, "call", c.visit.id, "error", err)
+		c.log().WarnContext(ctx, "a decline cannot be kept", "tool", c.bound.Spec.Name, "call", c.visit.id,
+			"error", err)
 	}
 }

@@ -121,9 +121,10 @@ func (c Command) unseen(errors string) string {
 	switch {
 	case strings.Contains(errors, "gpg failed to sign the data"):
 		return "commands do not see the keys of gpg; commit with -c commit.gpgsign=false, or let the user sign"
-	case strings.Contains(errors, "could not read Username for"), strings.Contains(errors, "could not read Password for"):
-		return "commands do not see stored passwords of git; use an ssh remote, with which the user's agent works, or " +
-			"let the user push"
+	case strings.Contains(errors, "could not read Username for"),
+		strings.Contains(errors, "could not read Password for"):
+		return "commands do not see stored passwords of git; use an ssh remote, with which the user's agent works, " +
+			"or let the user push"
 	}
 	return ""
 }
