@@ -157,7 +157,8 @@ func TestFloodKeepsDenyRules(t *testing.T) {
 	p := profile(t, []string{"a"}, []string{
 		"home/.config/codehand/config.toml", config, "a/secret.txt", unseen, "a/z/k.pem", unseen, "a/z/vault/x", unseen,
 	}, nil)
-	const use = "chmod 755 z 2>/dev/null; cat secret.txt z/k.pem z/vault/x 2>/dev/null; echo end"
+	must(t, os.Link(p.in("a/secret.txt"), p.in("a/other-name")))
+	const use = "chmod 755 z 2>/dev/null; cat secret.txt other-name z/k.pem z/vault/x 2>/dev/null; echo end"
 	count := "200"
 	if os.Getenv("CODEHAND_LONG") != "" {
 		count = "20100"

@@ -93,6 +93,32 @@ func TestProtectedAtTheNextCommand(t *testing.T) {
 	}
 }
 
+// A hard link in the root showed what a rule denies.
+func TestOtherNames(t *testing.T) {
+	t.Parallel()
+	root := tree(t, "secret.txt", "vault/deep/key", "kept/x", "d/plain", "plain")
+	rules := denying(t, root, "Read(/secret.txt)", "Read(vault/**)", "Edit(/kept/**)")
+	var l look.Looker
+	in := func(name string) string { return filepath.Join(root, filepath.FromSlash(name)) }
+	for i, c := range []struct{ from, to string }{
+		{"plain", "d/other"}, {"secret.txt", "d/a"}, {"vault/deep/key", "d/b"}, {"vault/deep/key", "vault/c"}, {"kept/x", "y"},
+	} {
+		if err := os.Link(in(c.from), in(c.to)); err != nil {
+			t.Fatal(err)
+		}
+		wantHide := [][]string{{}, {"d/a"}, {"d/a", "d/b"}, {"d/a", "d/b"}, {"d/a", "d/b"}}[i]
+		wantKeep := [][]string{{}, {}, {}, {}, {"y"}}[i]
+		got := ruledNow(&l, rules, []string{root})
+		hide, keep := below(t, root, got.Hide), below(t, root, got.Keep)
+		if want := slices.Concat(wantHide, []string{"secret.txt", "vault"}); !slices.Equal(hide, want) {
+			t.Errorf("after %s: hides %q, want %q", c.to, hide, want)
+		}
+		if want := slices.Concat([]string{"kept"}, wantKeep); !slices.Equal(keep, want) || len(got.Broken) > 0 {
+			t.Errorf("after %s: keeps %q, want %q; broken %v", c.to, keep, want, got.Broken)
+		}
+	}
+}
+
 // A command shut the directory of a denied file, so that it was not found, and the next one opened it again.
 func TestShutDirectory(t *testing.T) {
 	t.Parallel()

@@ -2,7 +2,9 @@ package confine
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +20,8 @@ type ruled struct {
 	Keep []string // no command may change it
 	// Missed is what cannot be kept by the kernel, since its files may lie anywhere outside of the roots.
 	Missed []permission.Rule
+	// Unlinked says that not all files in what is denied could be asked for other names.
+	Unlinked bool
 	// Broken is what would have to look at too many files. No command may run with it.
 	Broken []permission.Rule
 
@@ -50,6 +54,9 @@ func ruledNow(l *look.Looker, rules *permission.Policy, roots []string) ruled {
 	}
 	for _, k := range []*kind{&hide, &keep} {
 		out.Broken = append(out.Broken, w.finish(k)...)
+		whole, broken := w.otherNames(k)
+		out.Unlinked = out.Unlinked || !whole
+		out.Broken = append(out.Broken, broken...)
 	}
 	out.Hide, out.Keep = tops(hide.found), tops(keep.found)
 	return out
@@ -213,6 +220,87 @@ func (w *walk) finish(k *kind) (broken []permission.Rule) {
 		}
 	}
 	return broken
+}
+
+// maxInside is how many files in directories that rules deny are asked for other names, for each command.
+const maxInside = 10_000
+
+// otherNames adds the other names, in the roots, of files that were found or lie in what was. whole is false if there
+// were too many to ask, broken are the rules for which there was too much to look at.
+func (w *walk) otherNames(k *kind) (whole bool, broken []permission.Rule) {
+	wanted := map[look.File]string{} // the rule
+	left := maxInside
+	ask := func(rule string, info fs.FileInfo) {
+		if file, several := look.FileOf(info); several {
+			wanted[file] = rule
+		}
+	}
+	for _, found := range k.found {
+		info, err := os.Lstat(found)
+		if err != nil {
+			continue
+		}
+		rule := w.by[found]
+		if ask(rule, info); !info.IsDir() {
+			continue
+		}
+		_ = filepath.WalkDir(found, func(_ string, d fs.DirEntry, err error) error {
+			if left--; left < 0 {
+				return fs.SkipAll
+			}
+			if err == nil && d.Type().IsRegular() {
+				if info, err := d.Info(); err == nil {
+					ask(rule, info)
+				}
+			}
+			return nil // what this user cannot look at, commands cannot, either, as long as it is hidden
+		})
+	}
+	if len(wanted) == 0 {
+		return left >= 0, nil
+	}
+	files := make([]string, 0, len(wanted))
+	for file := range wanted {
+		files = append(files, fmt.Sprint(file))
+	}
+	slices.Sort(files)
+	var rules []string
+	for _, root := range w.roots {
+		hits, all := w.looker.Find(root, "names\x00"+strings.Join(files, "\x00"), look.Search{
+			Left: &w.left,
+			Judge: func(_ string, d fs.DirEntry, _ int) (of []int, enter bool) {
+				if !d.Type().IsRegular() {
+					return nil, true
+				}
+				info, err := d.Info()
+				if err != nil {
+					return nil, false
+				}
+				if file, several := look.FileOf(info); several && wanted[file] != "" {
+					return []int{0}, false
+				}
+				return nil, false
+			}})
+		for _, h := range hits {
+			info, err := os.Lstat(h.Path)
+			if err != nil {
+				continue
+			}
+			file, _ := look.FileOf(info)
+			if w.by[h.Path] == "" && wanted[file] != "" {
+				w.by[h.Path] = wanted[file]
+				k.found = append(k.found, h.Path)
+			}
+		}
+		if !all {
+			rules = append(rules, slices.Collect(maps.Values(wanted))...)
+		}
+	}
+	slices.Sort(rules)
+	for _, rule := range slices.Compact(rules) {
+		broken = append(broken, permission.Rule{Text: rule, Origin: "other names of its files"})
+	}
+	return left >= 0, broken
 }
 
 func (w *walk) add(path string) {

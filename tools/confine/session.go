@@ -98,6 +98,9 @@ func (s *Session) Command(u Use) (Command, error) {
 		if len(now.Missed) > 0 {
 			c.Gaps = append(c.Gaps, "rules-outside-roots")
 		}
+		if now.Unlinked {
+			c.Gaps = append(c.Gaps, "hard-links")
+		}
 	}
 	if !u.ReadOnly {
 		c.Gaps = append(c.Gaps, s.desktop().gaps...)

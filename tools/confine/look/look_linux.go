@@ -26,14 +26,14 @@ const searchable = 1 // X_OK
 // shut says why this user may not reach what is in a directory whose entries can be read.
 func shut(dir string) error { return syscall.Access(dir, searchable) }
 
-// named is a file that may have several names.
-type named struct{ dev, ino uint64 }
+// A File is one on the disk, whatever its names.
+type File struct{ Device, Inode uint64 }
 
-// namesOf returns which file that is, and whether it has other names.
-func namesOf(info fs.FileInfo) (file named, several bool) {
+// FileOf returns which file that is, and whether it has other names, which only a regular file has.
+func FileOf(info fs.FileInfo) (file File, several bool) {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || !info.Mode().IsRegular() {
-		return named{}, false
+		return File{}, false
 	}
-	return named{uint64(stat.Dev), stat.Ino}, stat.Nlink > 1
+	return File{uint64(stat.Dev), stat.Ino}, stat.Nlink > 1
 }

@@ -11,6 +11,8 @@ func Mine(fs.FileInfo) bool { return false }
 
 func shut(string) error { return nil }
 
-type named struct{}
+// A File is one on the disk, whatever its names.
+type File struct{}
 
-func namesOf(fs.FileInfo) (file named, several bool) { return named{}, false }
+// FileOf returns which file that is, and whether it has other names. Here nothing needs it.
+func FileOf(fs.FileInfo) (file File, several bool) { return File{}, false }
