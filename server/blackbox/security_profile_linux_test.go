@@ -182,6 +182,7 @@ func TestToolchainShowsNoWorkspace(t *testing.T) {
 			x, err := filepath.EvalSymlinks(leaktest.Dir(t))
 			must(t, err)
 			if where == "opt" {
+				//nolint:usetesting // it has to be below /opt
 				if x, err = os.MkdirTemp("/opt", "codehand-test-"); err != nil {
 					t.Skip("needs to write to /opt")
 				}

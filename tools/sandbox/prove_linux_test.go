@@ -28,7 +28,7 @@ func TestProbe(t *testing.T) {
 // A state directory below /opt, which every command reads, made the machine prove level 1, with a remedy about its kernel.
 func TestProbeWhereCommandsRead(t *testing.T) {
 	t.Parallel()
-	state, err := os.MkdirTemp("/opt", "codehand-test-")
+	state, err := os.MkdirTemp("/opt", "codehand-test-") //nolint:usetesting // it has to be below /opt
 	if err != nil {
 		t.Skip("needs to write to /opt")
 	}

@@ -26,7 +26,8 @@ func stray(p Places, at string) error {
 		on = filepath.Join(on, name)
 		info, err := os.Lstat(on)
 		if err != nil {
-			return nil // the reader says what is wrong, and what is missing is made where it belongs
+			//nolint:nilerr // the reader says what is wrong, and what is missing is made where it belongs
+			return nil
 		}
 		if info.Mode()&(fs.ModeSymlink|fs.ModeIrregular) == 0 { // a junction of Windows is irregular
 			continue

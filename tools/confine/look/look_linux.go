@@ -12,7 +12,7 @@ func stampOf(info fs.FileInfo) (at stamp, known bool) {
 	if !ok {
 		return stamp{}, false
 	}
-	return stamp{uint64(stat.Dev), stat.Ino, int64(stat.Ctim.Sec), int64(stat.Ctim.Nsec)}, true
+	return stamp{uint64(stat.Dev), stat.Ino, stat.Ctim.Sec, stat.Ctim.Nsec}, true
 }
 
 // Mine says whether this user can change the mode of a file, so that what is shut now may be open a moment later.
