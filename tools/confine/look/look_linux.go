@@ -12,7 +12,7 @@ func stampOf(info fs.FileInfo) (at stamp, known bool) {
 	if !ok {
 		return stamp{}, false
 	}
-	return stamp{uint64(stat.Dev), stat.Ino, stat.Ctim.Sec, stat.Ctim.Nsec}, true
+	return stamp{stat.Dev, stat.Ino, stat.Ctim.Sec, stat.Ctim.Nsec}, true
 }
 
 // Mine says whether this user can change the mode of a file, so that what is shut now may be open a moment later.
@@ -35,5 +35,5 @@ func FileOf(info fs.FileInfo) (file File, several bool) {
 	if !ok || !info.Mode().IsRegular() {
 		return File{}, false
 	}
-	return File{uint64(stat.Dev), stat.Ino}, stat.Nlink > 1
+	return File{stat.Dev, stat.Ino}, stat.Nlink > 1
 }
