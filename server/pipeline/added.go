@@ -38,53 +38,53 @@ func (a *addition) say(text string) {
 
 // replace puts what a hook wrote in the place of the text. It is bounded like any other, and what was shown before was
 // not seen.
-func (c *call) replace(ctx context.Context, o *outcome, text string) {
-	if kept := o.meta().Kept; kept != nil && !strings.Contains(text, kept.Path) {
-		o.meta().Kept = nil // nothing in the text leads there
+func (r *ran) replace(ctx context.Context, text string) {
+	if kept := r.meta().Kept; kept != nil && !strings.Contains(text, kept.Path) {
+		r.meta().Kept = nil // nothing in the text leads there
 	}
-	o.meta().Version = ""
-	if o.result != nil {
-		o.result.Media = nil // the hook saw only the text, and wants something else to be shown
+	r.meta().Version = ""
+	if r.result != nil {
+		r.result.Media = nil // the hook saw only the text, and wants something else to be shown
 	}
-	if o.refusal != nil {
-		o.refusal.Brief = ""
+	if r.refusal != nil {
+		r.refusal.Brief = ""
 	}
-	c.forget(ctx, o.shows())
-	c.whole, c.paged = text, false
-	c.rebind(ctx, o, c.form(o))
+	r.forget(ctx, r.shows())
+	r.whole, r.paged = text, false
+	r.rebind(ctx, r.form())
 }
 
 // rebind bounds the whole text again.
-func (c *call) rebind(ctx context.Context, o *outcome, f results.Form) {
-	*o.text() = c.whole
-	if c.state.Results == nil {
+func (r *ran) rebind(ctx context.Context, f results.Form) {
+	*r.text() = r.whole
+	if r.state.Results == nil {
 		return
 	}
-	c.state.Results.Count(-c.shown)
-	c.bindWhole(ctx, o, f)
-	c.shown = utf8.RuneCountInString(*o.text())
+	r.state.Results.Count(-r.shown)
+	r.bindWhole(ctx, f)
+	r.shown = utf8.RuneCountInString(*r.text())
 }
 
 // add puts under the text what hooks said, and what they did to the files that this call changed. The client's limits
 // are for both together, so the text gives way, down to half of what it may have. A page does not, because it would not
 // count as seen: hooks have what it leaves. A change of theirs that is shown whole counts as read, so that a formatter
 // does not make the next edit fail.
-func (c *call) add(ctx context.Context, o *outcome, said hooks.Outcome) {
+func (r *ran) add(ctx context.Context, said hooks.Outcome) {
 	var texts []string
 	if slices.Contains(said.Opinions, permission.Deny) {
 		texts = append(texts, strings.TrimSpace("[a hook objects] "+hookText(said.Reason)))
 	}
-	texts = append(texts, hookText(c.found.Hooks.Context), hookText(said.Context))
-	changes, accept := c.hookChanges(ctx, o)
+	texts = append(texts, hookText(r.found.Hooks.Context), hookText(said.Context))
+	changes, accept := r.hookChanges(ctx)
 	texts = append(texts, changes...)
-	a := c.room(o, texts)
+	a := r.room(texts)
 	for _, text := range texts {
 		a.say(text)
 	}
-	c.join(ctx, o, a)
+	r.join(ctx, a)
 	if a.cut {
-		c.log().WarnContext(ctx, "hooks said more than there is room for", "tool", c.bound.Spec.Name,
-			"call", c.visit.id)
+		r.pipe.log().WarnContext(ctx, "hooks said more than there is room for", "tool", r.bound.Spec.Name,
+			"call", r.visit.id)
 		return
 	}
 	for _, seen := range accept {
@@ -93,54 +93,54 @@ func (c *call) add(ctx context.Context, o *outcome, said hooks.Outcome) {
 }
 
 // room is what hooks have for these texts.
-func (c *call) room(o *outcome, texts []string) addition {
+func (r *ran) room(texts []string) addition {
 	wanted := 0
 	for _, text := range texts {
 		if text != "" {
 			wanted += utf8.RuneCountInString(text) + 1
 		}
 	}
-	if c.state.Results == nil || wanted == 0 {
+	if r.state.Results == nil || wanted == 0 {
 		return addition{}
 	}
-	f := c.form(o)
-	left, ok := f.Room(*o.text() + "\n")
-	if half := f.Half(); !c.paged {
+	f := r.form()
+	left, ok := f.Room(*r.text() + "\n")
+	if half := f.Half(); !r.paged {
 		left, ok = results.Form{Runes: max(left.Runes, half.Runes), Bytes: max(left.Bytes, half.Bytes),
 			Lines: max(left.Lines, half.Lines), JSON: max(left.JSON, half.JSON)}, true
 	}
-	granted := c.state.Results.Reserve(wanted)
-	c.shown += granted
+	granted := r.state.Results.Reserve(wanted)
+	r.shown += granted
 	left.Runes = min(left.Runes, granted)
 	return addition{room: left, none: !ok || granted == 0}
 }
 
 // join puts an addition under the text, of which less is shown if need be.
-func (c *call) join(ctx context.Context, o *outcome, a addition) {
+func (r *ran) join(ctx context.Context, a addition) {
 	if a.text == "" {
 		return
 	}
-	if f := c.form(o); c.state.Results != nil && !c.paged && !f.Fits(*o.text()+"\n"+a.text) {
+	if f := r.form(); r.state.Results != nil && !r.paged && !f.Fits(*r.text()+"\n"+a.text) {
 		if less, ok := f.Room(a.text + "\n"); ok {
-			c.rebind(ctx, o, less)
+			r.rebind(ctx, less)
 		}
 	}
-	addLine(o.text(), a.text)
+	addLine(r.text(), a.text)
 }
 
 // hookChanges tells what hooks did to the files that this call changed. accept remembers what is told whole, once it
 // was.
-func (c *call) hookChanges(ctx context.Context, o *outcome) (texts []string, accept []func()) {
+func (r *ran) hookChanges(ctx context.Context) (texts []string, accept []func()) {
 	var paths []string
-	for _, f := range o.meta().Files {
+	for _, f := range r.meta().Files {
 		paths = append(paths, f.Path)
 	}
-	if len(paths) == 0 || c.state.Files == nil {
+	if len(paths) == 0 || r.state.Files == nil {
 		return nil, nil
 	}
-	stale, err := c.state.Files.Changed(ctx, paths...)
+	stale, err := r.state.Files.Changed(ctx, paths...)
 	if err != nil {
-		c.log().WarnContext(ctx, "look for changes by hooks", "tool", c.bound.Spec.Name, "error", err)
+		r.pipe.log().WarnContext(ctx, "look for changes by hooks", "tool", r.bound.Spec.Name, "error", err)
 	}
 	for _, s := range stale {
 		text := fmt.Sprintf("[a hook changed %s after this edit]", s.Path)
@@ -149,8 +149,8 @@ func (c *call) hookChanges(ctx context.Context, o *outcome) (texts []string, acc
 			shown, exact := results.ShowDiff(diff)
 			if text += "\n" + shown; all && exact {
 				accept = append(accept, func() {
-					if err := c.state.Files.Accept(ctx, s); err != nil {
-						c.log().WarnContext(ctx, "remember a change by a hook", "path", s.Path, "error", err)
+					if err := r.state.Files.Accept(ctx, s); err != nil {
+						r.pipe.log().WarnContext(ctx, "remember a change by a hook", "path", s.Path, "error", err)
 					}
 				})
 			}

@@ -2,37 +2,35 @@ package pipeline
 
 import (
 	"context"
-	"log/slog"
 	"slices"
 	"strings"
 
 	"codehand/tools/hooks"
 	"codehand/tools/permission"
 	"codehand/tools/results"
-	"codehand/tools/tool"
 )
 
 // after is stage 8: hooks see what the model will see, and may add to it or take its place, within what the client
 // takes. The gate is still closed, because a formatter writes files. A hook that fails takes nothing from a call that
 // is done.
-func (c *call) after(ctx context.Context, o *outcome) {
-	if c.pipe.Hooks == nil {
+func (r *ran) after(ctx context.Context) {
+	if r.pipe.Hooks == nil {
 		return
 	}
 	var said hooks.Outcome
-	if c.wants(hooks.PostToolUse) || c.wants(hooks.PostToolUseFailure) {
-		e := c.event()
-		e.Response, e.Failed, e.Took = *o.text(), o.failed(), c.record.Stages.Run
+	if r.wants(hooks.PostToolUse) || r.wants(hooks.PostToolUseFailure) {
+		e := r.event()
+		e.Response, e.Failed, e.Took = *r.text(), r.failed(), r.record.Stages.Run
 		var err error
-		if said, err = c.pipe.Hooks.After(ctx, e); err != nil {
-			c.log().WarnContext(ctx, "hooks after a call", "tool", e.Tool, "call", e.Call, "error", err)
+		if said, err = r.pipe.Hooks.After(ctx, e); err != nil {
+			r.pipe.log().WarnContext(ctx, "hooks after a call", "tool", e.Tool, "call", e.Call, "error", err)
 			said = hooks.Outcome{}
 		}
 	}
 	if said.Output != nil {
-		c.replace(ctx, o, replacement(*said.Output, *o.text()))
+		r.replace(ctx, replacement(*said.Output, *r.text()))
 	}
-	c.add(ctx, o, said)
+	r.add(ctx, said)
 }
 
 // replacement is what of a hook's text takes the place of text. A line that looks like one of ours is left as it is
@@ -70,7 +68,7 @@ func (c *call) tellFound(ctx context.Context) {
 	}
 	stale, err := c.state.Files.Changed(ctx, paths...)
 	if err != nil && ctx.Err() == nil {
-		c.log().WarnContext(ctx, "look for changed files for the hooks", "tool", c.bound.Spec.Name, "error", err)
+		c.pipe.log().WarnContext(ctx, "look for changed files for the hooks", "tool", c.bound.Spec.Name, "error", err)
 	}
 	paths = paths[:0]
 	for _, s := range stale {
@@ -80,15 +78,15 @@ func (c *call) tellFound(ctx context.Context) {
 }
 
 // tellChanged tells hooks of the files that this call has changed.
-func (c *call) tellChanged(o *outcome) {
-	if !c.wants(hooks.FileChanged) {
+func (r *ran) tellChanged() {
+	if !r.wants(hooks.FileChanged) {
 		return
 	}
 	var paths []string
-	for _, f := range slices.Concat(o.meta().Files, c.changed) {
+	for _, f := range slices.Concat(r.meta().Files, r.record.changed) {
 		paths = append(paths, f.Path)
 	}
-	c.tellFiles(paths)
+	r.tellFiles(paths)
 }
 
 func (c *call) tellFiles(paths []string) {
@@ -96,7 +94,7 @@ func (c *call) tellFiles(paths []string) {
 		return
 	}
 	if more := len(paths) - maxTold; more > 0 {
-		c.log().Warn("hooks are not told of all files that changed", "tool", c.bound.Spec.Name, "call", c.visit.id,
+		c.pipe.log().Warn("hooks are not told of all files that changed", "tool", c.bound.Spec.Name, "call", c.visit.id,
 			"left", more)
 		paths = paths[:maxTold]
 	}
@@ -109,44 +107,36 @@ func (c *call) tellFiles(paths []string) {
 
 // unseen takes back that the session has seen what it changed, if its client left meanwhile: it will send the call
 // again, and must find that it was carried out. The gate is still held.
-func (c *call) unseen(ctx context.Context, o *outcome) {
-	if c.arrival.Lost == nil || c.state.Files == nil || !c.arrival.Lost() {
+func (r *ran) unseen(ctx context.Context) {
+	if r.arrival.Lost == nil || r.state.Files == nil || !r.arrival.Lost() {
 		return
 	}
-	for _, f := range o.meta().Files {
-		if err := c.state.Files.Forget(ctx, f.Path); err != nil {
-			c.log().WarnContext(ctx, "forget a change that nobody was told of", "path", f.Path, "error", err)
+	for _, f := range r.meta().Files {
+		if err := r.state.Files.Forget(ctx, f.Path); err != nil {
+			r.pipe.log().WarnContext(ctx, "forget a change that nobody was told of", "path", f.Path, "error", err)
 		}
 	}
 }
 
 // saw lets a tool note what its text shows, if all of that goes out, with whatever is added. What a call shows that
 // another one makes is noted by that one, if it shows the same.
-func (c *call) saw(ctx context.Context, r *tool.Result, text string) {
+func (r *ran) saw(ctx context.Context, text string) {
 	switch {
-	case !strings.HasPrefix(r.Text, text):
-		r.Saw = nil
-	case r.Saw != nil && c.arrival.inside == nil:
-		r.Saw(ctx)
+	case !strings.HasPrefix(r.result.Text, text):
+		r.result.Saw = nil
+	case r.result.Saw != nil && r.arrival.inside == nil:
+		r.result.Saw(ctx)
 	}
 }
 
 // forget takes back that contents were shown, because another text stands in their place.
-func (c *call) forget(ctx context.Context, shows []string) {
-	if c.state.Files == nil {
+func (r *ran) forget(ctx context.Context, shows []string) {
+	if r.state.Files == nil {
 		return
 	}
 	for _, path := range shows {
-		if err := c.state.Files.Forget(ctx, path); err != nil {
-			c.log().WarnContext(ctx, "forget a file that was not shown after all", "path", path, "error", err)
+		if err := r.state.Files.Forget(ctx, path); err != nil {
+			r.pipe.log().WarnContext(ctx, "forget a file that was not shown after all", "path", path, "error", err)
 		}
 	}
-}
-
-// log is where the corridor writes; never nil.
-func (c *call) log() *slog.Logger {
-	if c.pipe.Log == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return c.pipe.Log
 }

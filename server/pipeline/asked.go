@@ -32,12 +32,13 @@ func (c *call) hookDecision(ctx context.Context,
 	case slices.Contains(o.Opinions, permission.Ask) || !slices.Contains(o.Opinions, permission.Allow):
 		return permission.Ask, reason, nil
 	case d.Hard:
-		c.log().InfoContext(ctx, "a hook's allow does not count where a person must decide", "tool", c.bound.Spec.Name,
+		c.pipe.log().InfoContext(ctx, "a hook's allow does not count where a person must decide", "tool",
+			c.bound.Spec.Name,
 			"call", c.visit.id)
 		return permission.Ask, reason, nil
 	case o.Input != nil:
 		// The input was checked, planned and decided about before; one that comes now was not.
-		c.log().WarnContext(ctx, "a PermissionRequest hook's allow for another input does not count",
+		c.pipe.log().WarnContext(ctx, "a PermissionRequest hook's allow for another input does not count",
 			"tool", c.bound.Spec.Name, "call", c.visit.id)
 		return permission.Ask, reason, nil
 	}

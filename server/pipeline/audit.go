@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"codehand/filestate"
 	"codehand/tools/hooks"
 	"codehand/tools/permission"
 	"codehand/tools/session"
@@ -151,24 +152,39 @@ func (r *Record) stopped(code tool.Code) {
 	}
 }
 
-// auditReady refuses the call while the audit cannot be written.
-func (c *call) auditReady() error {
-	if c.pipe.AuditReady == nil {
+// A recording is what is noted of one call, from its arrival to its end, and where that goes.
+type recording struct {
+	Record
+	pipe    *Pipeline
+	changed []tool.FileChange // by the command that was run
+	bounded bool              // stage 7 was reached
+}
+
+// timed runs one stage and notes how long it took. time.Since reads one clock, time.Now two.
+func (r *recording) timed(d *time.Duration, stage func() error) error {
+	start := time.Since(r.Time)
+	defer func() { *d = time.Since(r.Time) - start }()
+	return stage()
+}
+
+// ready refuses the call while the audit cannot be written.
+func (r *recording) ready() error {
+	if r.pipe.AuditReady == nil {
 		return nil
 	}
-	return auditRefusal(guarded(c.pipe.AuditReady))
+	return auditRefusal(guarded(r.pipe.AuditReady))
 }
 
 // announce writes down, before a call that may change something, that it is about to run: after a crash it shows what
 // may have happened. A reader only learns whether it could be recorded.
-func (c *call) announce() error {
-	if c.pipe.Audit == nil || c.record.ReadOnly {
-		return c.auditReady()
+func (r *recording) announce() error {
+	if r.pipe.Audit == nil || r.ReadOnly {
+		return r.ready()
 	}
-	r := c.record
-	r.Started = true
-	err := guarded(func() error { return c.pipe.Audit(r) })
-	c.record.Announced = err == nil
+	begun := r.Record
+	begun.Started = true
+	err := guarded(func() error { return r.pipe.Audit(begun) })
+	r.Announced = err == nil
 	return auditRefusal(err)
 }
 
@@ -203,6 +219,7 @@ const shellLook = 2 * time.Second
 
 // A seen is what the session's files were before a command.
 type seen struct {
+	files *filestate.Ledger
 	stale map[string]tool.FileChange // by path, of those that were not what the session has seen
 	whole bool                       // all were looked at
 }
@@ -213,28 +230,28 @@ func (c *call) beforeShell(ctx context.Context) *seen {
 		!slices.ContainsFunc(c.bound.Targets, func(t permission.Target) bool { return t.Kind == permission.Command }) {
 		return nil
 	}
-	s := c.look(ctx)
+	s := look(ctx, c.state.Files)
 	return &s
 }
 
-func (c *call) look(ctx context.Context) seen {
+func look(ctx context.Context, files *filestate.Ledger) seen {
 	ctx, cancel := context.WithTimeout(ctx, shellLook)
 	defer cancel()
-	stale, err := c.state.Files.Changed(ctx)
-	s := seen{stale: map[string]tool.FileChange{}, whole: err == nil}
+	stale, err := files.Changed(ctx)
+	s := seen{files: files, stale: map[string]tool.FileChange{}, whole: err == nil}
 	for _, e := range stale {
 		s.stale[e.Path] = tool.FileChange{Path: e.Path, Op: opShell, SumBefore: e.Sums.Before, SumAfter: e.Sums.After}
 	}
 	return s
 }
 
-// afterShell notes the files of the session that a command has changed. It runs before the gate opens, so that no other
-// call of ours is blamed on the command.
-func (c *call) afterShell(ctx context.Context, before *seen) {
+// after notes the files of the session that a command has changed. It runs before the gate opens, so that no other call
+// of ours is blamed on the command. before nil: there is nothing to note.
+func (before *seen) after(ctx context.Context, r *recording) {
 	if before == nil {
 		return
 	}
-	now := c.look(context.WithoutCancel(ctx))
+	now := look(context.WithoutCancel(ctx), before.files)
 	for _, path := range slices.Sorted(maps.Keys(now.stale)) {
 		change := now.stale[path]
 		if was, ok := before.stale[path]; ok {
@@ -243,40 +260,44 @@ func (c *call) afterShell(ctx context.Context, before *seen) {
 			}
 			change.SumBefore = was.SumAfter
 		}
-		c.changed = append(c.changed, change)
+		r.changed = append(r.changed, change)
 	}
-	c.record.FilesCut = !before.whole || !now.whole
+	r.FilesCut = !before.whole || !now.whole
 }
 
 // fault turns a panic, and any error that is not for the model, into an internal error, and writes it to the log under
 // its reference.
-func (c *call) fault(panicked any, err error) error {
+func (r *recording) fault(panicked any, err error) error {
 	_, refused := refusal(err)
 	switch {
 	case panicked != nil:
 		e := &InternalError{Ref: newRef(), Panic: true, Err: fmt.Errorf("panic: %v", panicked)}
-		c.log().Error("internal error", "ref", e.Ref, "tool", c.tool.Spec.Name, "call", c.visit.id, "panic", panicked,
+		r.pipe.log().Error("internal error", "ref", e.Ref, "tool", r.Tool, "call", r.Call, "panic", panicked,
 			"stack", string(debug.Stack()))
-		c.record.Ref = e.Ref
+		r.Ref = e.Ref
 		return e
 	case err == nil, refused, errors.Is(err, tool.ErrPending):
 		return err
 	}
 	e := &InternalError{Ref: newRef(), Err: err}
-	c.log().Error("internal error", "ref", e.Ref, "tool", c.tool.Spec.Name, "call", c.visit.id, "error", err)
-	c.record.Ref = e.Ref
+	r.pipe.log().Error("internal error", "ref", e.Ref, "tool", r.Tool, "call", r.Call, "error", err)
+	r.Ref = e.Ref
 	return e
 }
 
 // finish is stage 10, and fills in what only the end knows. It runs whatever happened, and returns the error that the
 // caller gets: of a refusal a copy, since a tool may return the same one again.
 func (c *call) finish(ctx context.Context, result *tool.Result, err error) error {
-	r := &c.record
-	r.Cancelled = ctx.Err() != nil
-	o := newOutcome(result, err)
-	if o.refusal != nil && !c.bounded { // it may repeat what a client, a hook or a person wrote
-		c.bind(context.WithoutCancel(ctx), &o)
+	c.record.Cancelled = ctx.Err() != nil
+	o := &ran{call: c, outcome: newOutcome(result, err)}
+	if o.refusal != nil && !c.record.bounded { // it may repeat what a client, a hook or a person wrote
+		o.bind(context.WithoutCancel(ctx))
 	}
+	return c.record.finish(ctx, &o.outcome, err)
+}
+
+// finish fills in what became of the call, and hands the record over.
+func (r *recording) finish(ctx context.Context, o *outcome, err error) error {
 	switch {
 	case o.refusal != nil:
 		r.Code = string(o.refusal.Code)
@@ -288,11 +309,11 @@ func (c *call) finish(ctx context.Context, result *tool.Result, err error) error
 	case err != nil:
 		r.Code = string(tool.Internal)
 	default:
-		r.Code = cmp.Or(string(result.Failed), codeOK)
-		r.Runes = utf8.RuneCountInString(result.Text)
+		r.Code = cmp.Or(string(o.result.Failed), codeOK)
+		r.Runes = utf8.RuneCountInString(o.result.Text)
 	}
 	m := o.meta()
-	r.Files = slices.Concat(m.Files, c.changed)
+	r.Files = slices.Concat(m.Files, r.changed)
 	r.command(m)
 	if m.Kept != nil {
 		r.Kept = m.Kept.Path
@@ -302,24 +323,24 @@ func (c *call) finish(ctx context.Context, result *tool.Result, err error) error
 	if r.Verdict != "" {
 		m.Decision = &tool.Decided{Verdict: r.Verdict, Rule: r.Rule, Asked: r.Asked}
 	}
-	c.tell()
+	r.tell()
 	if o.refusal != nil {
-		c.logRefusal(ctx, o.refusal) // after its record, which a log that stands still must not keep back
+		r.logRefusal(ctx, o.refusal) // after its record, which a log that stands still must not keep back
 	}
 	return err
 }
 
 // logRefusal leaves a line for the operator, who alone sees the cause.
-func (c *call) logRefusal(ctx context.Context, refusal *tool.Refusal) {
+func (r *recording) logRefusal(ctx context.Context, refusal *tool.Refusal) {
 	level := slog.LevelInfo
 	if refusal.Code == tool.RateLimited {
 		level = slog.LevelDebug // a client that floods the server must not flood its log
 	}
-	attrs := []any{"tool", c.record.Tool, "call", c.record.Call, "code", c.record.Code}
+	attrs := []any{"tool", r.Tool, "call", r.Call, "code", r.Code}
 	if refusal.Cause != nil {
 		attrs = append(attrs, "cause", refusal.Cause)
 	}
-	c.log().Log(ctx, level, "refused", attrs...)
+	r.pipe.log().Log(ctx, level, "refused", attrs...)
 }
 
 // command notes what a tool says of a command and of a job.
@@ -342,15 +363,15 @@ func (r *Record) command(m *tool.Meta) {
 }
 
 // tell hands the record over. The call is over whatever comes of it, so what goes wrong is only logged.
-func (c *call) tell() {
-	if c.pipe.Audit != nil {
-		if err := guarded(func() error { return c.pipe.Audit(c.record) }); err != nil {
-			c.log().Error("audit of a call", "call", c.visit.id, "tool", c.record.Tool, "error", err)
+func (r *recording) tell() {
+	if r.pipe.Audit != nil {
+		if err := guarded(func() error { return r.pipe.Audit(r.Record) }); err != nil {
+			r.pipe.log().Error("audit of a call", "call", r.Call, "tool", r.Tool, "error", err)
 		}
 	}
-	if c.pipe.Record != nil {
-		if err := guarded(func() error { c.pipe.Record(c.record); return nil }); err != nil {
-			c.log().Error("record of a call", "call", c.visit.id, "error", err)
+	if r.pipe.Record != nil {
+		if err := guarded(func() error { r.pipe.Record(r.Record); return nil }); err != nil {
+			r.pipe.log().Error("record of a call", "call", r.Call, "error", err)
 		}
 	}
 }

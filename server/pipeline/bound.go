@@ -62,35 +62,44 @@ func (o *outcome) err() error {
 	return nil
 }
 
+// A ran is a call that has run: what became of it, and what its client is shown of that. Stages 7 to 9 change it.
+type ran struct {
+	*call
+	outcome
+	whole string // the text before it was bounded
+	paged bool   // by its tool: it is not cut without need
+	shown int    // characters of the text that the calls of the turn were counted with
+}
+
 // bind is stage 7: the whole text is kept on disk, then it is cut to what tool and client allow, and to what the other
 // calls of its turn leave.
 //
 // Before that, what no engine should have let through is made visible: a file name or an argument that is repeated in a
 // refusal can hold escape sequences, and hidden text can fool a person who reads it.
-func (c *call) bind(ctx context.Context, o *outcome) {
-	text := o.text()
+func (r *ran) bind(ctx context.Context) {
+	text := r.text()
 	*text, _ = results.Show(*text)
-	c.bounded = true
-	c.whole, c.paged = *text, c.bound.Spec.MaxRunes == tool.Unbounded && o.refusal == nil
+	r.record.bounded = true
+	r.whole, r.paged = *text, r.bound.Spec.MaxRunes == tool.Unbounded && r.refusal == nil
 	switch {
-	case c.state.Results == nil:
+	case r.state.Results == nil:
 		return
-	case c.paged:
-		c.bindPage(ctx, o)
+	case r.paged:
+		r.bindPage(ctx)
 	default:
-		c.bindWhole(ctx, o, c.form(o))
+		r.bindWhole(ctx, r.form())
 	}
-	c.shown = utf8.RuneCountInString(*text)
+	r.shown = utf8.RuneCountInString(*text)
 }
 
 // form is what the text of one result may have.
-func (c *call) form(o *outcome) results.Form {
-	f := results.Form{Runes: c.limit(), Bytes: maxText, Lines: c.state.Client.MaxLines, JSON: c.state.Client.MaxJSON}
-	if n := c.state.Client.MaxBytes; n > 0 {
+func (r *ran) form() results.Form {
+	f := results.Form{Runes: r.limit(), Bytes: maxText, Lines: r.state.Client.MaxLines, JSON: r.state.Client.MaxJSON}
+	if n := r.state.Client.MaxBytes; n > 0 {
 		f.Bytes = min(f.Bytes, n)
 	}
-	if o.refusal != nil {
-		head := len(o.refusal.Code) + len(": ") // stands before the text
+	if r.refusal != nil {
+		head := len(r.refusal.Code) + len(": ") // stands before the text
 		f.Runes, f.Bytes = max(f.Runes-head, 1), max(f.Bytes-head, 1)
 		if f.JSON > 0 {
 			f.JSON = max(f.JSON-head, 1)
@@ -100,19 +109,19 @@ func (c *call) form(o *outcome) results.Form {
 }
 
 // bindWhole cuts the text of a tool that does not page. What lies in a file already is not kept again.
-func (c *call) bindWhole(ctx context.Context, o *outcome, f results.Form) {
-	if c.bindBrief(ctx, o, f) {
+func (r *ran) bindWhole(ctx context.Context, f results.Form) {
+	if r.bindBrief(ctx, f) {
 		return
 	}
-	text, kept := o.text(), o.meta().Kept
+	text, kept := r.text(), r.meta().Kept
 	var shown results.Shown
 	if kept != nil {
-		shown = c.state.Results.Fit(*text, results.Whole{Path: kept.Path, Bytes: kept.Bytes, Lines: kept.Lines}, f)
+		shown = r.state.Results.Fit(*text, results.Whole{Path: kept.Path, Bytes: kept.Bytes, Lines: kept.Lines}, f)
 	} else {
-		shown = c.state.Results.Bound(ctx, c.visit.id, c.tool.Spec.Name, *text, f)
+		shown = r.state.Results.Bound(ctx, r.visit.id, r.tool.Spec.Name, *text, f)
 		if shown.Path != "" {
-			kept = &tool.Kept{ID: c.visit.id, Path: shown.Path, Bytes: shown.Bytes, Lines: shown.Lines}
-			o.meta().Kept = kept
+			kept = &tool.Kept{ID: r.visit.id, Path: shown.Path, Bytes: shown.Bytes, Lines: shown.Lines}
+			r.meta().Kept = kept
 		}
 	}
 	*text = shown.Text
@@ -120,56 +129,56 @@ func (c *call) bindWhole(ctx context.Context, o *outcome, f results.Form) {
 
 // bindBrief says whether all of a refusal with a brief form is shown. If not, that takes its place, and nothing counts
 // as seen: what stays is told in other words than what was to be read.
-func (c *call) bindBrief(ctx context.Context, o *outcome, f results.Form) bool {
-	if o.refusal == nil || o.refusal.Brief == "" {
+func (r *ran) bindBrief(ctx context.Context, f results.Form) bool {
+	if r.refusal == nil || r.refusal.Brief == "" {
 		return false
 	}
-	shown := c.state.Results.Fit(o.refusal.Text, results.Whole{}, f)
+	shown := r.state.Results.Fit(r.refusal.Text, results.Whole{}, f)
 	if !shown.Cut {
 		return true
 	}
-	c.state.Results.Count(-utf8.RuneCountInString(shown.Text))
-	c.forget(ctx, o.shows())
-	r := o.refusal
-	r.Text, _ = results.Show(r.Brief)
-	r.Brief, r.Shows, r.Meta.Version = "", nil, ""
-	c.whole = r.Text
+	r.state.Results.Count(-utf8.RuneCountInString(shown.Text))
+	r.forget(ctx, r.shows())
+	said := r.refusal
+	said.Text, _ = results.Show(said.Brief)
+	said.Brief, said.Shows, said.Meta.Version = "", nil, ""
+	r.whole = said.Text
 	return false
 }
 
 // bindPage cuts what a tool that pages by itself shows only if the other calls of its turn have left no room for it:
 // what read_file shows of a kept text must not be kept again. What is cut does not count as seen.
-func (c *call) bindPage(ctx context.Context, o *outcome) {
-	text := o.text()
-	if n := o.result.Counted; n > 0 { // it is as short as it has to be
-		c.state.Results.Count(utf8.RuneCountInString(*text) - n)
+func (r *ran) bindPage(ctx context.Context) {
+	text := r.text()
+	if n := r.result.Counted; n > 0 { // it is as short as it has to be
+		r.state.Results.Count(utf8.RuneCountInString(*text) - n)
 		return
 	}
 	w := results.Whole{Bytes: int64(len(*text)), Lines: strings.Count(*text, "\n") + 1}
-	if paths := o.shows(); len(paths) == 1 {
+	if paths := r.shows(); len(paths) == 1 {
 		w.Path = paths[0]
 	}
-	shown := c.state.Results.Fit(*text, w, results.Form{})
+	shown := r.state.Results.Fit(*text, w, results.Form{})
 	if !shown.Cut {
 		return
 	}
 	*text = shown.Text
-	o.meta().Version = ""
-	c.forget(ctx, o.shows())
+	r.meta().Version = ""
+	r.forget(ctx, r.shows())
 }
 
 // count notes how much is shown, and adds what came to the text after it was bounded to what the calls of this turn
 // show.
-func (c *call) count(o *outcome) {
-	shown := utf8.RuneCountInString(*o.text())
-	if kept := o.meta().Kept; kept != nil {
+func (r *ran) count() {
+	shown := utf8.RuneCountInString(*r.text())
+	if kept := r.meta().Kept; kept != nil {
 		kept.Shown = shown
 	}
 	switch {
-	case c.state.Results == nil:
-	case c.arrival.inside != nil:
-		c.state.Results.Count(-c.shown) // it is shown by the call that made it
+	case r.state.Results == nil:
+	case r.arrival.inside != nil:
+		r.state.Results.Count(-r.shown) // it is shown by the call that made it
 	default:
-		c.state.Results.Count(shown - c.shown)
+		r.state.Results.Count(shown - r.shown)
 	}
 }

@@ -57,24 +57,25 @@ func (c *call) mayCall() bool {
 
 // lend keeps the rules that a call lends, in the place of earlier ones. A session that several conversations share gets
 // none, since a loan is for one; nor does a call from within another lend anything.
-func (c *call) lend(ctx context.Context, result *tool.Result) {
-	loan := result.Lends
-	if loan == nil || c.state.Shared || c.arrival.inside != nil {
+func (r *ran) lend(ctx context.Context) {
+	loan := r.result.Lends
+	if loan == nil || r.state.Shared || r.arrival.inside != nil {
 		return
 	}
-	all, err := c.state.Grants.Load(ctx)
+	all, err := r.state.Grants.Load(ctx)
 	if err == nil && len(loan.Rules) == 0 && !permission.Lent(all) {
 		return // there is nothing to end
 	}
 	if err == nil {
 		now := time.Now()
-		_, err = c.state.Grants.Change(ctx, func(all []permission.Grant) ([]permission.Grant, error) {
+		_, err = r.state.Grants.Change(ctx, func(all []permission.Grant) ([]permission.Grant, error) {
 			return permission.WithLoan(all, loan.Skill, loan.Rules, now, loan.Life), nil
 		})
 	}
 	if err != nil {
-		result.Text += "\n[the state store does not answer: the rules of this skill are not in force]"
-		c.log().WarnContext(ctx, "what a skill lends cannot be kept", "tool", c.bound.Spec.Name, "call", c.visit.id,
+		r.result.Text += "\n[the state store does not answer: the rules of this skill are not in force]"
+		r.pipe.log().WarnContext(ctx, "what a skill lends cannot be kept", "tool", r.bound.Spec.Name,
+			"call", r.visit.id,
 			"error", err)
 	}
 }

@@ -18,15 +18,15 @@ type About struct {
 
 // add puts the news under the text of a call, as far as there is room; the rest waits for the next call. It skips inner
 // calls, whose text the model may never see, and calls whose client has left.
-func (news News) add(ctx context.Context, c *call, o *outcome) {
-	if news == nil || c.arrival.inside != nil || c.arrival.Lost != nil && c.arrival.Lost() {
+func (news News) add(ctx context.Context, r *ran) {
+	if news == nil || r.arrival.inside != nil || r.arrival.Lost != nil && r.arrival.Lost() {
 		return
 	}
 	var about About
-	if j := o.meta().Job; j != nil {
+	if j := r.meta().Job; j != nil {
 		about.Job = j.ID
 	}
-	for _, t := range c.bound.Targets {
+	for _, t := range r.bound.Targets {
 		if namesFile(t) {
 			about.Paths = append(about.Paths, t.Value)
 		}
@@ -35,7 +35,7 @@ func (news News) add(ctx context.Context, c *call, o *outcome) {
 	if len(lines) == 0 {
 		return
 	}
-	a := c.room(o, lines)
+	a := r.room(lines)
 	n := 0
 	for fits := a; n < len(lines); n++ {
 		if fits.say(lines[n]); fits.none || fits.cut {
@@ -43,5 +43,5 @@ func (news News) add(ctx context.Context, c *call, o *outcome) {
 		}
 	}
 	a.say(strings.Join(claim(n), "\n"))
-	c.join(ctx, o, a)
+	r.join(ctx, a)
 }

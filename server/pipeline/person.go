@@ -59,7 +59,7 @@ func (c *call) askPermission(ctx context.Context, d permission.Decision, r permi
 	case said[0] == allowAlways:
 		if err := c.pipe.Always.keep(ctx, q.rule); err != nil {
 			c.grant(ctx, q.rule) // at least that
-			c.log().WarnContext(ctx, "a rule cannot be kept", "rule", q.rule, "call", c.visit.id, "error", err)
+			c.pipe.log().WarnContext(ctx, "a rule cannot be kept", "rule", q.rule, "call", c.visit.id, "error", err)
 		}
 	}
 	c.found.Allowed = true
@@ -128,7 +128,7 @@ func (c *call) grant(ctx context.Context, rule string) {
 		return permission.WithGrant(all, rule, now), nil
 	})
 	if err != nil {
-		c.log().WarnContext(ctx, "a rule for this session cannot be kept", "tool", c.bound.Spec.Name,
+		c.pipe.log().WarnContext(ctx, "a rule for this session cannot be kept", "tool", c.bound.Spec.Name,
 			"call", c.visit.id, "error", err)
 	}
 }
@@ -198,7 +198,7 @@ func (c *call) noteDecline(ctx context.Context) {
 		return session.Declines{At: at}, nil
 	})
 	if err != nil {
-		c.log().WarnContext(ctx, "a decline cannot be kept", "tool", c.bound.Spec.Name, "call", c.visit.id,
+		c.pipe.log().WarnContext(ctx, "a decline cannot be kept", "tool", c.bound.Spec.Name, "call", c.visit.id,
 			"error", err)
 	}
 }

@@ -78,6 +78,14 @@ type Admission struct {
 	Located session.Snapshot
 }
 
+// log is where the corridor writes; never nil.
+func (p *Pipeline) log() *slog.Logger {
+	if p.Log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return p.Log
+}
+
 // An Arrival is what the transport knows about a call beside its input.
 type Arrival struct {
 	Admission
@@ -147,7 +155,7 @@ func (e *InternalError) Error() string { return "internal error, reference " + e
 // Unwrap returns the cause.
 func (e *InternalError) Unwrap() error { return e.Err }
 
-// A call is the working state of one Visit.Call.
+// A call is the working state of one Visit.Call until it has run. Then it is part of a ran.
 type call struct {
 	pipe     *Pipeline
 	visit    *Visit
@@ -163,12 +171,7 @@ type call struct {
 	digest   string              // of the input as the client sent it
 	found    found               // by stages 3 and 4, now or before the person's answer
 	answer   tool.Answer
-	changed  []tool.FileChange // by the command that was run
-	bounded  bool              // stage 7 was reached
-	whole    string            // the text before it was bounded
-	paged    bool              // by its tool: it is not cut without need
-	shown    int               // characters of the text that the calls of the turn were counted with
-	record   Record
+	record   recording
 }
 
 // Call runs the call. It returns a Result, a *tool.Refusal, tool.ErrPending or an *InternalError, and never panics.
@@ -178,7 +181,7 @@ func (v *Visit) Call(ctx context.Context, t tool.Tool, raw json.RawMessage, a Ar
 	c := v.newCall(t, a)
 	v.begin()
 	defer func() {
-		err = c.fault(recover(), err)
+		err = c.record.fault(recover(), err)
 		v.end()
 		err = c.finish(ctx, &result, err)
 	}()
@@ -186,26 +189,26 @@ func (v *Visit) Call(ctx context.Context, t tool.Tool, raw json.RawMessage, a Ar
 	if a.Refused != nil {
 		return result, a.Refused
 	}
-	if err := c.auditReady(); err != nil {
+	if err := c.record.ready(); err != nil {
 		return result, err
 	}
-	if err := c.timed(&c.record.Stages.Validate, func() error { return c.validate(ctx, raw) }); err != nil {
+	if err := c.record.timed(&c.record.Stages.Validate, func() error { return c.validate(ctx, raw) }); err != nil {
 		return result, err
 	}
 	if a.Progress != nil && c.bound.Activity != "" {
 		shown, _ := results.Show(c.bound.Activity)
 		c.progress(0, 0, shown)
 	}
-	if err := c.timed(&c.record.Stages.Plan, func() error { return c.plan(ctx) }); err != nil {
+	if err := c.record.timed(&c.record.Stages.Plan, func() error { return c.plan(ctx) }); err != nil {
 		return result, err
 	}
-	if err := c.timed(&c.record.Stages.Before, func() error { return c.before(ctx) }); err != nil {
+	if err := c.record.timed(&c.record.Stages.Before, func() error { return c.before(ctx) }); err != nil {
 		return result, err
 	}
-	if err := c.timed(&c.record.Stages.Permit, func() error { return c.denied(c.permit(ctx)) }); err != nil {
+	if err := c.record.timed(&c.record.Stages.Permit, func() error { return c.denied(c.permit(ctx)) }); err != nil {
 		return result, err
 	}
-	if err := c.timed(&c.record.Stages.Gate, func() error { return c.enter(ctx) }); err != nil {
+	if err := c.record.timed(&c.record.Stages.Gate, func() error { return c.enter(ctx) }); err != nil {
 		return result, err
 	}
 	if t := c.bound.Traits; !t.ReadOnly && !t.Private {
@@ -214,13 +217,13 @@ func (v *Visit) Call(ctx context.Context, t tool.Tool, raw json.RawMessage, a Ar
 			return result, err
 		}
 	}
-	if err := c.announce(); err != nil {
+	if err := c.record.announce(); err != nil {
 		return result, err
 	}
 	c.tellFound(ctx)
 	shell := c.beforeShell(ctx)
-	err = c.timed(&c.record.Stages.Run, func() error { result, err = c.run(ctx); return err })
-	c.afterShell(ctx, shell)
+	err = c.record.timed(&c.record.Stages.Run, func() error { result, err = c.run(ctx); return err })
+	shell.after(ctx, &c.record)
 	if _, ok := refusal(err); err != nil && !ok {
 		return result, err
 	}
@@ -228,23 +231,23 @@ func (v *Visit) Call(ctx context.Context, t tool.Tool, raw json.RawMessage, a Ar
 	// From here on the work is done, and a cancel must not lose what it did.
 	late := context.WithoutCancel(ctx)
 	text := result.Text
-	o := newOutcome(&result, err)
+	r := &ran{call: c, outcome: newOutcome(&result, err)}
 	// not before: a client does not wait for hooks for ever; nor is it left out when they panic
-	defer c.unseen(late, &o)
-	if !o.failed() {
-		c.lend(late, &result)
+	defer r.unseen(late)
+	if !r.failed() {
+		r.lend(late)
 	}
-	_ = c.timed(&c.record.Stages.Bound, func() error { c.bind(late, &o); return nil })
-	c.tellChanged(&o)
-	own := *o.text()
-	_ = c.timed(&c.record.Stages.After, func() error { c.after(late, &o); return nil })
+	_ = c.record.timed(&c.record.Stages.Bound, func() error { r.bind(late); return nil })
+	r.tellChanged()
+	own := *r.text()
+	_ = c.record.timed(&c.record.Stages.After, func() error { r.after(late); return nil })
 	if ctx.Err() == nil { // no client may be left to read the result of a cancelled call
-		c.paged = c.paged || own != *o.text() // what hooks said must not be cut away again
-		a.News.add(late, c, &o)
+		r.paged = r.paged || own != *r.text() // what hooks said must not be cut away again
+		a.News.add(late, r)
 	}
-	c.count(&o)
-	c.saw(late, &result, text)
-	return result, o.err()
+	r.count()
+	r.saw(late, text)
+	return result, r.err()
 }
 
 func (v *Visit) newCall(t tool.Tool, a Arrival) *call {
@@ -254,18 +257,11 @@ func (v *Visit) newCall(t tool.Tool, a Arrival) *call {
 	if c.progress == nil {
 		c.progress = func(float64, float64, string) {}
 	}
-	c.record = Record{
+	c.record = recording{pipe: v.pipe, Record: Record{
 		Time: time.Now(), Call: v.id, Key: v.state.Key, Client: v.state.Client.Name,
 		ClientVersion: v.state.Client.Version, Tool: t.Spec.Name, Via: a.Via, From: a.From,
-	}
+	}}
 	return c
-}
-
-// timed runs one stage and notes how long it took. time.Since reads one clock, time.Now two.
-func (c *call) timed(d *time.Duration, stage func() error) error {
-	start := time.Since(c.record.Time)
-	defer func() { *d = time.Since(c.record.Time) - start }()
-	return stage()
 }
 
 // validate is stage 1: raw JSON becomes a Call.
@@ -314,7 +310,7 @@ func (c *call) take(ctx context.Context, raw json.RawMessage) error {
 	c.record.Digest = digest(bound.Input)
 	c.record.ReadOnly = bound.Traits.ReadOnly
 	if c.pipe.Audit != nil {
-		c.record.Summary = c.summarize()
+		c.record.Summary = summarize(&c.bound)
 	}
 	return nil
 }

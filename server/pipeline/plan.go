@@ -84,7 +84,7 @@ func (c *call) notePlan(ctx context.Context, now time.Time) {
 		return p, nil
 	})
 	if err != nil && ctx.Err() == nil {
-		c.log().WarnContext(ctx, "note a call in plan mode", "error", err)
+		c.pipe.log().WarnContext(ctx, "note a call in plan mode", "error", err)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"codehand/tools/permission"
 	"codehand/tools/results"
 	"codehand/tools/secrets"
+	"codehand/tools/tool"
 )
 
 // maxSummary is how many runes a summary has.
@@ -24,8 +25,8 @@ type Summary struct {
 	Brief string // the same with every command as its hash and first word
 }
 
-// summarize makes the Summary of the bound call: its pattern and its targets, and no other argument.
-func (c *call) summarize() Summary {
+// summarize makes the Summary of a bound call: its pattern and its targets, and no other argument.
+func summarize(bound *tool.Call) Summary {
 	var text, brief []string
 	add := func(name, full, short string) {
 		full, short = name+"="+full, name+"="+short
@@ -33,15 +34,15 @@ func (c *call) summarize() Summary {
 			text, brief = append(text, full), append(brief, short)
 		}
 	}
-	if p, ok := argument(c.bound.Input, "pattern"); ok {
+	if p, ok := argument(bound.Input, "pattern"); ok {
 		p = secrets.Redact(p)
 		add("pattern", p, p)
 	}
-	for _, t := range c.bound.Targets {
+	for _, t := range bound.Targets {
 		switch t.Kind {
 		case permission.Path:
 			p := secrets.RedactPath(t.Value)
-			add(parameter(c.bound.Input, t.Value, "path"), p, p)
+			add(parameter(bound.Input, t.Value, "path"), p, p)
 		case permission.Command:
 			full := secrets.Redact(t.Value)
 			sum := sha256.Sum256([]byte(t.Value))

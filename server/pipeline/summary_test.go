@@ -38,7 +38,7 @@ func TestSummary(t *testing.T) {
 			t.Fatal(err)
 		}
 		call := &call{bound: tool.Call{Input: input, Targets: c.targets}}
-		if got := call.summarize(); got != c.want {
+		if got := summarize(&call.bound); got != c.want {
 			t.Errorf("%s:\n got %+v\nwant %+v", c.name, got, c.want)
 		}
 	}
@@ -62,6 +62,6 @@ func BenchmarkSummarize(b *testing.B) {
 		Targets: []permission.Target{{Kind: permission.Command, Value: "cd /w && go test ./... 2>&1 | tail -20"}},
 	}}
 	for b.Loop() {
-		c.summarize()
+		summarize(&c.bound)
 	}
 }
