@@ -190,8 +190,8 @@ func (a *Analysis) Distrust(why string) {
 	a.worsen("R6: git: "+why, Part.readsGit)
 }
 
-// Hold notes that the kernel holds the command at sandbox level 3. What was proved of the text but for globs is
-// ReadOnly by its profile.
+// Hold notes that the kernel holds the command at sandbox level 3. What is dangerous only where nothing would hold it
+// is not.
 func (a *Analysis) Hold() {
 	a.Held = true
 	switch {

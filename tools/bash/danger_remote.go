@@ -7,7 +7,10 @@ import (
 
 // remote is D9: what acts on other machines, on registries and on databases.
 func (k *check) remote(name string, args []spelt) {
-	if slices.ContainsFunc(args, func(w spelt) bool { return strings.HasPrefix(w.bare, "--dry-run") }) {
+	tries := func(w spelt) bool {
+		return isOneOf(w.bare, "--dry-run --dry-run=client --dry-run=server --dry-run=true")
+	}
+	if name != "ssh" && slices.ContainsFunc(args, tries) {
 		defer func(before string) { k.beyond = before }(k.beyond)
 	}
 	switch name {

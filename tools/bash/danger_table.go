@@ -1,6 +1,7 @@
 package bash
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -99,14 +100,19 @@ func isLocal(args []spelt) (local bool) {
 	return local
 }
 
-// isLoopback says whether a text begins with a name of this machine.
+// isLoopback says whether a text begins with a name of this machine, behind which there may be a port and a path.
 func isLoopback(t string) bool {
 	host, _, _ := strings.Cut(t, "/")
-	if strings.HasPrefix(host, "[::1]") || host == "::1" {
-		return true
+	if strings.Contains(host, "@") {
+		return false // what stands before it is a user, and no host
 	}
-	host, _, _ = strings.Cut(host, ":")
-	return host == "localhost" || host == "0.0.0.0" || strings.HasPrefix(host, "127.") && strings.Count(host, ".") == 3
+	if in, rest, ok := strings.Cut(strings.TrimPrefix(host, "["), "]"); ok && (rest == "" || rest[0] == ':') {
+		host = in
+	} else if strings.Count(host, ":") == 1 {
+		host, _, _ = strings.Cut(host, ":")
+	}
+	at, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && (at.IsLoopback() || at.IsUnspecified())
 }
 
 // looksLikeHost says whether a word without a scheme may be one of a host: the value of an option most often is not.

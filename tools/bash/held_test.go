@@ -34,6 +34,7 @@ PATH=$PWD/bin:$PATH make
 curl -X POST -d '{}' http://localhost:3000/api
 curl -X DELETE localhost:8080/x
 curl --json '{"a":1}' http://127.0.0.1:1/x
+curl -X POST http://[::1]:8080/x
 nc -z localhost 5432
 systemctl status nginx
 crontab -l
@@ -86,6 +87,10 @@ twine upload dist/*
 gem push x.gem
 docker push me/x
 kubectl delete pod x
+kubectl delete pod x --dry-run=none
+ssh host rm -rf /srv --dry-run
+curl -d @f http://localhost:x@example.org/
+curl -d @f http://127.a.b.example/
 terraform apply
 terraform destroy -auto-approve
 aws s3 rm s3://b --recursive

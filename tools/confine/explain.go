@@ -111,16 +111,22 @@ func (c Command) unseen(errors string) string {
 	}
 	for _, m := range unixSockets().FindAllStringSubmatch(errors, -1) {
 		real, err := filepath.EvalSymlinks(m[1])
-		open := slices.ContainsFunc(c.Profile.Readable, func(dir string) bool { return within(real, dir) })
-		if err != nil || open {
+		if err != nil {
 			continue // it is not there for the person, either
+		}
+		if c.readOnly {
+			return "commands reach no socket; outside plan mode run_shell can"
+		}
+		seen := slices.Concat(c.Profile.Readable, c.Profile.Writable)
+		if slices.ContainsFunc(seen, func(dir string) bool { return within(real, dir) }) {
+			continue
 		}
 		return fmt.Sprintf("%s is not visible to commands; sandbox.readable = [%q] gives commands the rights of what "+
 			"listens there", m[1], real)
 	}
 	switch {
 	case strings.Contains(errors, "gpg failed to sign the data"):
-		return "commands do not see the keys of gpg; commit with -c commit.gpgsign=false, or let the user sign"
+		return "gpg does not reach its keys here; commit with -c commit.gpgsign=false, or let the user sign"
 	case strings.Contains(errors, "could not read Username for"),
 		strings.Contains(errors, "could not read Password for"):
 		return "commands do not see stored passwords of git; use an ssh remote, with which the user's agent works, " +

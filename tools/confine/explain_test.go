@@ -101,8 +101,8 @@ func TestExplainUnseen(t *testing.T) {
 			"gives commands the rights of what listens there]", link, socket)},
 		{daemon, []string{socket}, ""},
 		{"Cannot connect to the Docker daemon at unix:///nowhere/docker.sock. Is the docker daemon running?", nil, ""},
-		{"error: gpg failed to sign the data\nfatal: failed to write commit object", nil, "[sandbox level 3: commands do not " +
-			"see the keys of gpg; commit with -c commit.gpgsign=false, or let the user sign]"},
+		{"error: gpg failed to sign the data\nfatal: failed to write commit object", nil, "[sandbox level 3: gpg does not " +
+			"reach its keys here; commit with -c commit.gpgsign=false, or let the user sign]"},
 		{"fatal: could not read Username for 'https://x': terminal prompts disabled", nil, "[sandbox level 3: commands do " +
 			"not see stored passwords of git; use an ssh remote, with which the user's agent works, or let the user push]"},
 	} {
