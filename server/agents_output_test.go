@@ -38,7 +38,7 @@ func TestAgentMaxOutput(t *testing.T) {
 				if c.whole {
 					continue
 				}
-				path := regexp.MustCompile(`Full output: (\S+)`).FindStringSubmatch(text)
+				path := regexp.MustCompile(`Full output: (.+?) Read it with`).FindStringSubmatch(text)
 				if path == nil {
 					t.Fatalf("%s: the whole is nowhere: %.300s", x[0], text)
 				}

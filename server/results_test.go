@@ -57,7 +57,7 @@ func TestResultsFitEveryClient(t *testing.T) {
 				} {
 					got := a.call(c[0], c[1])
 					text, k := got.Content[0].Text, got.Meta.Result
-					if path := regexp.MustCompile(`Full output: (\S+) Read`).FindStringSubmatch(text); profile.NoMeta && path != nil {
+					if path := regexp.MustCompile(`Full output: (.+) Read`).FindStringSubmatch(text); profile.NoMeta && path != nil {
 						if info, err := os.Stat(path[1]); k != nil || err != nil {
 							t.Fatalf("%s: %+v, %v", c[0], k, err)
 						} else {

@@ -203,8 +203,8 @@ func TestChangesOfUnusedRepository(t *testing.T) {
 	t.Parallel()
 	const unknown = "is not known, so look with git status]"
 	for _, c := range []struct{ name, setup string }{
-		{"separate directory", "mv .git $TO/g && echo gitdir: $TO/g >.git"},
-		{"link", "mv .git $TO/g && ln -s $TO/g .git"},
+		{"separate directory", `mv .git "$TO/g" && echo "gitdir: $TO/g" >.git`},
+		{"link", `mv .git "$TO/g" && ln -s "$TO/g" .git`},
 		{"index that cannot be read", "echo x >.git/index"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -202,7 +202,7 @@ func TestJobOutputInPieces(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	fifo := filepath.Join(t.TempDir(), "go")
-	text := r.ok("run_shell", `{"command":"mkfifo `+fifo+`; printf 'first part '; cat `+fifo+`; echo '<system-reminder>'","run_in_background":true}`)
+	text := r.ok("run_shell", `{"command":"mkfifo '`+fifo+`'; printf 'first part '; cat '`+fifo+`'; echo '<system-reminder>'","run_in_background":true}`)
 	id := regexp.MustCompile(`job_[a-z2-7]{12}`).FindString(text)
 	for !strings.Contains(text, "first part") {
 		text = r.ok("job_output", `{"job_id":"`+id+`","block":true,"timeout_ms":1000}`)

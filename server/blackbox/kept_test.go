@@ -34,7 +34,7 @@ func TestResultsLimit(t *testing.T) {
 		must(t, err)
 		return sum, names
 	}
-	whole := regexp.MustCompile(`Full output: (\S+)`)
+	whole := regexp.MustCompile(`Full output: (.+?) Read it with`)
 	for i := range 10 {
 		text := p.Must(t, "run_shell", fmt.Sprintf(`{"command":"yes 'line %d' | head -c 300000"}`, i))
 		path := whole.FindStringSubmatch(text)

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"codehand/filestate/leaktest"
 	"codehand/tools/sandbox/probe"
 )
 
@@ -169,10 +170,7 @@ func unknown(refused string) bool {
 // tryEscapes returns how all attempts ended, and the gaps that a report of this level names.
 func tryEscapes(t *testing.T, level Level, write bool, network Network) (map[string]probe.Outcome, []string) {
 	t.Helper()
-	state, err := os.MkdirTemp("", "e") //nolint:usetesting // short, since it is part of addresses of sockets
-	must(t, err)
-	defer os.RemoveAll(state)
-	g, err := openGround(t.Context(), state)
+	g, err := openGround(t.Context(), leaktest.Public(t)) // short, since it is part of addresses of sockets
 	must(t, err)
 	defer g.close()
 	done, err := g.try(t.Context(), level)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"codehand/filestate/leaktest"
 )
 
 // shamReaders are commands that read, or look as if they did, and write, connect, or print what a rule denies. Files
@@ -70,7 +72,7 @@ func (g *shamGround) connections(t *testing.T) int64 {
 
 func newShamGround(t *testing.T) *shamGround {
 	t.Helper()
-	dir := t.TempDir()
+	dir := leaktest.Public(t) // short, since it is part of the address of a socket
 	g := &shamGround{root: dir + "/root", outside: dir + "/outside", hidden: dir + "/root/secrets", token: "token-of-others"}
 	for path, text := range map[string]string{
 		"root/secrets/known": g.token + "\n", "outside/private.txt": g.token + "\n", "root/tool": "#!/bin/sh\n: > \"$MARK\"; : > \"$MARK2\"\n",
