@@ -46,7 +46,12 @@ const (
 // launch starts a server and returns it when it has answered tools/list, with the time that took.
 func launch(b *testing.B, path string, args ...string) (*contender, time.Duration) {
 	b.Helper()
-	home := b.TempDir()
+	return launchIn(b, b.TempDir(), path, args...)
+}
+
+// launchIn is launch in a home directory that another server may have had.
+func launchIn(b *testing.B, home, path string, args ...string) (*contender, time.Duration) {
+	b.Helper()
 	cmd := exec.Command(path, args...)
 	cmd.Env = []string{"HOME=" + home, "XDG_STATE_HOME=" + home, "PATH=" + os.Getenv("PATH")}
 	in, err := cmd.StdinPipe()
@@ -239,4 +244,36 @@ func BenchmarkColdStart(b *testing.B) {
 	b.ReportMetric(memA/n/1024, "ours-MiB")
 	b.ReportMetric(memZ/n/1024, "sdk-MiB")
 	b.ReportMetric(memA/memZ, "memory-ratio")
+}
+
+// BenchmarkFirstCommand: the first run_shell of a process, with and without what an earlier one proved of the sandbox,
+// and the second one.
+func BenchmarkFirstCommand(b *testing.B) {
+	mine := replaytest.Program(b)
+	work, home := b.TempDir(), b.TempDir()
+	call := replaytest.CallLine(90, "run_shell", `{"command":"true"}`, "") + "\n"
+	run := func(c *contender) time.Duration {
+		start := time.Now()
+		if answer := c.exchange(b, call); bytes.Contains(answer, []byte(`"isError":true`)) {
+			b.Fatalf("%s", answer)
+		}
+		return time.Since(start)
+	}
+	took := map[string][]time.Duration{}
+	first, _ := launchIn(b, home, mine, "stdio", work)
+	run(first)
+	first.stop()
+	for b.Loop() {
+		c, _ := launchIn(b, home, mine, "stdio", work)
+		took["recalled"] = append(took["recalled"], run(c))
+		c.stop()
+		c, _ = launch(b, mine, "stdio", work)
+		took["probed"] = append(took["probed"], run(c))
+		took["second"] = append(took["second"], run(c))
+		c.stop()
+	}
+	for name, d := range took {
+		b.ReportMetric(median(d)/1e3, name+"-p50-ms")
+	}
+	b.ReportMetric(0, "ns/op")
 }

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"sync"
-	"sync/atomic"
-	"time"
 
 	"codehand/server/config"
 	"codehand/server/listen"
@@ -15,62 +12,21 @@ import (
 	"codehand/tools/sandbox"
 )
 
-// A prover remembers what this machine was proven to do. It is safe for concurrent use.
-type prover struct {
-	prove func() sandbox.Report
-
-	found   atomic.Pointer[sandbox.Report] // that counts from now on; nil: none yet
-	proving sync.Mutex                     // covers busy and until, and is held while the machine is probed
-	busy    sandbox.Report
-	until   time.Time // when busy no longer counts
-}
-
-// busyFor is how long it counts that the machine was too busy for the probes. It needs that time for other things, and
-// everyone who asks meanwhile would wait.
-const busyFor = 5 * time.Second
-
-// known returns the report that counts from now on, if there is one. It never waits.
-func (p *prover) known() (sandbox.Report, bool) {
-	if r := p.found.Load(); r != nil {
-		return *r, true
-	}
-	return sandbox.Report{}, false
-}
-
-// report returns what is known. Before that it probes the machine, or waits for who does.
-func (p *prover) report() sandbox.Report {
-	if r, ok := p.known(); ok {
-		return r
-	}
-	p.proving.Lock()
-	defer p.proving.Unlock()
-	if r, ok := p.known(); ok {
-		return r
-	}
-	if time.Now().Before(p.until) {
-		return p.busy
-	}
-	r := p.prove()
-	if r.Unknown() {
-		p.busy, p.until = r, time.Now().Add(busyFor)
-	} else {
-		p.found.Store(&r)
-	}
-	return r
-}
-
 // A Confinement is what all commands of this process share.
 type Confinement struct {
 	Options confine.Options
 	// Proven is what this machine was proven to do. It waits until it was probed, and is safe for concurrent use.
 	Proven func() sandbox.Report
 	of     Options
+	prover *prover
 	spares *sandbox.Spares
 }
 
-// Close gives back what waits for the next command. A nil Confinement has nothing.
+// Close ends the probes that run beside commands, and gives back what waits for the next one. A nil Confinement has
+// nothing.
 func (c *Confinement) Close() {
 	if c != nil {
+		c.prover.close()
 		c.spares.Close()
 	}
 }
@@ -79,11 +35,19 @@ func (c *Confinement) Close() {
 // place of probing this machine, for tests; nil: it is probed.
 func (o Options) Confinement(dir string, proven func() sandbox.Report) *Confinement {
 	cfg, made := o.Config, &Confinement{of: o, spares: sandbox.NewSpares()}
-	p := &prover{prove: proven}
-	if p.prove == nil {
-		p.prove = func() sandbox.Report { return made.bounded(cfg, sandbox.Probe(context.Background(), dir)) }
+	p := newProver(o.Log)
+	p.prove = func(context.Context) sandbox.Report { return proven() }
+	if proven == nil {
+		p.prove = func(ctx context.Context) sandbox.Report { return made.bounded(cfg, sandbox.Probe(ctx, dir)) }
+		p.keep = func(r sandbox.Report) error { return r.Keep(dir) }
+		if !o.Serve || listen.WhyShared(cfg) == "" { // others are kept apart by nothing but what was proven now
+			p.recall = func() (sandbox.Report, error) {
+				r, err := sandbox.Recall(dir)
+				return made.bounded(cfg, r), err
+			}
+		}
 	}
-	made.Proven = p.report
+	made.prover, made.Proven = p, p.report
 	c := confine.Options{
 		Readable: canonical(cfg.Sandbox.Readable), Writable: canonical(cfg.Sandbox.Writable),
 		Hide:   append(ownSecrets(cfg), cfg.Sandbox.Hide...),

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"codehand/tools/confine/look"
 	"codehand/tools/permission"
@@ -20,6 +21,8 @@ type Session struct {
 
 	Temp     string   // its temporary directory, made when a command first needs it
 	Readable []string // what it may read besides its roots: kept results, logs of jobs, skills
+
+	toldLower atomic.Bool // that commands are confined less than before
 }
 
 // A Command is how one command is confined.
@@ -30,6 +33,7 @@ type Command struct {
 	Groups  *sandbox.Groups // limits its memory and processes; nil: nothing does
 	Spares  *sandbox.Spares // makes it start sooner; nil: nothing does
 	Env     []string        // besides its usual environment
+	News    string          // a line for its answer, about what has changed for commands; "": nothing
 	Proxy   *proxy.Proxy    // its way to the network; the caller serves it at Process.Listener. nil: it has none
 
 	by       map[string]string // of Profile
@@ -78,6 +82,9 @@ func (s *Session) Command(u Use) (Command, error) {
 		return Command{}, &UnavailableError{proven.Level, needed, proven.Failed}
 	}
 	c := Command{Level: proven.Level, Gaps: slices.Clone(proven.Gaps)}
+	if proven.Lowered && !s.toldLower.Swap(true) {
+		c.News = lowered(proven)
+	}
 	if u.Background && proven.Level == sandbox.LevelFull {
 		c.Gaps = append(c.Gaps, "missing-names")
 	}
@@ -117,6 +124,16 @@ func (s *Session) Command(u Use) (Command, error) {
 		c.Env = append(c.Env, proxy.Env(sandbox.ProxyAddress)...)
 	}
 	return c, nil
+}
+
+// lowered says that commands are confined less than an earlier process proved.
+func lowered(now sandbox.Report) string {
+	why := ""
+	if now.Failed != nil {
+		why = ": " + now.Failed.Probe
+	}
+	return fmt.Sprintf("[sandbox level %d from now on: this machine does not confine commands as it did when codehand "+
+		"last proved it%s; codehand doctor says what to do]", now.Level, why)
 }
 
 // Serve serves what the command connects to, until ctx ends.

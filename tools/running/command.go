@@ -127,6 +127,9 @@ type commandData struct {
 // result is an answer with its last lines and what programs learn of it.
 func (o *Outcome) result(i shell.Info, text string) tool.Result {
 	text += i.Doubtful()
+	if news := o.Confined.News; news != "" {
+		o.Notes = append(o.Notes, news)
+	}
 	if len(o.Notes) > 0 {
 		text += "\n" + strings.Join(o.Notes, "\n")
 	}

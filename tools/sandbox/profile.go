@@ -47,6 +47,9 @@ type Report struct {
 	Processes int
 	Spares    *Spares
 	Failed    *Failure // why Level is not LevelFull; nil: it is
+	// Lowered says that Recall returned a higher level than this one, which was proven later. The caller of Probe
+	// sets it.
+	Lowered bool
 }
 
 // A Failure is a probe that a level needs and that this machine does not pass.
