@@ -145,7 +145,7 @@ func TestAskTimeout(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]time.Duration{"30000": 30 * time.Second, "600000": 10 * time.Minute} {
 		f := start(t, setup{silent: true, settings: map[string]string{"permissions.ask_timeout_ms": given}})
-		if got := f.server.asks.Life; got != want {
+		if got := f.server.calls.Asks.Life; got != want {
 			t.Errorf("%s ms became %s", given, got)
 		}
 	}
@@ -168,9 +168,9 @@ func TestAskWithoutStore(t *testing.T) {
 	x := serveHTTP(t, siteSetup{tools: oneChange(runs), settings: askingSettings()})
 	c := onHTTP(t, x, "", true, replaytest.Declared)
 	state := c.Call("change", `{"text":"one"}`, replaytest.Always(replaytest.Stop)).State
-	store, good := x.server.engines.store, x.server.asks
+	store, good := x.server.engines.store, x.server.calls.Asks
 	broken := brokenStore{store, errors.New("the disk is gone")}
-	x.server.asks = asking.New(broken, 0, x.server.event, x.server.replies.Log)
+	x.server.calls.Asks = asking.New(broken, 0, x.server.event, x.server.replies.Log)
 	for what, a := range map[string]replaytest.ElicitAnswer{
 		"a question": c.Call("change", `{"text":"one"}`, replaytest.Never(t)),
 		"an answer":  c.With("change", `{"text":"one"}`, replaytest.SayOnce, state),
@@ -179,7 +179,7 @@ func TestAskWithoutStore(t *testing.T) {
 			t.Errorf("%s: %+v", what, a)
 		}
 	}
-	x.server.asks = good
+	x.server.calls.Asks = good
 	if a := c.With("change", `{"text":"one"}`, replaytest.SayOnce, state); a.Text != "did one" {
 		t.Errorf("the Store is back: %+v", a)
 	}

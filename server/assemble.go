@@ -15,16 +15,22 @@ import (
 	"codehand/filestate"
 	"codehand/filestate/lock"
 	"codehand/server/asking"
+	"codehand/server/calls"
 	"codehand/server/config"
 	"codehand/server/engines"
 	"codehand/server/listen"
 	"codehand/server/pipeline"
+	"codehand/server/places"
+	"codehand/server/replies"
+	"codehand/server/request"
 	"codehand/server/sessions"
 	"codehand/server/state"
 	"codehand/server/team"
 	"codehand/server/tenants"
 	"codehand/server/toolset"
+	"codehand/server/waiting"
 	"codehand/tools"
+	"codehand/tools/agent"
 	"codehand/tools/git/changes"
 	"codehand/tools/hooks"
 	"codehand/tools/media"
@@ -129,8 +135,25 @@ func (s *Server) assemble(o Options) (err error) {
 		s.pipe.Always = e.alwaysIn(cfg)
 	}
 	asks := asking.New(e.store, cfg.Permissions.AskTimeout, s.event, s.replies.Log)
-	s.useWaiting(asks, cfg, e.Agents, s.replies)
+	s.calls = &calls.Handler{
+		Replies: s.replies, Tools: s.tools, Sessions: s.sessions, Asks: asks,
+		Places:  &places.Desk{Pipe: s.pipe, Tools: s.tools, Kept: e.keeps.Kept},
+		Waiting: waits(cfg, e.Agents, asks.Life, s.replies), Keeps: e.keeps, Active: e.active,
+		Observed: s.team.Observed, Waits: calls.DefaultWaits(),
+		Lends: calls.Lends{WithTools: cfg.Tools.Agent.Sampling, Plain: cfg.Web.Sampling},
+	}
 	return nil
+}
+
+// waits lets modern calls ask their client while they work, where something may: that costs each of them a goroutine.
+// nil: nothing may.
+func waits(cfg config.Config, agents *agent.Runner, life time.Duration, r replies.Replies) *waiting.Calls {
+	if !cfg.Web.Sampling && agents.InForce(true) == agent.None {
+		return nil
+	}
+	return waiting.New(life, func(asked map[string]waiting.Asked, state string) request.Answer {
+		return r.Question(asked, state)
+	})
 }
 
 // useTeam makes what serve has besides stdio, or else the record of a process for one person, and lets the corridor

@@ -23,6 +23,7 @@ import (
 	"codehand/server/jsonrpc"
 	"codehand/server/listen"
 	"codehand/server/pipeline"
+	"codehand/server/places"
 	"codehand/server/replaytest"
 	"codehand/server/request"
 	"codehand/server/sessions"
@@ -85,7 +86,8 @@ func TestArrivalOrder(t *testing.T) {
 	at, err := s.team.Tenants.Of(team.LocalPrincipal(s.cfg))
 	must(t, err)
 	for round := range rounds {
-		turns := make([]*turn, calls)
+		turns := make([]places.Places, calls)
+		inputs := make([]json.RawMessage, calls)
 		start := make(chan struct{})
 		var all sync.WaitGroup
 		for i := range calls {
@@ -97,12 +99,14 @@ func TestArrivalOrder(t *testing.T) {
 			must(t, err)
 			all.Go(func() {
 				<-start
-				c := &turn{s: s, Turn: request.Turn{Req: request.Request{Envelope: env, Tenant: at, Session: key, Caller: request.Caller{Limits: limits}}}}
-				if e := c.arrive(); e != nil {
-					t.Error(e.Message)
+				state, release, err := s.sessions.Acquire(key, at)
+				if err != nil {
+					t.Error(err)
+					return
 				}
-				t.Cleanup(c.leave)
-				turns[i] = c
+				c := s.calls.Places.Take(&request.Turn{State: state, Req: request.Request{Caller: request.Caller{Limits: limits}}}, mark)
+				t.Cleanup(func() { c.Leave(); release() })
+				turns[i], inputs[i] = c, env.Arguments
 			})
 		}
 		close(start)
@@ -113,24 +117,24 @@ func TestArrivalOrder(t *testing.T) {
 			var mu sync.Mutex
 			for i, c := range turns {
 				all.Go(func() {
-					if ok, err := c.places[queue].Wait(t.Context()); !ok {
+					if ok, err := c.Queues[queue].Wait(t.Context()); !ok {
 						t.Errorf("no turn: %v", err)
 					}
 					mu.Lock()
 					orders[queue] = append(orders[queue], i)
 					mu.Unlock()
-					c.places[queue].Leave()
+					c.Queues[queue].Leave()
 				})
 			}
 			all.Wait()
 		}
 		order = nil
-		for _, c := range turns {
+		for i, c := range turns {
 			all.Go(func() {
-				if _, err := c.visit.Call(t.Context(), c.target.Tool, c.target.Input, pipeline.Arrival{}); err != nil {
+				if _, err := c.Visit.Call(t.Context(), mark, inputs[i], pipeline.Arrival{}); err != nil {
 					t.Error(err)
 				}
-				c.visit.Leave()
+				c.Visit.Leave()
 			})
 		}
 		all.Wait()

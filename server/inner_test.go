@@ -37,12 +37,10 @@ func TestInnerTools(t *testing.T) {
 	state, release, err := s.sessions.Acquire(session.Key{Principal: who.ID, Session: "h:handle-one"}, at)
 	must(t, err)
 	t.Cleanup(release)
-	outer := &toolCall{turn: &turn{
-		s: s, Turn: request.Turn{Req: request.Request{Tenant: at, Caller: request.Caller{Limits: limits}}, State: state},
-	}}
+	outer := &request.Turn{Req: request.Request{Tenant: at, Caller: request.Caller{Limits: limits}}, State: state}
 	find := func(ctx context.Context, name string) (pipeline.Inner, *tool.Refusal, bool) {
 		arrived := false
-		found, ok := outer.inner(name, func() { arrived = true })
+		found, ok := s.calls.Places.Inner(outer, name, func() { arrived = true })
 		if ok != arrived {
 			t.Errorf("%s: found %v, took its ticket %v", name, ok, arrived)
 		}

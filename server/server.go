@@ -15,7 +15,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
-	"codehand/server/asking"
+	"codehand/server/calls"
 	"codehand/server/clients"
 	"codehand/server/config"
 	"codehand/server/hub"
@@ -27,6 +27,7 @@ import (
 	"codehand/server/prompts"
 	"codehand/server/public"
 	"codehand/server/replies"
+	"codehand/server/request"
 	"codehand/server/resources"
 	"codehand/server/sessions"
 	"codehand/server/stdio"
@@ -34,7 +35,6 @@ import (
 	"codehand/server/team"
 	"codehand/server/tenants"
 	"codehand/server/toolset"
-	"codehand/server/waiting"
 	"codehand/tools"
 	"codehand/tools/agent/loop"
 	"codehand/tools/sandbox"
@@ -80,11 +80,12 @@ type Options struct {
 type Server struct {
 	cfg     config.Config
 	replies replies.Replies
-	waitLimits
-	corridor
+	pipe    *pipeline.Pipeline
+	calls   *calls.Handler
+	// that a progress note waits for a client that does not read; tests change it
+	patience time.Duration
 
 	tools    *toolset.Set
-	profiles toolset.Profiles
 	gate     *mcpgo.Gateway
 	notices  *notices.Notifier
 	local    *tenants.Tenant
@@ -94,23 +95,6 @@ type Server struct {
 	team     *team.Team  // of serve; else nil
 	audit    *team.Local // of a process for one person; nil: it has none
 	life     life
-}
-
-// corridor is where calls go.
-type corridor struct {
-	pipe    *pipeline.Pipeline
-	asks    *asking.Asker
-	waiting *waiting.Calls // nil: no call asks its client while it works
-	arrival sync.Mutex     // of a call in all its queues
-	agents  subagents.Host
-}
-
-// waitLimits are how long the server waits for others. Tests change them.
-type waitLimits struct {
-	patience  time.Duration // of a progress note with a client that does not read
-	rootsTime time.Duration // that a client has to name its roots
-	// that a client has to read its list of tools again before it gets the answer that changed it
-	relistTime time.Duration
 }
 
 // life is how a server ends.
@@ -147,9 +131,8 @@ func New(o Options) (*Server, error) {
 		replies: replies.Replies{
 			Protocol: replies.Protocol{Versions: mcp.ValidProtocolVersions, Extended: o.Extend != nil}, Log: o.Log,
 		},
-		waitLimits: waitLimits{patience: jsonrpc.ProgressPatience, rootsTime: rootsTime,
-			relistTime: relistTime},
-		life: life{ended: make(chan struct{})},
+		patience: jsonrpc.ProgressPatience,
+		life:     life{ended: make(chan struct{})},
 		names: sessions.Pipe{
 			Principal: o.Principal,
 			Handle:    o.Config.StdioHandle, Conversation: o.Config.StdioProcessID,
@@ -161,8 +144,6 @@ func New(o Options) (*Server, error) {
 			return !slices.Contains(o.Config.Protocol.Versions, v)
 		})
 	}
-	lists := toolset.Lists{Deferral: o.Config.Tools.Deferral, Always: o.Config.Tools.Always}
-	s.profiles = toolset.Profiles{Forced: o.Config.Client.Profile, Lists: lists}
 	s.replies.Implementation = mcp.Implementation{
 		Name: "codehand", Version: o.Version, Title: "codehand",
 		Description: "The tools of a coding agent: read, write, edit, search, run.",
@@ -171,8 +152,8 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	library := &resources.Library{Pipe: s.pipe, Find: s.tools.Get}
-	s.agents = subagents.Host{
-		Serve: s.Serve, Memory: s.engines.memory, End: s.sessions.End, Hooks: s.engines.hooks, Log: s.replies.Log,
+	s.calls.Agents = subagents.Host{
+		Serve: s.calls.Serve, Memory: s.engines.memory, End: s.sessions.End, Hooks: s.engines.hooks, Log: s.replies.Log,
 	}
 	s.notices = &notices.Notifier{
 		Hub: new(hub.Hub), Sessions: s.sessions, Resources: library,
@@ -180,9 +161,12 @@ func New(o Options) (*Server, error) {
 		Replies: s.replies, Ended: s.life.ended, SkillTime: skillTime,
 		Memory: func(key session.Key) session.Memory { return s.engines.memory(key) },
 	}
+	lists := toolset.Lists{Deferral: o.Config.Tools.Deferral, Always: o.Config.Tools.Always}
+	profiles := toolset.Profiles{Forced: o.Config.Client.Profile, Lists: lists}
 	s.gate = mcpgo.New(mcpgo.Parts{
-		Replies: s.replies, Tools: s.tools, Profiles: s.profiles, Notices: s.notices, Active: s.engines.active,
+		Replies: s.replies, Tools: s.tools, Profiles: profiles, Notices: s.notices, Active: s.engines.active,
 	})
+	s.calls.Notices, s.calls.Gate = s.notices, s.gate
 	if o.Extend != nil {
 		o.Extend(s.gate.Server)
 	}
@@ -219,7 +203,7 @@ func (s *Server) Close() error {
 	s.life.closing.Do(func() {
 		close(s.life.ended)
 		s.life.sources.Wait()
-		stdio.Within(s.waiting.Close(), recordGrace)
+		stdio.Within(s.calls.Waiting.Close(), recordGrace)
 		stdio.Within(s.sessions.CloseAll(), recordGrace)
 		if err := s.team.Close(); err != nil {
 			s.life.closed = fmt.Errorf("close audit: %w", err)
@@ -233,6 +217,9 @@ func (s *Server) Close() error {
 	})
 	return s.life.closed
 }
+
+// Serve is request.Serve.
+func (s *Server) Serve(r request.Request) (request.Work, bool) { return s.calls.Serve(r) }
 
 // List returns all that tools/list shows to anybody, in its order.
 func (s *Server) List() []toolset.Entry { return s.tools.Entries(s.local.Offers(true)) }

@@ -131,7 +131,7 @@ func start(t testing.TB, o setup) *fixture {
 // changes in doubt, a client that answers has named its roots (unless it has a time for that), all skills are found, and
 // hooks hear of the end.
 func patient(s *Server, roots time.Duration) {
-	s.notices.Resources.Glance, s.notices.SkillTime, s.rootsTime = replaytest.HangAfter, replaytest.HangAfter, cmp.Or(roots, replaytest.HangAfter)
+	s.notices.Resources.Glance, s.notices.SkillTime, s.calls.Waits.Roots = replaytest.HangAfter, replaytest.HangAfter, cmp.Or(roots, replaytest.HangAfter)
 	s.engines.hooks.Grace = replaytest.HangAfter
 }
 

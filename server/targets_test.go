@@ -73,17 +73,19 @@ func TestThroughQueues(t *testing.T) {
 		r := request.Request{
 			Envelope: env, Tenant: at, Session: key, Peer: noPeer{}, Caller: request.Caller{Limits: s.team.Porter.Limits(who)},
 		}
-		one := &turn{s: s, Turn: request.Turn{Req: r}, release: func() {}}
-		if e := one.arrive(); e != nil {
-			t.Fatal(e.Message)
-		}
-		one.leave()
+		called, _ := s.tools.Get(c.name)
+		to := s.tools.Follow(at, called, env.Arguments).Tool
+		state, release, err := s.sessions.Acquire(key, at)
+		must(t, err)
+		held := s.calls.Places.Take(&request.Turn{State: state, Req: r}, to)
+		held.Leave()
+		release()
 		work, changes := s.Serve(r)
 		ended, end := context.WithCancel(t.Context())
 		end()
-		work(ended)
-		if len(one.places) != c.places || changes != c.changes || one.tool() != c.tool {
-			t.Errorf("%s %s: %s, %d places, changes %t", c.name, c.args, one.tool(), len(one.places), changes)
+		a := work(ended)
+		if len(held.Queues) != c.places || changes != c.changes || a.Tool != c.tool {
+			t.Errorf("%s %s: %s, %d places, changes %t", c.name, c.args, a.Tool, len(held.Queues), changes)
 		}
 	}
 }

@@ -36,8 +36,8 @@ func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
 func (s *Server) front() stdio.Server {
 	return stdio.Server{
 		Serve: s.Serve, Refuse: s.replies.Refuse, Unusable: replies.Unusable, Follow: s.notices.Hub.Connect,
-		Hurry: func() { s.life.hurried.Store(true) }, RootsTime: s.rootsTime,
-		Reopens: func(client string) bool { return s.profiles.Of(client).Reopens },
+		Hurry: func() { s.life.hurried.Store(true) }, RootsTime: s.calls.Waits.Roots,
+		Reopens: func(client string) bool { return s.gate.Profiles.Of(client).Reopens },
 	}
 }
 

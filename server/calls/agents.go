@@ -1,4 +1,4 @@
-package server
+package calls
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 // hands is Arrival.Hands.
 func (t *toolCall) hands() agent.Hands {
-	return subagents.Hands{Host: &t.s.agents, Call: &t.Turn, Waits: t.waits, Leave: t.leavePlaces}
+	return subagents.Hands{Host: &t.h.Agents, Call: &t.Turn, Waits: t.waits, Leave: t.places.LeaveQueues}
 }
 
 // asChild makes the state that of a sub-agent, if it makes the call.
@@ -40,7 +40,7 @@ func (t *toolCall) sample() func(ctx context.Context, system, prompt string, max
 		return nil
 	}
 	return func(ctx context.Context, system, prompt string, maxTokens int) (string, error) {
-		t.leavePlaces() // a person may think about it
+		t.places.LeaveQueues() // a person may think about it
 		return subagents.Sample(ctx, t.Req.Peer, system, prompt, maxTokens)
 	}
 }

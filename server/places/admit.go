@@ -1,4 +1,4 @@
-package server
+package places
 
 import (
 	"context"
@@ -8,17 +8,19 @@ import (
 
 	"codehand/server/auth/limits"
 	"codehand/server/pipeline"
+	"codehand/server/request"
 	"codehand/server/sessions"
+	"codehand/server/toolset"
 	"codehand/tools/tool"
 )
 
-// admit says why the principal may not make this call, or not now. If it may, the state is located. again says that the
-// call comes back with an answer, in the same request, and was counted.
-func (t *toolCall) admit(ctx context.Context, again bool) pipeline.Admission {
-	if refusal := t.Req.Tenant.Forbids(t.target.Tool); refusal != nil {
+// Admit says why the principal may not make a call of this target, or not now. If it may, the state is located. again
+// says that the call comes back with an answer, in the same request, and was counted.
+func (p Places) Admit(ctx context.Context, t *request.Turn, to *toolset.Target, again bool) pipeline.Admission {
+	if refusal := t.Req.Tenant.Forbids(to.Tool); refusal != nil {
 		return pipeline.Admission{Refused: refusal}
 	}
-	for _, place := range t.places {
+	for _, place := range p.Queues {
 		if ok, err := place.Wait(ctx); err == nil && !ok {
 			return pipeline.Admission{Refused: tooManyCalls(time.Second)}
 		}
@@ -34,7 +36,7 @@ func (t *toolCall) admit(ctx context.Context, again bool) pipeline.Admission {
 		}
 	}
 	if refusal == nil { // a call that was cancelled meanwhile ends in the corridor
-		refusal = t.target.Unknown(t.State.Catalog)
+		refusal = to.Unknown(t.State.Catalog)
 	}
 	return pipeline.Admission{Refused: refusal, Located: located}
 }
@@ -48,34 +50,33 @@ func tooManyCalls(after time.Duration) *tool.Refusal {
 	}
 }
 
-// inner is Arrival.Find: it finds tools for calls that this call makes, which are those of its principal, under its
-// scopes and quotas. A foreground command waits for its turn among those of the principal; the place among its calls is
-// that of the outer one.
-func (t *toolCall) inner(name string, arrive func()) (pipeline.Inner, bool) {
-	s := t.s
-	to, ok := s.tools.Get(name)
+// Inner is Arrival.Find: it finds tools for calls that the call of this turn makes, which are those of its principal,
+// under its scopes and quotas. A foreground command waits for its turn among those of the principal; the place among
+// its calls is that of the outer one.
+func (d *Desk) Inner(t *request.Turn, name string, arrive func()) (pipeline.Inner, bool) {
+	to, ok := d.Tools.Get(name)
 	if !ok || to.Dispatches() { // who names a tool needs none that finds it
 		return pipeline.Inner{}, false
 	}
 	var place *limits.Turn
-	s.arrival.Lock()
+	d.arrival.Lock()
 	if t.Req.Caller.Limits != nil && to.Spec.Scope == tool.ScopeShell {
 		place = t.Req.Caller.Limits.Shell()
 	}
 	arrive()
-	s.arrival.Unlock()
+	d.arrival.Unlock()
 	leave := func() {
 		if place != nil {
 			place.Leave()
 		}
-		s.engines.keeps.Kept(t.State.Results.Dir()) // it may have kept an output
+		d.Kept(t.State.Results.Dir()) // it may have kept an output
 	}
-	admit := func(ctx context.Context) *tool.Refusal { return t.admitInner(ctx, to, place) }
+	admit := func(ctx context.Context) *tool.Refusal { return admitInner(ctx, t, to, place) }
 	return pipeline.Inner{Tool: to, Admit: admit, Leave: leave}, true
 }
 
-// admitInner is admit for a call that this one makes. place is that among the commands; nil: it needs none.
-func (t *toolCall) admitInner(ctx context.Context, to tool.Tool, place *limits.Turn) *tool.Refusal {
+// admitInner is Admit for a call that another one makes. place is that among the commands; nil: it needs none.
+func admitInner(ctx context.Context, t *request.Turn, to tool.Tool, place *limits.Turn) *tool.Refusal {
 	l := t.Req.Caller.Limits
 	if refusal := t.Req.Tenant.Forbids(to); refusal != nil || l == nil {
 		return refusal

@@ -1,10 +1,9 @@
-package server
+package calls
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -19,7 +18,6 @@ import (
 	"codehand/server/progress"
 	"codehand/server/replies"
 	"codehand/server/request"
-	"codehand/server/sessions"
 	"codehand/server/toolset"
 	"codehand/tools/guidance"
 	"codehand/tools/running"
@@ -46,7 +44,7 @@ type toolCall struct {
 
 // call runs a call, with as many rounds as a legacy client is asked questions.
 func (t *turn) call(ctx context.Context) request.Answer {
-	client, bad := t.s.gate.ClientOf(&t.Turn)
+	client, bad := t.h.Gate.ClientOf(&t.Turn)
 	if bad != nil {
 		return replies.Failed(bad)
 	}
@@ -71,9 +69,9 @@ func (t *turn) call(ctx context.Context) request.Answer {
 			if t.Profile.NoMeta {
 				result.Meta = nil
 			}
-			answers.Decorate(result, client.Modern, t.s.replies.Implementation)
+			answers.Decorate(result, client.Modern, t.h.Replies.Implementation)
 			interrupted := answer.Interrupted
-			answer = t.s.replies.Finish(ctx, t.Req.Envelope, client.Modern, result)
+			answer = t.h.Replies.Finish(ctx, t.Req.Envelope, client.Modern, result)
 			answer.Interrupted = interrupted
 			return answer
 		}
@@ -85,7 +83,7 @@ func (t *turn) call(ctx context.Context) request.Answer {
 // ask puts the question of a round to a legacy client, and returns the round with its answer.
 func (t *toolCall) ask(ctx context.Context, now round) round {
 	next := round{number: now.number + 1, token: now.asks.Token, silent: now.silent}
-	late, cancel := context.WithTimeout(ctx, t.s.asks.Life)
+	late, cancel := context.WithTimeout(ctx, t.h.Asks.Life)
 	defer cancel()
 	answer, err := t.Req.Peer.Call(late, string(mcp.MethodElicitationCreate), now.asks.Form)
 	if next.said = asking.Parse(answer); err != nil || next.said == nil {
@@ -97,22 +95,23 @@ func (t *toolCall) ask(ctx context.Context, now round) round {
 
 // run leads a round into the corridor: MCP ends here. A nil result: the answer is an error.
 func (t *toolCall) run(ctx context.Context, now *round) (*mcp.CallToolResult, request.Answer) {
-	s, to := t.s, t.target.Tool
+	h, to := t.h, t.target.Tool
 	t.settleRoots(ctx)
 	t.identify()
 	t.asChild(ctx)
-	defer t.leavePlaces()
+	defer t.places.LeaveQueues()
 	a := pipeline.Arrival{
-		Admission: t.admit(ctx, now.number > 0),
+		Admission: t.places.Admit(ctx, &t.Turn, t.target, now.number > 0),
 		Progress:  t.note, Token: t.Req.ProgressToken != nil, From: t.Req.Caller.From,
 		Lost:  func() bool { return request.Left(t.Req.Peer) },
-		Teach: t.teach, Find: t.inner, News: t.news(),
+		Teach: t.teach, News: t.news(),
+		Find:  func(name string, arrive func()) (pipeline.Inner, bool) { return h.Places.Inner(&t.Turn, name, arrive) },
 		Agent: t.agent(), Hands: t.hands(), Sample: t.sample(),
 		Ask: func(ctx context.Context, q pipeline.Asking) (tool.Answer, error) { return t.keepQuestion(ctx, now, q) },
 	}
 	if a.Refused == nil { // an answer that is taken is gone, so nothing is taken for a call that will not run
 		var err error
-		if a.Reply, err = s.asks.Reply(ctx, t.State, to.Spec.Name, now.token, now.said, now.silent); err != nil {
+		if a.Reply, err = h.Asks.Reply(ctx, t.State, to.Spec.Name, now.token, now.said, now.silent); err != nil {
 			return nil, replies.Failed(&jsonrpc.Error{Code: mcp.INVALID_PARAMS,
 				Message: "requestState is not valid for this request"})
 		}
@@ -120,19 +119,19 @@ func (t *toolCall) run(ctx context.Context, now *round) (*mcp.CallToolResult, re
 	if t.Req.Name != to.Spec.Name {
 		a.Via = t.Req.Name
 	}
-	result, err := t.visit.Call(ctx, to, t.target.Input, a)
+	result, err := t.places.Visit.Call(ctx, to, t.target.Input, a)
 	if a.Refused == nil { // else nothing changed, and the state may be that of no directory
 		if t.shelve(ctx) || result.ListChanged {
 			t.tellListed(ctx)
 		}
-		s.notices.TellPrompts(ctx, &t.Turn, t.visit.Commanded(), result)
+		h.Notices.TellPrompts(ctx, &t.Turn, t.places.Visit.Commanded(), result)
 		t.tellUpdated(ctx)
 	}
 	refusal, refused := errors.AsType[*tool.Refusal](err)
 	answer := request.Answer{Interrupted: result.Failed == tool.Interrupted ||
 		refused && refusal.Code == tool.Interrupted}
 	if m := result.Meta; m.Kept != nil || m.Job != nil || refused && refusal.Meta.Kept != nil {
-		s.engines.keeps.Kept(t.State.Results.Dir())
+		h.Keeps.Kept(t.State.Results.Dir())
 	}
 	out, bad := t.result(ctx, now, result, err)
 	if bad != nil {
@@ -166,9 +165,9 @@ func (t *toolCall) guide(ctx context.Context, about pipeline.About) ([]string, f
 // tellUpdated tells subscribers, before the answer, which resources of the session the call has changed.
 func (t *toolCall) tellUpdated(ctx context.Context) {
 	if t.Req.Shelf.Session != "" && t.Req.Shelf != t.State.Key {
-		t.s.notices.Hub.NoteCall(t.Req.Shelf, t.State.Key)
+		t.h.Notices.Hub.NoteCall(t.Req.Shelf, t.State.Key)
 	}
-	t.s.notices.TellUpdates(context.WithoutCancel(ctx), t.State.Key, t.View(), "")
+	t.h.Notices.TellUpdates(context.WithoutCancel(ctx), t.State.Key, t.View(), "")
 }
 
 // result turns what the corridor gave back into a result. What the client cannot repair becomes a JSON-RPC error.
@@ -194,7 +193,7 @@ func (t *toolCall) result(
 		}
 		return answers.Refusal(internalRefusal(inner.Ref), name), nil
 	}
-	return answers.Refusal(internalRefusal(t.s.replies.Report(ctx, name, err, nil)), name), nil
+	return answers.Refusal(internalRefusal(t.h.Replies.Report(ctx, name, err, nil)), name), nil
 }
 
 func internalRefusal(ref string) error {
@@ -206,7 +205,7 @@ func (t *toolCall) keepQuestion(ctx context.Context, now *round, q pipeline.Aski
 	if !t.State.Client.Modern && (now.number == asking.Most || now.silent) {
 		return tool.Answer{Outcome: tool.Declined, Silent: true}, nil
 	}
-	kept, err := t.s.asks.Ask(ctx, t.State, q)
+	kept, err := t.h.Asks.Ask(ctx, t.State, q)
 	if err != nil {
 		return tool.Answer{}, err
 	}
@@ -271,9 +270,9 @@ func (t *toolCall) identify() {
 	}
 	// A call that comes back with an answer has moved and chosen before, and what it did may hold no more.
 	st.Space, st.Rules, st.Clean, st.Prefs = t.space, at.Rules, at.Clean, at.Prefs
-	t.Req.Narrow(st, t.s.replies.Log)
+	t.Req.Narrow(st, t.h.Replies.Log)
 	plain, withTools := t.lends()
-	st.Samples, st.PageModel = withTools && t.s.cfg.Tools.Agent.Sampling, plain && t.s.cfg.Web.Sampling
+	st.Samples, st.PageModel = withTools && t.h.Lends.WithTools, plain && t.h.Lends.Plain
 	if t.Req.Caller.From.Page {
 		st.PlanFallback = planNobody
 	}
@@ -297,13 +296,9 @@ func (t *toolCall) lends() (answers, withTools bool) {
 	return caps.Sampling != nil, caps.Sampling != nil && caps.Sampling.Tools != nil
 }
 
-// rootsTime is how long a client has to say which roots it wants to be used, and how long its calls wait for that: one
-// that never answers costs its first call this long.
-const rootsTime = 5 * time.Second
-
 // settleRoots asks the client of a call which roots it wants to be used, if that is due.
 func (t *toolCall) settleRoots(ctx context.Context) {
-	t.Req.Client.Roots.Settle(ctx, t.s.rootsTime, t.Req.Tenant, func(ctx context.Context) (json.RawMessage, bool) {
+	t.Req.Client.Roots.Settle(ctx, t.h.Waits.Roots, t.Req.Tenant, func(ctx context.Context) (json.RawMessage, bool) {
 		answer, err := t.Req.Peer.Call(ctx, string(mcp.MethodListRoots), nil)
 		return answer, !errors.Is(err, jsonrpc.ErrNoCalls)
 	})
@@ -316,7 +311,7 @@ func (t *toolCall) teach(ctx context.Context) string {
 		return t.target.Schema()
 	}
 	to, name := t.target.Tool, t.target.Tool.Spec.Name
-	if !t.s.tools.Lists.Defers(to) || t.State.Client.SeesAll || !t.s.tools.Findable(t.Req.Tenant) {
+	if !t.h.Tools.Lists.Defers(to) || t.State.Client.SeesAll || !t.h.Tools.Findable(t.Req.Tenant) {
 		return ""
 	}
 	if active, err := t.State.Active.Load(ctx); err == nil && slices.Contains(active, name) {
@@ -334,22 +329,19 @@ func (t *toolCall) shelve(ctx context.Context) (changed bool) {
 	}
 	found, err := st.Active.Load(ctx)
 	if err == nil && len(found) > 0 {
-		changed, err = session.Activate(ctx, t.s.engines.active(shelf), found)
+		changed, err = session.Activate(ctx, t.h.Active(shelf), found)
 	}
 	if err != nil { // what is not listed can be called all the same
-		t.s.replies.Log.WarnContext(ctx, "found tools do not join the list of a connection", "err", err)
+		t.h.Replies.Log.WarnContext(ctx, "found tools do not join the list of a connection", "err", err)
 	}
 	return changed
 }
-
-// relistTime is how long the answer of tool_search waits for a client that reads its list again.
-const relistTime = time.Second
 
 // tellListed tells the client of a call, and nobody else, that its session's list changed. It comes before the answer.
 func (t *toolCall) tellListed(ctx context.Context) {
 	switch c := t.State.Client; {
 	case c.Rereads && !c.SeesAll:
-		t.s.notices.Hub.Announce(t.Req.Session, string(mcp.MethodNotificationToolsListChanged))
+		t.h.Notices.Hub.Announce(t.Req.Session, string(mcp.MethodNotificationToolsListChanged))
 		return
 	case c.Modern || c.SeesAll:
 		return // its list is the same as before
@@ -357,18 +349,18 @@ func (t *toolCall) tellListed(ctx context.Context) {
 	// A client that calls found tools by their names must know them when its model reads the answer.
 	var read <-chan struct{}
 	if t.State.Client.ByName {
-		read = t.s.notices.Hub.Relist(t.Req.Shelf)
-		defer t.s.notices.Hub.Relisted(t.Req.Shelf)
+		read = t.h.Notices.Hub.Relist(t.Req.Shelf)
+		defer t.h.Notices.Hub.Relisted(t.Req.Shelf)
 	}
 	if err := t.Req.Peer.Notify(string(mcp.MethodNotificationToolsListChanged), nil); err != nil {
 		// it has the schemas in the answer
-		t.s.replies.Log.DebugContext(ctx, "a client was not told of its new list", "err", err)
+		t.h.Replies.Log.DebugContext(ctx, "a client was not told of its new list", "err", err)
 		return
 	}
 	if read == nil {
 		return
 	}
-	late := time.NewTimer(t.s.relistTime)
+	late := time.NewTimer(t.h.Waits.Relist)
 	defer late.Stop()
 	select {
 	case <-read:
@@ -377,61 +369,3 @@ func (t *toolCall) tellListed(ctx context.Context) {
 	case <-t.Req.Peer.Gone():
 	}
 }
-
-// Call runs one tool in process, as principal local, with the same checks and through the same corridor as a client's
-// call. It returns what the model would read, however much the calls before it showed, and whether that is an error.
-// err is a tool that does not exist, or a fault of ours.
-func (s *Server) Call(ctx context.Context, name string,
-	arguments json.RawMessage) (text string, failed bool, err error) {
-	quoted, err := jsonrpc.Marshal(name)
-	if err != nil {
-		return "", false, err
-	}
-	message := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%s,"arguments":%s}}`,
-		quoted, arguments)
-	env, bad := jsonrpc.Scan(message)
-	switch {
-	case bad != nil && bad.InArguments:
-		return replies.Unusable(env.Name, bad).Error(), true, nil
-	case bad != nil:
-		return "", false, errors.New(bad.Message)
-	}
-	if _, ok := s.tools.Get(env.Name); !ok {
-		return "", false, errors.New(s.tools.Unknown(s.local.Offers(false).Catalog, env.Name).Message)
-	}
-	key, err := s.names.Key(env)
-	if err != nil {
-		return "", false, err
-	}
-	work, _ := s.Serve(request.Request{
-		Envelope: env, Message: message, Tenant: s.local, Session: key, Peer: noPeer{},
-		Client: request.Client{ClientRecord: sessions.ClientRecord{Name: "codehand-call"}, Muted: true},
-		Caller: request.Caller{From: pipeline.From{Auth: "none", Transport: "call"}},
-	})
-	a := work(ctx)
-	if a.Err != nil {
-		return "", false, errors.New(a.Err.Message)
-	}
-	var result struct {
-		Content []struct{ Text string }
-		IsError bool
-	}
-	if err := json.Unmarshal(a.Result, &result); err != nil {
-		return "", false, err
-	}
-	for _, c := range result.Content {
-		text += c.Text
-	}
-	return text, result.IsError, nil
-}
-
-// noPeer is the other end of a call in process.
-type noPeer struct{}
-
-func (noPeer) Notify(string, any) error { return jsonrpc.ErrAnswered }
-
-func (noPeer) Call(context.Context, string, any) (json.RawMessage, error) {
-	return nil, jsonrpc.ErrNoCalls
-}
-
-func (noPeer) Gone() <-chan struct{} { return nil }

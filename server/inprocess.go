@@ -1,0 +1,72 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"codehand/server/jsonrpc"
+	"codehand/server/pipeline"
+	"codehand/server/replies"
+	"codehand/server/request"
+	"codehand/server/sessions"
+)
+
+// Call runs one tool in process, as principal local, with the same checks and through the same corridor as a client's
+// call. It returns what the model would read, however much the calls before it showed, and whether that is an error.
+// err is a tool that does not exist, or a fault of ours.
+func (s *Server) Call(ctx context.Context, name string,
+	arguments json.RawMessage) (text string, failed bool, err error) {
+	quoted, err := jsonrpc.Marshal(name)
+	if err != nil {
+		return "", false, err
+	}
+	message := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%s,"arguments":%s}}`,
+		quoted, arguments)
+	env, bad := jsonrpc.Scan(message)
+	switch {
+	case bad != nil && bad.InArguments:
+		return replies.Unusable(env.Name, bad).Error(), true, nil
+	case bad != nil:
+		return "", false, errors.New(bad.Message)
+	}
+	if _, ok := s.tools.Get(env.Name); !ok {
+		return "", false, errors.New(s.tools.Unknown(s.local.Offers(false).Catalog, env.Name).Message)
+	}
+	key, err := s.names.Key(env)
+	if err != nil {
+		return "", false, err
+	}
+	work, _ := s.Serve(request.Request{
+		Envelope: env, Message: message, Tenant: s.local, Session: key, Peer: noPeer{},
+		Client: request.Client{ClientRecord: sessions.ClientRecord{Name: "codehand-call"}, Muted: true},
+		Caller: request.Caller{From: pipeline.From{Auth: "none", Transport: "call"}},
+	})
+	a := work(ctx)
+	if a.Err != nil {
+		return "", false, errors.New(a.Err.Message)
+	}
+	var result struct {
+		Content []struct{ Text string }
+		IsError bool
+	}
+	if err := json.Unmarshal(a.Result, &result); err != nil {
+		return "", false, err
+	}
+	for _, c := range result.Content {
+		text += c.Text
+	}
+	return text, result.IsError, nil
+}
+
+// noPeer is the other end of a call in process.
+type noPeer struct{}
+
+func (noPeer) Notify(string, any) error { return jsonrpc.ErrAnswered }
+
+func (noPeer) Call(context.Context, string, any) (json.RawMessage, error) {
+	return nil, jsonrpc.ErrNoCalls
+}
+
+func (noPeer) Gone() <-chan struct{} { return nil }
