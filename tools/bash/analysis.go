@@ -86,6 +86,9 @@ type ByKernel struct {
 	// caller that runs the command sets it by Hold.
 	Held bool
 
+	// Kept says that what the command may discard is to be kept before it starts, so that it is not dangerous.
+	Kept bool
+
 	// Contained says that the command runs in the profile that changes nothing and reaches nothing, whatever it says.
 	Contained bool
 }
@@ -201,6 +204,27 @@ func (a *Analysis) Hold() {
 		a.Class, a.Why = Dangerous, "R7 D1: "+a.lost
 	case a.Class == Dangerous:
 		a.Class = Writes
+	}
+}
+
+// Losses are the places in which a command that is Held may discard content, where that alone makes it dangerous; nil:
+// it is not, or something else does as well.
+func (a *Analysis) Losses() []Loss {
+	if !a.Held || a.beyond != "" || a.lost == "" {
+		return nil
+	}
+	return a.losses
+}
+
+// Keep notes what becomes of the content in all Losses: it is kept before the command starts, and then nothing is
+// dangerous about it; or why it is not, a clause.
+func (a *Analysis) Keep(why string) {
+	switch {
+	case len(a.Losses()) == 0:
+	case why == "":
+		a.Class, a.Kept = Writes, true
+	default:
+		a.Why = "R7 D1: " + a.lost + ", and " + why
 	}
 }
 

@@ -43,6 +43,7 @@ type harm struct {
 	hidden string // the first of what D3 and D4 found: code that is no command of the line
 	beyond string // the first that neither the kernel holds, at sandbox level 3, nor the journal takes back
 	lost   string // the first that discards content, which the journal can keep
+	losses []Loss // in which places that is
 }
 
 // reachesOut are the clauses of which the kernel holds nothing: what is done there is done elsewhere, or for good.
@@ -54,6 +55,8 @@ type check struct {
 	c      *simple
 	sure   bool // the words in hand are a command, not perhaps arguments of one
 	seen   bool // rules see what its options name
+	head   int  // of c, that is looked at
+	noted  bool // what it discards
 	harm
 
 	fetches string // the first program that gets something from the network
@@ -61,7 +64,8 @@ type check struct {
 }
 
 // all says that there is nothing left to find.
-func (k *check) all() bool { return k.why != "" && k.hidden != "" && k.beyond != "" && k.lost != "" }
+// Where something reaches beyond what is held, it does not matter what else is lost.
+func (k *check) all() bool { return k.why != "" && k.hidden != "" && k.beyond != "" }
 
 // found notes what is wrong with a word.
 func (k *check) found(clause, word, text string) {
@@ -69,6 +73,7 @@ func (k *check) found(clause, word, text string) {
 	switch {
 	case clause == "D1":
 		k.lost = cmp.Or(k.lost, word+": "+text)
+		k.lose()
 	case isOneOf(clause, reachesOut):
 		k.reaches(clause, word, text)
 	}
@@ -121,6 +126,7 @@ func (k *check) simple(c *simple) {
 // command looks at the words from a head on as a command, the one at n.
 func (k *check) command(h head, n int) {
 	words, use := k.c.words[h.at:h.end], &k.c.uses[n]
+	k.head, k.noted = n, false
 	if k.sure {
 		k.computedName(&words[0])
 	}
