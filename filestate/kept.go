@@ -53,3 +53,31 @@ func Record(ctx context.Context, l *Ledger, by journal.By, files []journal.Part)
 	pending.Done(ctx)
 	return pending.ID, nil
 }
+
+// Hold notes in l's journal what files are before a command that may discard it: the Old and Mode of each. It is on the
+// disk when Hold returns. It sets the hashes of files. ErrNoChange: there is no journal.
+func Hold(l *Ledger, by journal.By, files []journal.Part) (journal.Pending, error) {
+	if l.journal == nil {
+		return journal.Pending{}, journal.ErrNoChange
+	}
+	for i := range files {
+		files[i].Before = disk.DigestOf(files[i].Old)
+	}
+	return l.journal.Hold(by, files)
+}
+
+// Held reads what Hold noted. The error is that of Journal.Find.
+func Held(ctx context.Context, l *Ledger, id string) (*journal.Note, error) {
+	if l.journal == nil {
+		return nil, journal.ErrNoChange
+	}
+	return l.journal.Find(ctx, id)
+}
+
+// Room is how many bytes the journal keeps at most for one workspace; 0: there is no journal.
+func (l *Ledger) Room() int64 {
+	if l.journal == nil {
+		return 0
+	}
+	return l.journal.Room()
+}

@@ -55,8 +55,9 @@ var ErrLinked = errors.New("file has other names")
 // ErrNoChange, ErrNoCopy (of the journal): there is nothing to take back, or nothing to do it with. All other errors
 // are those of Update.
 //
-// A single Step may name what is no change of ours but a content that was kept (Entry.Kept): the file gets it, whatever
-// is there now, which is in the journal then as with any Update. That takes nothing back: the new change names none.
+// The steps may name what is no change of ours but contents that were kept (Entry.Kept), alone: the files get them,
+// whatever is there now, which is in the journal then as with any Update. That takes nothing back: the new change names
+// none.
 func (l *Ledger) Undo(ctx context.Context, by journal.By, steps ...Step) ([]Change, error) {
 	return l.undo(ctx, purpose{By: by}, steps)
 }
@@ -130,7 +131,9 @@ func (l *Ledger) gather(ctx context.Context, steps []Step) ([]*journal.Note, err
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", s.ID, err)
 			}
-			if read.Kind != journal.KindChange && len(steps) > 1 { // it follows from no other change, and none from it
+			other := func(o Step) bool { return o.ID != s.ID }
+			if read.Kind != journal.KindChange && slices.ContainsFunc(steps, other) {
+				// it follows from no other change, and none from it
 				return nil, fmt.Errorf("%s: %w", s.ID, journal.ErrNoChange)
 			}
 			e, byID[s.ID] = read, read

@@ -10,6 +10,7 @@ import (
 
 	"codehand/tools/bash"
 	"codehand/tools/git/changes"
+	"codehand/tools/keeping"
 	"codehand/tools/permission"
 	"codehand/tools/running"
 	"codehand/tools/session"
@@ -51,6 +52,7 @@ func runShell(trees *changes.Trees) tool.Tool {
 		Command:   func(in runShellInput) string { return in.Command },
 		Weigh: func(s *session.State, in runShellInput, a *bash.Analysis) error {
 			running.Weigh(s, a)
+			keeping.Weigh(s, trees, a)
 			return nil
 		},
 		Activity: func(in runShellInput) string { return running.Activity(in.Description, in.Command) },
@@ -88,10 +90,15 @@ func runRunShell(ctx context.Context, env tool.Env, trees *changes.Trees, in run
 	if err != nil {
 		return tool.Result{}, err
 	}
+	held, err := running.Keep(ctx, env, trees, in.Command)
+	if err != nil {
+		_ = dir.Close() // only a place to start from
+		return tool.Result{}, err
+	}
 	timeout, clamped := runShellTimeout(env, in)
 	var watch *running.FileWatch
 	if !in.Background { // what a job does is not told when it starts
-		watch = running.NewFileWatch(ctx, env, trees)
+		watch = running.NewFileWatch(ctx, env, trees, held)
 		defer watch.Drop()
 	}
 	job, err := env.Shell.Start(ctx, shell.Command{Text: in.Command, Dir: dir, Timeout: timeout,
@@ -99,6 +106,9 @@ func runRunShell(ctx context.Context, env tool.Env, trees *changes.Trees, in run
 		Profile: confined.Profile, Level: confined.Level, Groups: confined.Groups,
 		Spares: confined.Spares, Env: confined.Env, Serve: confined.Serve})
 	_ = dir.Close() // only a place to start from
+	if err != nil {
+		held.Drop()
+	}
 	if errors.Is(err, shell.ErrJobLimit) {
 		return tool.Result{},
 			tool.Refuse(tool.JobLimit, "Too many jobs run at once. Stop one with job_stop: %s.",
@@ -109,6 +119,7 @@ func runRunShell(ctx context.Context, env tool.Env, trees *changes.Trees, in run
 	}
 	o := running.Outcome{Env: env, Confined: confined, Limit: timeout, Notes: append(notes, clamped...), Watch: watch}
 	if in.Background {
+		o.Notes = append(o.Notes, running.KeptNotes(held)...)
 		return o.Started(job.Info()), nil
 	}
 	defer job.Release()

@@ -29,8 +29,8 @@ type Entry struct {
 	// changed a file.
 	Unsure bool `json:"unsure,omitempty"`
 	// Kept is set for what is no change of ours: "external" is a content that another program saved in the very moment
-	// of a change, "recovered" one that a dead process left in a temporary file. It is in EntryFile.Before; Undo writes
-	// it.
+	// of a change, "recovered" one that a dead process left in a temporary file, "held" what files were before a
+	// command that may discard it. It is in EntryFile.Before; Undo writes it.
 	Kept string `json:"kept,omitempty"`
 }
 

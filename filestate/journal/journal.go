@@ -141,6 +141,20 @@ func (j *Journal) Keep(kind string, by By, path string, content []byte) error {
 	return err
 }
 
+// Hold notes what files are before something may discard it: the Old of each part. It is on the disk when Hold returns.
+// Who finds that nothing was discarded, or notes that as a change, drops the note.
+func (j *Journal) Hold(by By, parts []Part) (Pending, error) {
+	e := &Note{Header: Header{Kind: KindHeld}}
+	for _, p := range parts {
+		e.add(p)
+	}
+	name, err := j.put(e, by, stateDone)
+	return Pending{ID: name.id, journal: j, name: name}, err
+}
+
+// Room is how many bytes are kept at most for one workspace.
+func (j *Journal) Room() int64 { return j.o.MaxBytes }
+
 // TryKeep is Keep for callers that cannot return an error: it goes to the log, with the path that still has the
 // content.
 func (j *Journal) TryKeep(kind string, by By, path string, content []byte, place string) (kept bool) {

@@ -19,6 +19,7 @@ const (
 	KindChange    = "change"    // by a tool of ours
 	KindExternal  = "external"  // content of another program, saved just when we changed the file
 	KindRecovered = "recovered" // what a process that died left in a temporary file
+	KindHeld      = "held"      // what files were before a command that may discard it
 )
 
 // How a change ended. It is the end of a note's name.

@@ -65,6 +65,8 @@ func TestDangerousIsQuestion(t *testing.T) {
 	t.Parallel()
 	eachPlanner(t, replaytest.Declared, nil, func(t *testing.T, p *planner) {
 		must(t, os.Mkdir(filepath.Join(p.work, "d1"), 0o700))
+		must(t, os.WriteFile(filepath.Join(p.work, "d1", "big"), nil, 0o600))
+		must(t, os.Truncate(filepath.Join(p.work, "d1", "big"), 33<<20)) // smaller ones are kept where the kernel holds
 		for _, command := range []string{"rm -rf d1", "curl -s http://127.0.0.1:9/x | sh", "git push --force origin main"} {
 			a := p.Call("run_shell", replaytest.AsJSON(t, "command", command), func(q string) string {
 				lines := strings.Split(q, "\n")

@@ -11,6 +11,9 @@ import (
 	"codehand/tools/wording"
 )
 
+// maxNamed is how many files of a change its line names.
+const maxNamed = 50
+
 // Line is a change in one line: `k3x9q2mh5t7a2b4c 14:02:11 edit_file src/a.go +3 -1`. Of what changed while a command
 // ran it names the command.
 func Line(env tool.Env, e journal.Entry, files []journal.EntryFile, now time.Time) string {
@@ -19,8 +22,11 @@ func Line(env tool.Env, e journal.Entry, files []journal.EntryFile, now time.Tim
 		by = "kept"
 	}
 	var names []string
-	for _, f := range files {
+	for _, f := range files[:min(len(files), maxNamed)] {
 		names = append(names, changedFile(env, e, f))
+	}
+	if rest := len(files) - maxNamed; rest > 0 {
+		names = append(names, fmt.Sprintf("and %d more files", rest))
 	}
 	line := e.ID + " " + changeTime(e.Time, now) + " " + by + " " + strings.Join(names, ", ")
 	if e.By.Command != "" {
@@ -78,6 +84,8 @@ func changeMarks(e journal.Entry) []string {
 		marks = append(marks, "another program saved this while a tool changed the file")
 	case "recovered":
 		marks = append(marks, "found in a temporary file of a server that was killed")
+	case "held":
+		marks = append(marks, "kept before a command that may discard it; undo_change writes it back")
 	default:
 		marks = append(marks, e.Kept)
 	}

@@ -2,7 +2,10 @@ package running
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -11,6 +14,7 @@ import (
 	"codehand/filestate/disk"
 	"codehand/filestate/journal"
 	"codehand/tools/git/changes"
+	"codehand/tools/keeping"
 	"codehand/tools/results"
 	"codehand/tools/sandbox"
 	"codehand/tools/secrets"
@@ -21,6 +25,9 @@ import (
 const (
 	// maxChanges is how many files that a command changed are told of and noted in the journal.
 	maxChanges = 200
+	// heldPatience is how long the answer about a command waits that may have discarded much, so that it says how to
+	// get that back.
+	heldPatience = 5 * time.Second
 	// maxCommand is how many characters of a command its note has.
 	maxCommand = 200
 )
@@ -38,6 +45,7 @@ type changedFile struct {
 type finding struct {
 	changes.Finding
 	id    string   // of the change in the journal; "": nothing can be taken back
+	more  []string // ids of further changes, where one would be too large
 	back  []string // names of the files that it takes back
 	late  bool     // the files are still being compared, and the journal will have what is found
 	fault any      // what the look panicked with; nil: it did not
@@ -61,6 +69,9 @@ func (w *FileWatch) findSoon(ctx context.Context, env tool.Env, command string, 
 	}) {
 		return finding{}
 	}
+	if patience > 0 && w.held != nil {
+		patience = heldPatience
+	}
 	if patience > 0 {
 		timer := time.NewTimer(patience)
 		defer timer.Stop()
@@ -79,11 +90,99 @@ func (w *FileWatch) findSoon(ctx context.Context, env tool.Env, command string, 
 
 // find looks at what changed in the work tree while a command ran, and notes it in the journal.
 func (w *FileWatch) find(ctx context.Context, env tool.Env, command string) finding {
-	if w.span == nil {
-		return finding{Finding: changes.Finding{Known: true}}
-	}
 	others := sync.OnceValues(func() (map[string]bool, error) { return w.others(ctx, env.Files) })
-	f := finding{Finding: w.span.End(maxChanges, changes.Asker{
+	f := finding{Finding: changes.Finding{Known: true}}
+	if w.span != nil {
+		f.Finding = w.span.End(maxChanges, w.asker(ctx, env, others))
+	}
+	by := commandBy(env, command)
+	held := w.held.Compare(ctx, func(path string) bool {
+		all, err := others()
+		return err != nil || all[path]
+	})
+	var back, kept []journal.Part // a change is taken back whole, so what cannot be is one of its own
+	known := make(map[string]bool, len(f.Changes))
+	for i := range f.Changes {
+		c := &f.Changes[i]
+		known[c.Path] = true
+		if _, is := held[c.Path]; is {
+			c.Why = ""
+			continue
+		}
+		p := journal.Part{Path: c.Path, Old: c.Old, New: c.New, Mode: c.OldMode, NewMode: c.NewMode, Why: c.Why,
+			Files: c.Files}
+		if c.Why == "" {
+			back, f.back = append(back, p), append(f.back, wording.ShownName(env, c.Path))
+			continue
+		}
+		p.Old, p.New = nil, nil
+		if c.Op != changes.Created {
+			p.Old = []byte{}
+		}
+		if c.Op != changes.Deleted {
+			p.New = []byte{}
+		}
+		kept = append(kept, p)
+	}
+	f.addHeld(env, held, known)
+	f.note(ctx, env, by, back, w.held)
+	_, err := filestate.Record(ctx, env.Files, by, kept)
+	f.wrong = f.wrong || err != nil
+	return f
+}
+
+// addHeld adds the files that were kept before the command and are not what they were to those that changed.
+func (f *finding) addHeld(env tool.Env, held map[string]bool, known map[string]bool) {
+	for _, path := range slices.Sorted(maps.Keys(held)) {
+		f.back = append(f.back, wording.ShownName(env, path))
+		if known[path] {
+			continue
+		}
+		if len(f.Changes) < maxChanges {
+			c := changes.Change{Path: path, Op: changes.Changed}
+			if held[path] {
+				c.Op = changes.Deleted
+			}
+			f.Changes = append(f.Changes, c)
+		}
+		f.All = max(f.All, len(f.Changes), len(f.back))
+	}
+	slices.SortStableFunc(f.Changes, func(a, b changes.Change) int { return strings.Compare(a.Path, b.Path) })
+}
+
+// note notes in the journal what can be taken back: as one change, where that is not too large.
+func (f *finding) note(ctx context.Context, env tool.Env, by journal.By, back []journal.Part, held *keeping.Held) {
+	record := func(parts []journal.Part) bool {
+		parts, back = append(back, parts...), nil
+		id, err := filestate.Record(ctx, env.Files, by, parts)
+		switch {
+		case err != nil:
+			f.wrong = true
+		case f.id == "":
+			f.id = id
+		default:
+			f.more = append(f.more, id)
+		}
+		return err == nil
+	}
+	if held.Take(ctx, env.Files, record) != nil {
+		f.wrong = true
+	}
+	if len(back) > 0 {
+		record(nil)
+	}
+}
+
+// commandBy is on whose behalf a command changes files.
+func commandBy(env tool.Env, command string) journal.By {
+	return journal.By{Principal: env.Key.Principal, Session: env.Key.Session, Call: env.CallID, Tool: "run_shell",
+		Command: wording.LineOf(secrets.Redact(results.Clean(command)), maxCommand)}
+}
+
+// asker answers what the work tree cannot know.
+func (w *FileWatch) asker(ctx context.Context, env tool.Env,
+	others func() (map[string]bool, error)) changes.Asker {
+	return changes.Asker{
 		Inside: env.Space.Inside, Hidden: env.Rules.Hidden,
 		Content: func(path string, sum disk.Digest) []byte {
 			last, err := env.Files.History(ctx, journal.Query{Path: path, Limit: 1})
@@ -107,35 +206,7 @@ func (w *FileWatch) find(ctx context.Context, env tool.Env, command string) find
 			}
 			return ""
 		},
-	})}
-	if len(f.Changes) == 0 {
-		return f
 	}
-	by := journal.By{Principal: env.Key.Principal, Session: env.Key.Session, Call: env.CallID, Tool: "run_shell",
-		Command: wording.LineOf(secrets.Redact(results.Clean(command)), maxCommand)}
-	var back, kept []journal.Part // a change is taken back whole, so what cannot be is one of its own
-	for i := range f.Changes {
-		c := &f.Changes[i]
-		p := journal.Part{Path: c.Path, Old: c.Old, New: c.New, Mode: c.OldMode, NewMode: c.NewMode, Why: c.Why,
-			Files: c.Files}
-		if c.Why == "" {
-			back, f.back = append(back, p), append(f.back, wording.ShownName(env, c.Path))
-			continue
-		}
-		p.Old, p.New = nil, nil
-		if c.Op != changes.Created {
-			p.Old = []byte{}
-		}
-		if c.Op != changes.Deleted {
-			p.New = []byte{}
-		}
-		kept = append(kept, p)
-	}
-	var err error
-	f.id, err = filestate.Record(ctx, env.Files, by, back)
-	_, keptErr := filestate.Record(ctx, env.Files, by, kept)
-	f.wrong = err != nil || keptErr != nil
-	return f
 }
 
 // renamed fits a path with a name that the sandbox gives what appears under a protected one.
@@ -174,9 +245,38 @@ func (f *finding) undo(outside bool) (text string) {
 		if f.Recorded {
 			text += ", but not what git recorded (index, commits, branches)"
 		}
+		if len(f.more) > 0 {
+			text = "; undo_change takes back " + wording.Plural(len(f.back), "file", "files") +
+				", one part at a time: " + someIDs(append([]string{f.id}, f.more...))
+		}
 	}
 	if f.wrong {
 		text += "; the journal cannot be written, so history does not show all of it"
+	}
+	return text
+}
+
+// Keep keeps what a command may discard, before it starts. Nothing is kept of a command that only reads.
+func Keep(ctx context.Context, env tool.Env, trees *changes.Trees, command string) (*keeping.Held, error) {
+	return keeping.Hold(ctx, env, trees, commandBy(env, command))
+}
+
+// KeptNotes say how to get back what was kept before a command whose changes are not followed.
+func KeptNotes(held *keeping.Held) []string {
+	ids := held.IDs()
+	if len(ids) == 0 {
+		return nil
+	}
+	return []string{"[files that it may discard were kept before it started; to write them back as they were: " +
+		"undo_change " + someIDs(ids) + "]"}
+}
+
+// someIDs lists ids of changes, the first ones of many.
+func someIDs(ids []string) string {
+	const most = 20
+	text := strings.Join(ids[:min(len(ids), most)], ", ")
+	if rest := len(ids) - most; rest > 0 {
+		text += fmt.Sprintf(" and %d more in file_history", rest)
 	}
 	return text
 }

@@ -12,6 +12,7 @@ import (
 	"codehand/filestate/journal"
 	"codehand/tools/bash"
 	"codehand/tools/git/changes"
+	"codehand/tools/keeping"
 	"codehand/tools/tool"
 	"codehand/tools/wording"
 )
@@ -27,14 +28,15 @@ type FileWatch struct {
 	late  bool                             // span is being compared in the background, and ends there
 	span  *changes.Span                    // nil: there is no work tree, or no watch
 	trees *changes.Trees                   // of span
+	held  *keeping.Held                    // what was kept of what the command may discard
 	// where the journal ended before span: the id of its newest change, and a time that no older one is behind
 	newest string
 	began  time.Time
 }
 
 // NewFileWatch looks at the files before a command runs; nil: the command changes none. trees nil: it looks at no work
-// tree.
-func NewFileWatch(ctx context.Context, env tool.Env, trees *changes.Trees) *FileWatch {
+// tree. held is what was kept before.
+func NewFileWatch(ctx context.Context, env tool.Env, trees *changes.Trees, held *keeping.Held) *FileWatch {
 	if env.Analysis.Class == bash.ReadOnly {
 		return nil
 	}
@@ -42,7 +44,7 @@ func NewFileWatch(ctx context.Context, env tool.Env, trees *changes.Trees) *File
 	defer cancel()
 	stale, err := env.Files.Changed(ctx)
 	w := &FileWatch{stale: make(map[string]*filestate.StaleError), whole: err == nil,
-		began: time.Now()}
+		began: time.Now(), held: held}
 	for _, e := range stale {
 		w.stale[e.Path] = e
 	}

@@ -46,6 +46,10 @@ func (o *Outcome) Moved(ctx context.Context, i shell.Info) (tool.Result, error) 
 	if err := Consumed(ctx, o.Env, session.Cursor{}, c); err != nil {
 		o.Notes = append(o.Notes, "[job_output will show this output again]")
 	}
+	if o.Watch != nil {
+		o.Notes = append(o.Notes, KeptNotes(o.Watch.held)...)
+		o.Watch.held = nil // it stays in the journal: the command goes on
+	}
 	if o.Watch != nil && o.Watch.span != nil {
 		o.changed(ctx, i)
 		o.Notes = append(o.Notes, "[files that it changes from now on are not listed, nor covered by undo_change]")

@@ -1,0 +1,292 @@
+//go:build unix
+
+package keeping
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"codehand/filestate"
+	"codehand/filestate/journal"
+	"codehand/tools/bash"
+	"codehand/tools/git/changes"
+	"codehand/tools/tool"
+	"codehand/tools/tooltest"
+	"codehand/tools/workspace"
+)
+
+// A desk is a session whose commands the kernel would hold; they run without it here.
+type desk struct {
+	*tooltest.Session
+	t     *testing.T
+	trees *changes.Trees
+}
+
+// newDesk makes a session with commands run before it: git makes the work trees.
+func newDesk(t *testing.T, setup string) *desk {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal("git is not installed: it makes the work trees")
+		}
+		t.Skip("git is not installed: it makes the work trees")
+	}
+	d := &desk{Session: tooltest.New(t, nil), t: t, trees: changes.New("", "")}
+	t.Cleanup(d.trees.Close)
+	d.run(setup)
+	return d
+}
+
+func (d *desk) run(command string) {
+	d.t.Helper()
+	cmd := exec.Command("bash", "-c", command)
+	cmd.Dir = d.Dir
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a",
+		"GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		d.t.Fatalf("%s: %v\n%s", command, err, out)
+	}
+}
+
+// weigh is what is decided about a command.
+func (d *desk) weigh(command string) *bash.Analysis {
+	a := bash.Analyze(command, func(path string) bool { return strings.HasPrefix(path, d.Dir) })
+	a.Hold()
+	Weigh(d.State, d.trees, &a)
+	return &a
+}
+
+// discard runs a command as run_shell does, and returns the parts of the changes that the journal has then.
+func (d *desk) discard(command string) (ids []string, parts []journal.Part) {
+	d.t.Helper()
+	env := tool.Env{State: d.State, Analysis: d.weigh(command)}
+	by := journal.By{Tool: "run_shell", Command: command, Principal: "local", Session: "test"}
+	held, err := Hold(d.t.Context(), env, d.trees, by)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.run(command)
+	held.Compare(d.t.Context(), func(string) bool { return false })
+	err = held.Take(d.t.Context(), d.Files, func(p []journal.Part) bool {
+		id, err := filestate.Record(d.t.Context(), d.Files, by, p)
+		if err != nil {
+			d.t.Error(err)
+		}
+		ids, parts = append(ids, id), append(parts, p...)
+		return true
+	})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return ids, parts
+}
+
+func (d *desk) undo(ids []string, parts []journal.Part) {
+	d.t.Helper()
+	var steps []filestate.Step
+	for _, p := range parts {
+		f, err := d.State.Open(p.Path, workspace.Write)
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		defer f.Close()
+		steps = append(steps, filestate.Step{ID: ids[0], File: f})
+	}
+	if _, err := d.Files.Undo(d.t.Context(), journal.By{}, steps...); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// kept are the notes that Hold left in the journal.
+func (d *desk) kept() (n int) {
+	all, err := d.Files.History(d.t.Context(), journal.Query{Kept: true})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	for _, e := range all {
+		if e.Kept == journal.KindHeld {
+			n++
+		}
+	}
+	return n
+}
+
+// A saved is a file with its mode.
+type saved struct {
+	content string
+	mode    fs.FileMode
+}
+
+func (d *desk) snapshot() map[string]saved {
+	d.t.Helper()
+	all := make(map[string]saved)
+	err := filepath.WalkDir(d.Dir, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.Name() == ".git":
+			return fs.SkipDir
+		case !e.Type().IsRegular():
+			return nil
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		all[strings.TrimPrefix(path, d.Dir+"/")] = saved{string(content), info.Mode()}
+		return err
+	})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return all
+}
+
+// committed makes a work tree with one commit. Times are set back, so that the index proves what git has.
+const committed = `git init -q . && mkdir src build node_modules && echo one >a && echo two >src/b && ` +
+	`printf 'build/\nnode_modules/\n.env\n' >.gitignore && touch -d '1 hour ago' a src/b .gitignore && git add -A && ` +
+	`git commit -qm x && echo made >build/out && `
+
+// What a command discards comes back with bytes, mode and name. What git has is not in the journal twice, and what it
+// ignores does not come back, but for secrets.
+func TestDiscardedComesBack(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		setup, command string
+		back           []string // besides what git gives back
+		lost           []string // for good
+	}{
+		"reset":     {committed + "echo more >>a && chmod 755 a", "git reset --hard", []string{"a"}, nil},
+		"checkout":  {committed + "echo more >>a && echo more >>src/b", "git checkout -- .", []string{"a", "src/b"}, nil},
+		"one file":  {committed + "echo more >>a && echo more >>src/b", "git checkout -- a", []string{"a"}, nil},
+		"restore":   {committed + "echo more >>a", "git restore a", []string{"a"}, nil},
+		"clean":     {committed + "mkdir d && printf 'n\\0' >d/notes && chmod 600 d/notes && echo s >.env", "git clean -fdx", []string{".env", "d/notes"}, []string{"build/out"}},
+		"directory": {committed + "echo u >src/u && echo more >>src/b && : >src/empty", "rm -rf src", []string{"src/b", "src/empty", "src/u"}, nil},
+		"pattern":   {committed + "echo 1 >1.log && echo 2 >src/2.log", "rm -f *.log", []string{"1.log"}, nil},
+		"found":     {committed + "echo 1 >1.o && echo 2 >src/2.o && echo 3 >src/3", "find . -name '*.o' -delete", []string{"1.o", "src/2.o"}, nil},
+		"a loop":    {committed + "echo 1 >1.log && echo 2 >2.log", `for f in *.log; do rm -f "$f"; done`, []string{"1.log", "2.log"}, nil},
+		"truncated": {committed + "echo 1 >1.log", "truncate -s 0 1.log", []string{"1.log"}, nil},
+		"ignored":   {committed + "echo x >node_modules/x", "rm -rf node_modules build", nil, []string{"build/out", "node_modules/x"}},
+		"a secret":  {committed + "echo s >build/.env", "rm -rf build", []string{"build/.env"}, []string{"build/out"}},
+		"no git":    {"mkdir d && echo 1 >d/1 && echo 2 >2 && chmod 711 2", "rm -rf d 2", []string{"2", "d/1"}, nil},
+		"in a directory": {"mkdir w && cd w && " + committed + "echo more >>a", "rm -rf w/a; git -C w reset -q --hard",
+			[]string{"w/a"}, nil},
+		"another repository": {committed + "git init -q in && echo 1 >in/1 && echo more >>a", "git reset -q --hard", []string{"a"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t, c.setup)
+			if a := d.weigh(c.command); a.Class != bash.Writes || !a.Kept {
+				t.Fatalf("%s: %s", a.Class, a.Why)
+			}
+			before := d.snapshot()
+			ids, parts := d.discard(c.command)
+			var back []string
+			for _, p := range parts {
+				back = append(back, strings.TrimPrefix(p.Path, d.Dir+"/"))
+			}
+			if slices.Sort(back); !slices.Equal(back, c.back) {
+				t.Errorf("kept %q, want %q", back, c.back)
+			}
+			if len(parts) > 0 {
+				d.undo(ids, parts)
+			}
+			if strings.HasPrefix(c.setup, committed) {
+				d.run("git checkout-index -a -q 2>/dev/null || true") // what git has
+			}
+			now := d.snapshot()
+			for path, want := range before {
+				if got, is := now[path]; got != want && !slices.Contains(c.lost, path) || is && slices.Contains(c.lost, path) {
+					t.Errorf("%s: %+v, want %+v", path, got, want)
+				}
+			}
+			if n := d.kept(); n > 0 {
+				t.Errorf("%d copies are left", n)
+			}
+		})
+	}
+}
+
+// What cannot be kept stays a question, which says why.
+func TestNotKept(t *testing.T) {
+	t.Parallel()
+	const big = "truncate -s 33M big"
+	for name, c := range map[string]struct{ setup, command, why string }{
+		"large":               {committed + big, "rm -f big", "big has 33 MiB: files over 32 MiB are not kept"},
+		"large in the tree":   {committed + big, "git clean -fd", "big has 33 MiB"},
+		"large without git":   {big, "rm -rf *", "big has 33 MiB"},
+		"a repository":        {committed + "mkdir v && git init -q v/x", "rm -rf v", "v/x is a git repository of its own"},
+		"clean -ff":           {committed + "mkdir v && git init -q v/x && touch v/x/y", "git clean -ffdx", "is a git repository"},
+		"git's files":         {committed + "true", "rm -f .git/HEAD", "is part of a git repository"},
+		"all with git's":      {committed + "true", "find . -type f -delete", "is a git repository"},
+		"not in the text":     {"true", `rm -rf "$X"`, "is not in the text"},
+		"outside":             {"true", "rm -f /etc/passwd", "lies outside of the roots"},
+		"a link to outside":   {"ln -s /etc l", "rm -rf l/passwd", "lies outside of the roots"},
+		"a broken repository": {"mkdir r && echo 'gitdir: /x' >r/.git && echo 1 >r/1", "rm -f r/1", "cannot be compared with git"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t, c.setup)
+			if a := d.weigh(c.command); a.Class != bash.Dangerous || a.Kept || !strings.Contains(a.Reason(), c.why) {
+				t.Errorf("%s: %s, want %q", a.Class, a.Why, c.why)
+			}
+		})
+	}
+	d := newDesk(t, committed+big+" && echo 1 >one.log")
+	if a := d.weigh("rm -f one.log"); !a.Kept {
+		t.Errorf("a large file elsewhere: %s", a.Why)
+	}
+}
+
+// Many files are kept in several notes, and what is not discarded leaves none. A command that ends without being
+// compared leaves what was kept, and undo writes it.
+func TestManyHeld(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, "mkdir many && cd many && seq 1 2500 | xargs touch && echo x >7 && chmod 640 7")
+	command := "rm -rf many"
+	env := tool.Env{State: d.State, Analysis: d.weigh(command)}
+	held, err := Hold(t.Context(), env, d.trees, journal.By{Command: command})
+	if err != nil || len(held.IDs()) != 3 || d.kept() != 3 {
+		t.Fatalf("%v, %q", err, held.IDs())
+	}
+	d.run("rm many/7")
+	all, err := d.Files.History(t.Context(), journal.Query{Kept: true, Path: filepath.Join(d.Dir, "many", "7")})
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%v, %v", all, err)
+	}
+	before, _, err := d.Files.Contents(t.Context(), all[0].ID, filepath.Join(d.Dir, "many", "7"))
+	if err != nil || string(before) != "x\n" {
+		t.Errorf("%q, %v", before, err)
+	}
+	if gone := held.Compare(t.Context(), func(string) bool { return false }); len(gone) != 1 || !gone[filepath.Join(d.Dir, "many", "7")] {
+		t.Errorf("%v", gone)
+	}
+	noted := 0
+	err = held.Take(t.Context(), d.Files, func(p []journal.Part) bool { noted += len(p); return false })
+	if err != nil || noted != 1 || d.kept() != 1 {
+		t.Errorf("%v: %d noted, %d stay although the journal has no change", err, noted, d.kept())
+	}
+}
+
+// What changed between the decision and the start is not discarded: the command is refused.
+func TestGrownSince(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, "echo 1 >a")
+	env := tool.Env{State: d.State, Analysis: d.weigh("rm -f a")}
+	d.run("truncate -s 33M a")
+	_, err := Hold(t.Context(), env, d.trees, journal.By{})
+	refused, ok := err.(*tool.Refusal)
+	if !ok || refused.Code != tool.Busy || !strings.Contains(refused.Text, "a has 33 MiB") || d.kept() > 0 {
+		t.Errorf("%v", err)
+	}
+	env.Analysis.Kept = false // a person has allowed it
+	if _, err := Hold(t.Context(), env, d.trees, journal.By{}); err != nil {
+		t.Error(err)
+	}
+}
