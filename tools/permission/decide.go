@@ -118,22 +118,17 @@ func (p *Policy) asked(r *Request) (Decision, bool) {
 	return Decision{}, false
 }
 
-// unread finds what the text of a command does not tell. Where the kernel holds the command, that is a question only if
-// a rule about commands could be evaded by it; elsewhere whatever a rule equal to the whole text does not allow.
+// unread finds a command whose text does not tell which commands it runs. That is a question only if a rule about commands
+// could be evaded by it: a script that is run tells no more.
 func unread(p *Policy, r *Request, t *Target) (d Decision, asks bool) {
 	a := t.Analysis
-	why := cmp.Or(a.Person, a.Overlong(t.Value))
+	why := cmp.Or(a.Hidden, a.Person, a.Overlong(t.Value))
 	ruled := forbidsCommands(p)
-	if ruled != nil && (a.Hidden != "" || a.Held && why != "") {
-		why = "rule " + ruled.Text + ", " + ruled.Origin + ", forbids commands, and this one may run others: " +
-			cmp.Or(a.Hidden, why)
-	} else if a.Held {
+	if why == "" || ruled == nil || allowsWhole(p, r, t, r.granted()) != nil {
 		return d, false
 	}
-	if why == "" || allowsWhole(p, r, t, r.granted()) != nil {
-		return d, false
-	}
-	d.Verdict, d.Hard, d.About, d.Reason = Ask, true, t.Value, why
+	d.Verdict, d.Hard, d.About = Ask, true, t.Value
+	d.Reason = "rule " + ruled.Text + ", " + ruled.Origin + ", forbids commands, and this one may run others: " + why
 	return d, true
 }
 

@@ -22,7 +22,7 @@ func TestHeldCommands(t *testing.T) {
 		{"", ". .venv/bin/activate && pytest", true, Allow, ""},
 		{"", "eval x", true, Allow, ""},
 		{"", strings.Repeat("echo a;", 60) + "make", true, Allow, ""},
-		{"", strings.Repeat("echo a;", 60) + "make", false, Ask, ""},
+		{"", strings.Repeat("echo a;", 60) + "make", false, Allow, ""},
 		{"deny: Bash(git push *)", "eval x", true, Ask, ""},
 		{"ask: Bash(git push *)", "python3 -c x", true, Ask, ""},
 		{"deny: Bash(git push *)", "make", true, Allow, ""},
