@@ -221,11 +221,11 @@ func (c *Confiner) Environ(u Use, full bool) []string {
 	for _, v := range caches {
 		env = append(env, v.name+"="+filepath.Join(cache, v.dir))
 	}
-	return append(append(env, "GOPROXY="+c.goProxy()), c.installed(cache)...)
+	return slices.Concat(env, []string{"GOPROXY=" + c.goProxy()}, c.maven(cache), c.installed(cache))
 }
 
 // installed lets commands install programs of their own, in the directory of the private caches, and find them behind
-// all others: `go install`, `npm install -g`, `cargo install`, `pipx` and `uv tool`.
+// all others: `go install`, `npm install -g`, `cargo install`, `gem install`, `pipx` and `uv tool`.
 func (c *Confiner) installed(cache string) []string {
 	in := func(parts ...string) string { return filepath.Join(append([]string{cache}, parts...)...) }
 	env := []string{
@@ -238,6 +238,9 @@ func (c *Confiner) installed(cache string) []string {
 	if value(c.env(), "NVM_DIR") == "" && (c.o.Home == "" || !exists(filepath.Join(c.o.Home, ".nvm"))) {
 		env, path = append(env, "npm_config_prefix="+in("npm-global")), append(path, in("npm-global", "bin"))
 	}
+	if value(c.env(), "GEM_HOME") == "" { // those of rvm and rbenv stay
+		env, path = append(env, "GEM_HOME="+in("gems")), append(path, in("gems", "bin"))
+	}
 	return append(env, "PATH="+strings.Join(path, string(filepath.ListSeparator)))
 }
 
@@ -245,6 +248,17 @@ func (c *Confiner) installed(cache string) []string {
 var caches = []struct{ name, dir string }{
 	{"XDG_CACHE_HOME", "xdg"}, {"GOCACHE", "go-build"}, {"GOMODCACHE", "go-mod"}, {"npm_config_cache", "npm"},
 	{"PIP_CACHE_DIR", "pip"}, {"UV_CACHE_DIR", "uv"}, {"CARGO_HOME", "cargo"}, {"GRADLE_USER_HOME", "gradle"},
+}
+
+// maven is the variable by which Maven finds its repository below the private caches: no variable of its own does, and
+// it asks the list of users for its home, not HOME. Its script splits the value at blanks, so a directory with one cannot
+// be named.
+func (c *Confiner) maven(cache string) []string {
+	if strings.ContainsAny(cache, " \t") {
+		return nil
+	}
+	options := strings.TrimSpace(value(c.env(), "MAVEN_OPTS") + " -Dmaven.repo.local=" + filepath.Join(cache, "maven"))
+	return []string{"MAVEN_OPTS=" + options}
 }
 
 // inspecting is the directory, below that of the private caches, of those that a command which only reads may write:
@@ -264,6 +278,9 @@ func (c *Confiner) inspectEnv() (env []string) {
 			continue
 		}
 		env = append(env, v.name+"="+filepath.Join(cache, inspecting, v.dir))
+	}
+	if cache != "" {
+		env = append(env, c.maven(filepath.Join(cache, inspecting))...)
 	}
 	for _, name := range personal {
 		env = append(env, name+"=")

@@ -16,8 +16,14 @@ import (
 var refusals = []string{
 	"Permission denied", "Read-only file system", "Operation not permitted", "Device or resource busy",
 	"EACCES", "EROFS", "EPERM", "EBUSY", "permission denied", "read-only file system", "operation not permitted",
-	"device or resource busy", "No such file or directory", "no such file or directory", "ENOENT",
+	"device or resource busy", "n't writable", "not writable",
 	"Invalid cross-device link", "invalid cross-device link", "EXDEV",
+}
+
+// notThere is what programs print of a path that is not there.
+var notThere = []string{
+	"no such file or directory", "enoent", "does not exist", "does not appear to be", "not found", "cannot find",
+	"cannot open", "can't open", "could not open", "unable to open",
 }
 
 // unreached are what programs print without a network.
@@ -74,18 +80,25 @@ func (c Command) Refusal(errors, dir string) string {
 	if c.Profile == nil {
 		return ""
 	}
+	nameless := false // refused, and the program does not say what, as ed of its own temporary file
 	for line := range strings.SplitSeq(errors, "\n") {
-		if !slices.ContainsFunc(refusals, func(r string) bool { return strings.Contains(line, r) }) {
+		gone := containsAny(strings.ToLower(line), notThere)
+		if !gone && !containsAny(line, refusals) {
 			continue
 		}
+		nameless = nameless || strings.HasSuffix(line, "Permission denied")
 		for _, path := range pathsIn(line, dir) {
-			if why := c.refuses(path, line); why != "" {
+			if why := c.refuses(path, line, gone); why != "" {
 				return c.said(why)
 			}
 		}
 	}
 	if why := c.unseen(errors); why != "" {
 		return c.said(why)
+	}
+	if nameless && c.Level == sandbox.LevelKernel && !c.readOnly {
+		return c.said("commands change files in the workspace and in $TMPDIR, and nothing in /tmp or the home directory; " +
+			"the operator can add directories to sandbox.writable")
 	}
 	if c.Proxy != nil {
 		if refused := c.Proxy.Refused(); len(refused) > 0 {
@@ -164,12 +177,15 @@ func pathsIn(line, dir string) []string {
 	var paths []string
 	for _, m := range absolute().FindAllStringSubmatchIndex(line, -1) {
 		path := line[m[2]:m[3]]
-		// A name may have blanks. What stands behind one belongs to the path if the directory of the whole is there.
+		// A name may have blanks. What stands behind one belongs to the path if the whole is there, or its directory and
+		// a quote before it or a name above it says that the blank is no end.
 		whole := line[m[2]:]
 		if end := strings.IndexAny(whole, "'\"`:‘’“”"); end >= 0 {
 			whole = whole[:end]
 		}
-		if strings.HasPrefix(whole, path+" ") && exists(filepath.Dir(whole)) {
+		opened := m[2] > 0 && strings.ContainsAny(line[m[2]-1:m[2]], "'\"`")
+		if strings.HasPrefix(whole, path+" ") && (exists(whole) ||
+			exists(filepath.Dir(whole)) && (opened || filepath.Dir(whole) != filepath.Dir(path))) {
 			path = whole
 		}
 		paths = append(paths, filepath.Clean(path))
@@ -183,13 +199,17 @@ func pathsIn(line, dir string) []string {
 	return paths
 }
 
-// refuses says why the profile refuses a path in the way that line tells; "": it does not.
-func (c Command) refuses(path, line string) string {
+func containsAny(text string, parts []string) bool {
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
+}
+
+// refuses says why the profile refuses a path in the way that line tells; "": it does not. gone: line says that the path
+// is not there.
+func (c Command) refuses(path, line string, gone bool) string {
 	p := c.Profile
 	in := func(dirs []string) bool {
 		return slices.ContainsFunc(dirs, func(dir string) bool { return within(path, strings.TrimSuffix(dir, "/")) })
 	}
-	gone := strings.Contains(strings.ToLower(line), "no such file") || strings.Contains(line, "ENOENT")
 	switch {
 	case in(p.Hidden):
 		if rule := c.rule(path); rule != "" {
@@ -204,7 +224,7 @@ func (c Command) refuses(path, line string) string {
 		return path + " does not change, by the rule " + c.rule(path) + "; the operator can remove that rule"
 	case in(p.Protected) || in(p.Writable) && heldFor(path, p.Protected):
 		return path + " is protected: it changes only by a command that names it and that a person allows"
-	case in(p.Writable) || p.Temp != "" && within(path, os.TempDir()):
+	case in(p.Writable), p.Temp != "" && within(path, c.temp()):
 		return ""
 	case c.readOnly && (strings.Contains(line, "ead-only file system") || strings.Contains(line, "EROFS")):
 		return path + " cannot be changed; outside plan mode run_shell can change files"
@@ -217,6 +237,14 @@ func (c Command) refuses(path, line string) string {
 			"or a directory to sandbox.writable"
 	}
 	return path + " is outside of what commands may change; the operator can add a directory to sandbox.writable"
+}
+
+// temp is where a command finds its temporary directory.
+func (c Command) temp() string {
+	if c.Level < sandbox.LevelFull {
+		return c.Profile.Temp
+	}
+	return os.TempDir()
 }
 
 // rule is the rule that hides path or keeps it as it is; "": none does.
