@@ -13,7 +13,6 @@ func (k *check) git(c *gitCall, args []spelt) {
 	name := "git " + c.sub
 	if !c.plain() && !harmlessSettings(args) {
 		k.program("git", "-c or --config-env before the sub-command sets a key that may run a program")
-		return
 	}
 	for i := range args {
 		if strings.HasPrefix(args[i].bare, "ext::") {
@@ -57,7 +56,7 @@ func (c *gitCall) note(k *check) func(clause, word, text string) {
 	case "branch":
 		return k.held
 	case "push":
-		if c.has("-n", "--dry-run") != "" || c.has("-f", "-d", "--force", "--mirror", "--delete") == "" &&
+		if c.has("-n", "--dry-run") != "" || c.has("-f", "-d", "--force", "--mirror", "--delete", "--prune") == "" &&
 			c.destroys() == "" {
 			return k.held // --force-with-lease overwrites only what was seen
 		}

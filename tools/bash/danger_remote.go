@@ -3,49 +3,32 @@ package bash
 import (
 	"slices"
 	"strings"
+
+	"codehand/tools/bash/programs"
 )
 
 // remote is D9: what acts on other machines, on registries and on databases.
 func (k *check) remote(name string, args []spelt) {
 	tries := func(w spelt) bool {
-		return isOneOf(w.bare, "--dry-run --dry-run=client --dry-run=server --dry-run=true")
+		return isOneOf(w.bare, "--dry-run --dry-run=client --dry-run=server --dry-run=true --check --syntax-check --list-hosts --list-tasks")
 	}
 	if name != "ssh" && slices.ContainsFunc(args, tries) {
 		defer func(before string) { k.beyond = before }(k.beyond)
 	}
 	switch name {
-	case "npm", "yarn", "pnpm", "cargo", "poetry", "uv", "bun":
-		k.anyWord("D9", name, args, "publish")
-	case "gem":
-		k.anyWord("D9", name, args, "push")
-	case "twine":
-		k.anyWord("D9", name, args, "upload")
 	case "docker", "podman", "docker-compose", "nerdctl":
 		k.containers(name, args)
-	case "kubectl", "helm", "terraform", "tofu", "aws", "gcloud", "az", "gh", "heroku", "oc", "terragrunt":
-		for i := range args {
-			if t := strings.ToLower(args[i].bare); deletesAfar(t) {
-				k.found("D9", name, args[i].bare+" changes a remote system")
-			}
-		}
 	case "psql", "mysql", "mariadb", "sqlite3", "mongosh", "mongo", "redis-cli", "mysqladmin":
 		k.database(name, args)
 	}
+	words := make([]string, len(args))
+	for i := range args {
+		words[i] = args[i].bare
+	}
+	if word, why := programs.Afar(name, words); why != "" {
+		k.found("D9", name, strings.TrimSpace(word+" "+why))
+	}
 	k.far(name, args)
-}
-
-func (k *check) anyWord(clause, name string, args []spelt, word string) {
-	if slices.ContainsFunc(args, func(w spelt) bool { return w.bare == word }) {
-		k.found(clause, name, word+" cannot be taken back")
-	}
-}
-
-func deletesAfar(t string) bool {
-	switch t {
-	case "delete", "rm", "rb", "destroy", "apply", "terminate", "purge", "uninstall", "prune":
-		return true
-	}
-	return strings.HasPrefix(t, "delete-") || strings.HasPrefix(t, "terminate-") || strings.HasSuffix(t, ":destroy")
 }
 
 // database looks for words that delete, in the arguments and in what is fed.
@@ -98,7 +81,11 @@ func (k *check) containers(name string, args []spelt) {
 				next = part[i+1].bare
 			}
 			if opensHost(part[i].bare, next) {
-				k.held("D9", name, part[i].bare+" opens this machine to the container, or talks to another")
+				why := part[i].bare + " opens this machine to the container, or talks to another"
+				k.held("D9", name, why)
+				if part[i].bare == "--privileged" || strings.HasPrefix(mounted(part[i].bare, next), "/:") {
+					k.reaches("D9", name, why)
+				}
 			}
 		}
 	}
@@ -110,7 +97,7 @@ func (k *check) containers(name string, args []spelt) {
 	switch {
 	case last == "push":
 		k.found("D9", name, "push publishes")
-	case sub == "system prune", sub == "volume rm":
+	case sub == "system prune", sub == "volume rm", sub == "down" && forcedBy(rest, 'v', "--volumes") != "":
 		k.found("D9", name, sub+" removes data")
 	case last == "rm" || last == "rmi" || last == "remove" || last == "prune":
 		if t := forced(rest); t != "" {
@@ -211,6 +198,14 @@ func opensHost(t, next string) bool {
 	return false
 }
 
+// mounted is what an option of docker mounts: HERE:THERE, if it mounts something.
+func mounted(t, next string) string {
+	if _, value, glued := strings.Cut(t, "="); glued {
+		return value
+	}
+	return next
+}
+
 // far tries what runs elsewhere: the command behind ssh, and in a container or a pod.
 func (k *check) far(name string, args []spelt) {
 	switch name {
@@ -237,9 +232,13 @@ func (k *check) far(name string, args []spelt) {
 }
 
 // forced returns the word that makes a container tool not ask.
-func forced(args []spelt) string {
+func forced(args []spelt) string { return forcedBy(args, 'f', "--force") }
+
+// forcedBy returns the argument that is an option, by its letter or its name; "": there is none.
+func forcedBy(args []spelt, letter byte, long string) string {
 	for i := range args {
-		if t := args[i].bare; t == "--force" || len(t) > 1 && t[0] == '-' && t[1] != '-' && strings.Contains(t, "f") {
+		t := args[i].bare
+		if t == long || len(t) > 1 && t[0] == '-' && t[1] != '-' && strings.IndexByte(t, letter) > 0 {
 			return t
 		}
 	}
