@@ -251,7 +251,7 @@ var caches = []struct{ name, dir string }{
 }
 
 // maven is the variable by which Maven finds its repository below the private caches: no variable of its own does, and
-// it asks the list of users for its home, not HOME. Its script splits the value at blanks, so a directory with one cannot
+// it asks the list of users for its home, not HOME. Its script splits the value at blanks, so no directory with one can
 // be named.
 func (c *Confiner) maven(cache string) []string {
 	if strings.ContainsAny(cache, " \t") {

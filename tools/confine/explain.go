@@ -97,8 +97,8 @@ func (c Command) Refusal(errors, dir string) string {
 		return c.said(why)
 	}
 	if nameless && c.Level == sandbox.LevelKernel && !c.readOnly {
-		return c.said("commands change files in the workspace and in $TMPDIR, and nothing in /tmp or the home directory; " +
-			"the operator can add directories to sandbox.writable")
+		return c.said("commands change files in the workspace and in $TMPDIR, and nothing in /tmp or the home " +
+			"directory; the operator can add directories to sandbox.writable")
 	}
 	if c.Proxy != nil {
 		if refused := c.Proxy.Refused(); len(refused) > 0 {
@@ -177,8 +177,8 @@ func pathsIn(line, dir string) []string {
 	var paths []string
 	for _, m := range absolute().FindAllStringSubmatchIndex(line, -1) {
 		path := line[m[2]:m[3]]
-		// A name may have blanks. What stands behind one belongs to the path if the whole is there, or its directory and
-		// a quote before it or a name above it says that the blank is no end.
+		// A name may have blanks. What stands behind one belongs to the path if the whole is there, or its directory
+		// is, and a quote before it or a name above it says that the blank is no end.
 		whole := line[m[2]:]
 		if end := strings.IndexAny(whole, "'\"`:‘’“”"); end >= 0 {
 			whole = whole[:end]
@@ -203,8 +203,8 @@ func containsAny(text string, parts []string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
 }
 
-// refuses says why the profile refuses a path in the way that line tells; "": it does not. gone: line says that the path
-// is not there.
+// refuses says why the profile refuses a path in the way that line tells; "": it does not. gone: line says that the
+// path is not there.
 func (c Command) refuses(path, line string, gone bool) string {
 	p := c.Profile
 	in := func(dirs []string) bool {

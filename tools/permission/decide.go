@@ -118,8 +118,8 @@ func (p *Policy) asked(r *Request) (Decision, bool) {
 	return Decision{}, false
 }
 
-// unread finds a command whose text does not tell which commands it runs. That is a question only if a rule about commands
-// could be evaded by it: a script that is run tells no more.
+// unread finds a command whose text does not tell which commands it runs. That is a question only if a rule about
+// commands could be evaded by it: a script that is run tells no more.
 func unread(p *Policy, r *Request, t *Target) (d Decision, asks bool) {
 	a := t.Analysis
 	why := cmp.Or(a.Hidden, a.Person, a.Overlong(t.Value))

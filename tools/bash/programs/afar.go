@@ -36,8 +36,8 @@ var afars = sync.OnceValue(func() map[string]afar {
 	return all
 })
 
-// Afar returns the argument by which a program acts on other machines, registries or accounts, and in some words what it
-// does there; both are empty if none does. A program that always does has why alone.
+// Afar returns the argument by which a program acts on other machines, registries or accounts, and in some words what
+// it does there; both are empty if none does. A program that always does has why alone.
 func Afar(program string, args []string) (word, why string) {
 	a := afars()[path.Base(program)]
 	for _, parts := range a.words {
