@@ -98,11 +98,11 @@ var rooms = map[string][]string{
 	},
 	"server/auth":            {"server/auth/limits", "server/auth/peers"},
 	"server/auth/limits":     {},
-	"server/auth/peers":      {},
+	"server/auth/peers":      {"tools/sandbox"},                                                    // whether a caller is a confined command
 	"server/oauth":           {"server/auth", "server/clients", "server/state", "tools/web/guard"}, // schemes of apps; metadata documents of clients come from anywhere
 	"server/people":          {"server/auth"},
 	"server/signin":          {"server/auth", "server/oauth", "server/people", "server/state", "tools/permission"}, // names and order of modes
-	"server/control":         {"server/oauth", "server/state"},                                                     // the Store, where no server runs
+	"server/control":         {"server/oauth", "server/state", "tools/sandbox"},                                    // the Store, where no server runs; whether a caller is a confined command
 	"server/issuer":          {"server/auth", "server/config"},
 	"server/config":          {"server/auth", "server/auth/limits", "server/state", "tools/agent", "tools/keys", "tools/permission", "tools/web/guard", "tools/web/search"}, // what a host and a private network are; which flags of an agent ask nobody
 	"server/state":           {},

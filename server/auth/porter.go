@@ -58,7 +58,7 @@ const via = "token:"
 type Porter struct {
 	o        Options
 	file     *TokenFile
-	peers    *peers.Peers // nil: whoever reaches the listener is let in
+	peers    *peers.Peers // nil: the system does not tell, or each request needs a token
 	failures limits.Failures
 	uses     uses
 
@@ -99,9 +99,10 @@ func New(o Options) (*Porter, error) {
 		return nil, fmt.Errorf("auth.mode: %w", err)
 	}
 	if ways.None {
+		p.peers = peers.New()
 		switch o.LocalPeer {
 		case "", sameUser:
-			if p.peers = peers.New(); p.peers == nil {
+			if p.peers == nil {
 				o.Log.Warn("this system does not say which user connects: auth.local_peer acts as any")
 			}
 		case anyUser:
@@ -109,6 +110,9 @@ func New(o Options) (*Porter, error) {
 			return nil, fmt.Errorf("auth.local_peer: unknown value %q; use same-user or any", o.LocalPeer)
 		}
 		return p, nil
+	}
+	if ways.Pages() {
+		p.peers = peers.New()
 	}
 	if err := p.Configure(o.Default, o.Named, o.Groups); err != nil {
 		return nil, err

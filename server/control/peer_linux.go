@@ -6,6 +6,8 @@ import (
 	"os"
 	"strconv"
 	"syscall"
+
+	"codehand/tools/sandbox"
 )
 
 // maxPath is how long the path of a socket may be, in bytes.
@@ -24,7 +26,8 @@ func reach(dir string) (place string, release func(), err error) {
 	return socketIn("/proc/self/fd/" + strconv.Itoa(int(d.Fd()))), func() { _ = d.Close() }, nil
 }
 
-// mayAsk says whether a connection is of our user or root.
+// mayAsk says whether a connection is of our user or root, and not of a command that codehand confines. One whose
+// process has ended gets no answer, so it is no loss.
 func mayAsk(c net.Conn) bool {
 	u, ok := c.(*net.UnixConn)
 	if !ok {
@@ -38,5 +41,9 @@ func mayAsk(c net.Conn) bool {
 	failed := raw.Control(func(fd uintptr) {
 		peer, err = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
 	})
-	return errors.Join(err, failed) == nil && (int(peer.Uid) == os.Geteuid() || peer.Uid == 0)
+	if errors.Join(err, failed) != nil || int(peer.Uid) != os.Geteuid() && peer.Uid != 0 {
+		return false
+	}
+	confined, known := sandbox.Confined(int(peer.Pid))
+	return !confined && (known || !sandbox.ConfinedHere())
 }

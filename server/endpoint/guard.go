@@ -102,6 +102,10 @@ func (e *Endpoint) on(l listen.Listener) http.Handler {
 			return
 		}
 		if page := e.o.Team.SignIn.Pages(r.URL.Path); page != nil {
+			if err := e.o.Porter.Page(r); err != nil {
+				deny(w, r, err)
+				return
+			}
 			page.ServeHTTP(w, r)
 			return
 		}

@@ -111,7 +111,7 @@ func TestMovedIsFound(t *testing.T) {
 	must(t, err)
 	defer r.Close()
 	defer w.Close()
-	h.process, err = os.StartProcess("/proc/self/exe", []string{kernel.Arg0}, &os.ProcAttr{
+	h.process, err = os.StartProcess("/proc/self/exe", kernel.Argv(kernel.LevelFull), &os.ProcAttr{
 		Env: kernel.Environ(), Files: []*os.File{r, w, w, theirs}, Sys: session(),
 	})
 	must(t, err)

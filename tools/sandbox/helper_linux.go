@@ -181,7 +181,7 @@ func isHidden() bool {
 // helper's end of the socket: as long as that is open here, the death of the helper does not show.
 func (h *helper) start(ctx context.Context, attr *os.ProcAttr, spec *kernel.Spec, theirs *os.File) error {
 	var err error
-	h.process, err = os.StartProcess("/proc/self/exe", []string{kernel.Arg0}, attr)
+	h.process, err = os.StartProcess("/proc/self/exe", kernel.Argv(int(h.level)), attr)
 	_ = theirs.Close() // a socket holds no data
 	if err != nil {
 		h.close()

@@ -185,7 +185,7 @@ func newSpare(n Network) (w *spare, err error) {
 		spec.Namespaces(attr.Sys)
 	}
 	closeOnExec()
-	h.process, err = os.StartProcess("/proc/self/exe", []string{kernel.Arg0}, attr)
+	h.process, err = os.StartProcess("/proc/self/exe", kernel.Argv(int(h.level)), attr)
 	_ = theirs.Close() // a socket holds no data
 	if err != nil {
 		h.close()

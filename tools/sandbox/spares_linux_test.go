@@ -180,7 +180,7 @@ func TestSpareAlone(t *testing.T) {
 	t.Setenv("SECRET", "value")
 	spared(t, s, "true", Profile{})
 	pid := s.next(t, NetworkOff)
-	waitFor(t, "it is the helper", func() bool { return string(procFile(pid, "cmdline")) == kernel.Arg0+"\x00" })
+	waitFor(t, "it is the helper", func() bool { return string(procFile(pid, "cmdline")) == kernel.Arg0+"\x003\x00" })
 	if env := string(procFile(pid, "environ")); strings.Contains(env, "SECRET") {
 		t.Errorf("its environment is %q", env)
 	}

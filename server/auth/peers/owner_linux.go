@@ -25,8 +25,8 @@ func canLook() bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// tcpOwner finds the other end of a connection, which is a socket of this machine, and returns its user.
-func tcpOwner(remote, local netip.AddrPort) (uid int, err error) {
+// tcpOwner finds the other end of a connection, which is a socket of this machine.
+func tcpOwner(remote, local netip.AddrPort) (end, error) {
 	for i, name := range tcpTables {
 		if i == 0 && remote.Addr().Is6() {
 			continue // it cannot be there, and the kernel takes milliseconds for a table
@@ -35,15 +35,15 @@ func tcpOwner(remote, local netip.AddrPort) (uid int, err error) {
 		if i > 0 && errors.Is(err, fs.ErrNotExist) {
 			continue // a kernel without IPv6
 		} else if err != nil {
-			return unknownUser, err
+			return nowhere, err
 		}
-		uid, err := findOwner(f, remote, local)
+		found, err := findOwner(f, remote, local)
 		_ = f.Close() // only read
-		if err != nil || uid != unknownUser {
-			return uid, err
+		if err != nil || found != nowhere {
+			return found, err
 		}
 	}
-	return unknownUser, nil
+	return nowhere, nil
 }
 
 // established is the only state that counts. In the later ones a socket may have lost its process, and the kernel lists
@@ -51,7 +51,7 @@ func tcpOwner(remote, local netip.AddrPort) (uid int, err error) {
 const established = "01"
 
 // findOwner reads a table. Its columns: sl local_address rem_address st queues timer retrnsmt uid timeout inode ...
-func findOwner(table io.Reader, remote, local netip.AddrPort) (uid int, err error) {
+func findOwner(table io.Reader, remote, local netip.AddrPort) (end, error) {
 	lines := bufio.NewScanner(table)
 	for first := true; lines.Scan(); first = false {
 		if first {
@@ -69,11 +69,11 @@ func findOwner(table io.Reader, remote, local netip.AddrPort) (uid int, err erro
 		}
 		uid, err := strconv.ParseUint(f[7], 10, 32)
 		if err != nil {
-			return unknownUser, fmt.Errorf("table of sockets: uid %q", f[7])
+			return nowhere, fmt.Errorf("table of sockets: uid %q", f[7])
 		}
-		return int(uid), nil
+		return end{uid: int(uid), inode: f[9]}, nil
 	}
-	return unknownUser, lines.Err()
+	return nowhere, lines.Err()
 }
 
 // parseSocket reads an address as the kernel prints it: words of 32 bits in the byte order of the machine, and a port.
@@ -94,20 +94,20 @@ func parseSocket(text string) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(at.Unmap(), uint16(n)), nil
 }
 
-// unixOwner returns the user who connected a Unix socket.
-func unixOwner(c syscall.Conn) int {
+// unixOwner returns who connected a Unix socket.
+func unixOwner(c syscall.Conn) end {
 	raw, err := c.SyscallConn()
 	if err != nil {
-		return unknownUser
+		return nowhere
 	}
-	uid := unknownUser
+	found := nowhere
 	err = raw.Control(func(fd uintptr) {
 		if cred, err := syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED); err == nil {
-			uid = int(cred.Uid)
+			found = end{uid: int(cred.Uid), pid: int(cred.Pid)}
 		}
 	})
 	if err != nil {
-		return unknownUser
+		return nowhere
 	}
-	return uid
+	return found
 }

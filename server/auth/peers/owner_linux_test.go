@@ -39,32 +39,32 @@ func TestFindOwner(t *testing.T) {
 		"   2: B80D0120000000000000000001000000:C350 B80D0120000000000000000002000000:1D09 01 00000000:00000000 00:00000000 00000000  1005        0 112" + rest
 	for _, c := range []struct {
 		table, remote, local string
-		want                 int
+		want                 end
 	}{
-		{v4, "127.0.0.1:50000", "127.0.0.1:7433", 1001},
-		{v4, "127.0.0.1:50001", "127.0.0.1:7433", unknownUser}, // hung up: the kernel says root
-		{v4, "127.0.0.1:50002", "127.0.0.1:7433", unknownUser},
-		{v4, "127.0.0.1:50003", "127.0.0.1:7433", unknownUser},
-		{v4, "127.0.0.1:50004", "127.0.0.1:7433", unknownUser}, // towards another port
-		{v4, "127.0.0.1:50004", "127.0.0.1:7434", 1002},
-		{v4, "127.0.0.1:50005", "127.0.0.1:7433", unknownUser},
-		{v4, "127.0.0.2:50000", "127.0.0.1:7433", unknownUser},
-		{v4, "127.0.0.1:50000", "127.0.0.2:7433", unknownUser},
-		{v6, "[::1]:50000", "[::1]:7433", 1003},
-		{v6, "127.0.0.1:50016", "127.0.0.1:7433", 1004},
-		{v6, "[2001:db8::1]:50000", "[2001:db8::2]:7433", 1005},
-		{v6, "[2001:db8::1]:50000", "[2001:db8::3]:7433", unknownUser},
-		{"", "127.0.0.1:1", "127.0.0.1:2", unknownUser},
-		{tableHead, "127.0.0.1:1", "127.0.0.1:2", unknownUser},
+		{v4, "127.0.0.1:50000", "127.0.0.1:7433", end{uid: 1001, inode: "102"}},
+		{v4, "127.0.0.1:50001", "127.0.0.1:7433", nowhere}, // hung up: the kernel says root
+		{v4, "127.0.0.1:50002", "127.0.0.1:7433", nowhere},
+		{v4, "127.0.0.1:50003", "127.0.0.1:7433", nowhere},
+		{v4, "127.0.0.1:50004", "127.0.0.1:7433", nowhere}, // towards another port
+		{v4, "127.0.0.1:50004", "127.0.0.1:7434", end{uid: 1002, inode: "106"}},
+		{v4, "127.0.0.1:50005", "127.0.0.1:7433", nowhere},
+		{v4, "127.0.0.2:50000", "127.0.0.1:7433", nowhere},
+		{v4, "127.0.0.1:50000", "127.0.0.2:7433", nowhere},
+		{v6, "[::1]:50000", "[::1]:7433", end{uid: 1003, inode: "110"}},
+		{v6, "127.0.0.1:50016", "127.0.0.1:7433", end{uid: 1004, inode: "111"}},
+		{v6, "[2001:db8::1]:50000", "[2001:db8::2]:7433", end{uid: 1005, inode: "112"}},
+		{v6, "[2001:db8::1]:50000", "[2001:db8::3]:7433", nowhere},
+		{"", "127.0.0.1:1", "127.0.0.1:2", nowhere},
+		{tableHead, "127.0.0.1:1", "127.0.0.1:2", nowhere},
 	} {
 		got, err := findOwner(strings.NewReader(c.table), netip.MustParseAddrPort(c.remote), netip.MustParseAddrPort(c.local))
 		if err != nil || got != c.want {
-			t.Errorf("%s to %s: got %d (%v), want %d", c.remote, c.local, got, err, c.want)
+			t.Errorf("%s to %s: got %+v (%v), want %+v", c.remote, c.local, got, err, c.want)
 		}
 	}
 	bad := strings.Replace(v4, " 1001 ", " root ", 1)
-	if got, err := findOwner(strings.NewReader(bad), netip.MustParseAddrPort("127.0.0.1:50000"), netip.MustParseAddrPort("127.0.0.1:7433")); err == nil || got != unknownUser {
-		t.Errorf("a user without a number: got %d (%v)", got, err)
+	if got, err := findOwner(strings.NewReader(bad), netip.MustParseAddrPort("127.0.0.1:50000"), netip.MustParseAddrPort("127.0.0.1:7433")); err == nil || got != nowhere {
+		t.Errorf("a user without a number: got %+v (%v)", got, err)
 	}
 }
 
@@ -119,8 +119,8 @@ func TestUnixOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if got := unixOwner(c.(syscall.Conn)); got != os.Geteuid() {
-		t.Errorf("got %d, want %d", got, os.Geteuid())
+	if got, want := unixOwner(c.(syscall.Conn)), (end{uid: os.Geteuid(), pid: os.Getpid()}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 
@@ -138,8 +138,8 @@ func BenchmarkTCPOwner(b *testing.B) {
 	remote, _ := addrPort(c.LocalAddr())
 	local, _ := addrPort(c.RemoteAddr())
 	for b.Loop() {
-		if uid, err := tcpOwner(remote, local); err != nil || uid != os.Geteuid() {
-			b.Fatal(uid, err)
+		if found, err := tcpOwner(remote, local); err != nil || found.uid != os.Geteuid() {
+			b.Fatal(found, err)
 		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 // canLook is false: there is no /proc/net.
 func canLook() bool { return false }
 
-func tcpOwner(netip.AddrPort, netip.AddrPort) (int, error) { return unknownUser, errors.ErrUnsupported }
+func tcpOwner(netip.AddrPort, netip.AddrPort) (end, error) { return nowhere, errors.ErrUnsupported }
 
-func unixOwner(syscall.Conn) int { return unknownUser }
+func unixOwner(syscall.Conn) end { return nowhere }
+
+func callerOf(end) Caller { return Stranger }

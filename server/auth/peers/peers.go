@@ -1,6 +1,7 @@
 package peers
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"net"
@@ -15,13 +16,32 @@ import (
 // CanLook says whether this system says which user connects.
 func CanLook() bool { return canLook() }
 
-// unknownUser is a peer that was not found.
-const unknownUser = -1
+// A Caller is what is known of who sent a request. The zero value is the strictest.
+type Caller int
+
+// The callers.
+const (
+	Stranger Caller = iota // another user, or not found
+	Confined               // a command that codehand confines
+	Hidden                 // our user, by a process that cannot be seen while commands run that codehand confines
+	Ours                   // our user, or root
+)
+
+// An end is the other end of a connection.
+type end struct {
+	uid   int
+	inode string // of the socket; "": it is a Unix socket
+	pid   int    // of who connected a Unix socket; 0: that process cannot be seen from here
+}
+
+// nowhere is an end that was not found.
+var nowhere = end{uid: -1}
 
 // Peers are the open connections of the listeners by remote address. It is safe for concurrent use.
 type Peers struct {
 	uid  int
-	look func(remote, local netip.AddrPort) (uid int, err error) // of a TCP connection, seen from here
+	look func(remote, local netip.AddrPort) (end, error) // of a TCP connection, seen from here
+	call func(end) Caller                                // of our user or root
 
 	mu   sync.Mutex
 	open map[string][]*peerConn
@@ -33,20 +53,22 @@ func New() *Peers {
 	if !canLook() {
 		return nil
 	}
-	return &Peers{uid: os.Geteuid(), look: tcpOwner, open: map[string][]*peerConn{}}
+	return &Peers{uid: os.Geteuid(), look: tcpOwner, call: callerOf, open: map[string][]*peerConn{}}
 }
 
-// Ours says whether all connections from remote belong to our user or root.
-func (p *Peers) Ours(remote string) bool {
+// Caller says whose the connections from remote are: the least of them counts.
+func (p *Peers) Caller(remote string) Caller {
 	p.mu.Lock()
 	open := append([]*peerConn(nil), p.open[remote]...)
 	p.mu.Unlock()
-	for _, c := range open {
-		if uid := c.owner(); uid != p.uid && uid != 0 {
-			return false
-		}
+	if len(open) == 0 {
+		return Stranger
 	}
-	return len(open) > 0
+	least := Ours
+	for _, c := range open {
+		least = min(least, c.caller())
+	}
+	return least
 }
 
 // Listener returns l with its connections noted; others are not ours. It belongs below TLS, and l's connections are
@@ -87,7 +109,7 @@ type peerConn struct {
 	remote net.Addr
 
 	once sync.Once
-	uid  int
+	who  Caller
 
 	closed sync.Once
 }
@@ -96,6 +118,14 @@ func (c *peerConn) RemoteAddr() net.Addr { return c.remote }
 
 // NetConn returns the connection below, as tls.Conn does.
 func (c *peerConn) NetConn() net.Conn { return c.Conn }
+
+// CloseWrite lets net/http end what it sends before it closes: else a client that still writes loses the answer.
+func (c *peerConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}
 
 // Close also forgets the connection.
 func (c *peerConn) Close() error {
@@ -120,32 +150,40 @@ func (c *peerConn) Close() error {
 // lookAgain is how long the system may take to list a connection that we have accepted already.
 const lookAgain = 5 * time.Millisecond
 
-func (c *peerConn) owner() int {
+func (c *peerConn) caller() Caller {
 	c.once.Do(func() {
-		c.uid = unknownUser
-		if _, ok := c.Conn.LocalAddr().(*net.UnixAddr); ok {
-			if s, ok := c.Conn.(syscall.Conn); ok {
-				c.uid = unixOwner(s)
-			}
-			return
-		}
-		remote, err := addrPort(c.Conn.RemoteAddr())
-		if err != nil {
-			return
-		}
-		local, err := addrPort(c.Conn.LocalAddr())
-		if err != nil {
-			return
-		}
-		if c.uid, err = c.peers.look(remote, local); err == nil && c.uid == unknownUser {
-			time.Sleep(lookAgain)
-			c.uid, err = c.peers.look(remote, local)
-		}
-		if err != nil {
-			c.uid = unknownUser
+		if found := c.find(); found.uid == c.peers.uid || found.uid == 0 {
+			c.who = c.peers.call(found)
 		}
 	})
-	return c.uid
+	return c.who
+}
+
+// find returns the other end.
+func (c *peerConn) find() end {
+	if _, ok := c.Conn.LocalAddr().(*net.UnixAddr); ok {
+		if s, ok := c.Conn.(syscall.Conn); ok {
+			return unixOwner(s)
+		}
+		return nowhere
+	}
+	remote, err := addrPort(c.Conn.RemoteAddr())
+	if err != nil {
+		return nowhere
+	}
+	local, err := addrPort(c.Conn.LocalAddr())
+	if err != nil {
+		return nowhere
+	}
+	found, err := c.peers.look(remote, local)
+	if err == nil && found == nowhere {
+		time.Sleep(lookAgain)
+		found, err = c.peers.look(remote, local)
+	}
+	if err != nil {
+		return nowhere
+	}
+	return found
 }
 
 func addrPort(a net.Addr) (netip.AddrPort, error) {

@@ -24,7 +24,7 @@ func serve(t *testing.T, p *Peers, network, address string) net.Addr {
 		t.Skipf("this machine cannot listen on %s: %v", address, err)
 	}
 	s := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !p.Ours(r.RemoteAddr) {
+		if p.Caller(r.RemoteAddr) != Ours {
 			w.WriteHeader(http.StatusForbidden)
 		}
 	})}
@@ -83,8 +83,8 @@ func TestOurUser(t *testing.T) {
 }
 
 // fakePeers are peers whose connections belong to whom owners says.
-func fakePeers(look func(remote, local netip.AddrPort) (int, error)) *Peers {
-	return &Peers{uid: 1000, look: look, open: map[string][]*peerConn{}}
+func fakePeers(look func(remote, local netip.AddrPort) (end, error)) *Peers {
+	return &Peers{uid: 1000, look: look, call: func(end) Caller { return Ours }, open: map[string][]*peerConn{}}
 }
 
 // fakeConn is a connection with addresses only.
@@ -108,41 +108,41 @@ func tcp(text string) net.Addr { return net.TCPAddrFromAddrPort(netip.MustParseA
 func TestPeers(t *testing.T) {
 	t.Parallel()
 	owners := map[string]int{"127.0.0.1:1>127.0.0.1:7433": 1000, "127.0.0.1:2>127.0.0.1:7433": 0, "127.0.0.1:3>127.0.0.1:7433": 1001, "127.0.0.1:1>127.0.0.1:7434": 1001}
-	p := fakePeers(func(remote, local netip.AddrPort) (int, error) {
+	p := fakePeers(func(remote, local netip.AddrPort) (end, error) {
 		uid, ok := owners[remote.String()+">"+local.String()]
 		if !ok {
-			return unknownUser, errors.New("no such connection")
+			return nowhere, errors.New("no such connection")
 		}
-		return uid, nil
+		return end{uid: uid}, nil
 	})
 	for remote, want := range map[string]bool{"127.0.0.1:1": true, "127.0.0.1:2": true, "127.0.0.1:3": false, "127.0.0.1:4": false} {
-		if p.Ours(remote) {
+		if p.Caller(remote) != Stranger {
 			t.Errorf("%s is ours before it was accepted", remote)
 		}
 		c := p.accepted(tcp(remote), tcp("127.0.0.1:7433"))
-		if got := p.Ours(remote); got != want {
+		if got := p.Caller(remote) == Ours; got != want {
 			t.Errorf("%s: ours: %v, want %v", remote, got, want)
 		}
 		_ = c.Close()
 		_ = c.Close()
-		if p.Ours(remote) || len(p.open) != 0 {
+		if p.Caller(remote) != Stranger || len(p.open) != 0 {
 			t.Errorf("%s is ours after it was closed", remote)
 		}
 	}
 	// Two users may have the same port towards two of our addresses. Neither may pass for the other.
 	a := p.accepted(tcp("127.0.0.1:1"), tcp("127.0.0.1:7433"))
 	b := p.accepted(tcp("127.0.0.1:1"), tcp("127.0.0.1:7434"))
-	if p.Ours("127.0.0.1:1") {
+	if p.Caller("127.0.0.1:1") != Stranger {
 		t.Error("a stranger shares an address with our user and passes for him")
 	}
 	_ = b.Close()
-	if !p.Ours("127.0.0.1:1") {
+	if p.Caller("127.0.0.1:1") != Ours {
 		t.Error("our user is kept out after the stranger left")
 	}
 	_ = a.Close()
 	// A listener that hands out something else than sockets is of no use, but of no danger.
 	_ = p.accepted(&net.IPAddr{IP: net.IPv4(127, 0, 0, 1)}, tcp("127.0.0.1:7433"))
-	if p.Ours("127.0.0.1") {
+	if p.Caller("127.0.0.1") != Stranger {
 		t.Error("a connection without ports is ours")
 	}
 }
@@ -156,7 +156,7 @@ func TestUnixPeersHaveNames(t *testing.T) {
 	if x, y := a.RemoteAddr().String(), b.RemoteAddr().String(); x != "@1" || y != "@2" || len(p.open) != 2 {
 		t.Errorf("they are called %q and %q", x, y)
 	}
-	if p.Ours("@1") {
+	if p.Caller("@1") != Stranger {
 		t.Error("what is no socket is ours")
 	}
 }
@@ -172,16 +172,16 @@ func TestPeerIsLookedForTwice(t *testing.T) {
 			takes time.Duration
 		}{{1, true, 1, 0}, {2, true, 2, lookAgain}, {3, false, 2, lookAgain}} {
 			var looks atomic.Int64
-			p := fakePeers(func(netip.AddrPort, netip.AddrPort) (int, error) {
+			p := fakePeers(func(netip.AddrPort, netip.AddrPort) (end, error) {
 				if looks.Add(1) == c.found {
-					return 1000, nil
+					return end{uid: 1000}, nil
 				}
-				return unknownUser, nil
+				return nowhere, nil
 			})
 			p.accepted(tcp("127.0.0.1:1"), tcp("127.0.0.1:7433"))
 			start := time.Now()
 			for range 3 {
-				if got := p.Ours("127.0.0.1:1"); got != c.want {
+				if got := p.Caller("127.0.0.1:1") == Ours; got != c.want {
 					t.Errorf("found by look %d: ours: %v", c.found, got)
 				}
 			}

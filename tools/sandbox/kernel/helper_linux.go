@@ -205,7 +205,7 @@ func (h *helper) move() error {
 		files = append(files, dirFD)
 	}
 	next := &syscall.ProcAttr{Env: Environ(), Files: files, Sys: attr}
-	pid, err := syscall.ForkExec("/proc/self/exe", []string{Arg0}, next)
+	pid, err := syscall.ForkExec("/proc/self/exe", Argv(h.spec.Level), next)
 	if err != nil {
 		return failed(err, "make namespaces")
 	}

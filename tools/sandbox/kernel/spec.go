@@ -1,7 +1,13 @@
 package kernel
 
+import "strconv"
+
 // Arg0 is the name under which the program is a helper.
 const Arg0 = "codehand-helper"
+
+// Argv are the arguments of a helper that starts commands at a level. They say to other processes of codehand's what
+// is below it.
+func Argv(level int) []string { return []string{Arg0, strconv.Itoa(level)} }
 
 // The levels, as package sandbox defines them.
 const (
