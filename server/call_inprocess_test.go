@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -21,5 +22,18 @@ func TestCallsInProcessAreNoTurn(t *testing.T) {
 		if err != nil || failed || got != text {
 			t.Fatalf("call %d: %d characters of %d, failed %v, %v: %.100q", i, len(got), len(text), failed, err, got)
 		}
+	}
+}
+
+// TestCallsInProcessWait: "codehand call run_shell command='go test ./...'" made the command a job after 45 s, exited
+// with 0 and ended the job with itself. The call waits, as its caller does.
+func TestCallsInProcessWait(t *testing.T) {
+	t.Parallel()
+	f := start(t, setup{tools: []tool.Tool{
+		fixtureTool("by", reader, func(_ context.Context, env tool.Env, _ word) (tool.Result, error) {
+			return tool.Result{Text: fmt.Sprint(env.AnswerBy.IsZero(), env.Prefs.ShellBackgroundMS)}, nil
+		})}})
+	if got, failed, err := f.server.Call(t.Context(), "by", []byte("{}")); err != nil || failed || got != "true 0" {
+		t.Errorf("a command of a call in process moves to the background: %q, %v, %v", got, failed, err)
 	}
 }

@@ -41,7 +41,7 @@ func (s *Server) Call(ctx context.Context, name string,
 	work, _ := s.Serve(request.Request{
 		Envelope: env, Message: message, Tenant: s.local, Session: key, Peer: noPeer{},
 		Client: request.Client{ClientRecord: sessions.ClientRecord{Name: "codehand-call"}, Muted: true},
-		Caller: request.Caller{From: pipeline.From{Auth: "none", Transport: "call"}},
+		Caller: request.Caller{From: pipeline.From{Auth: "none", Transport: pipeline.InProcess}},
 	})
 	a := work(ctx)
 	if a.Err != nil {

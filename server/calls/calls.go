@@ -102,7 +102,7 @@ func (t *toolCall) run(ctx context.Context, now *round) (*mcp.CallToolResult, re
 	defer t.places.LeaveQueues()
 	a := pipeline.Arrival{
 		Admission: t.places.Admit(ctx, &t.Turn, t.target, now.number > 0),
-		Progress:  t.note, Token: t.Req.ProgressToken != nil, From: t.Req.Caller.From,
+		Progress:  t.note, Token: t.Req.ProgressToken != nil || t.inProcess(), From: t.Req.Caller.From,
 		Lost:  func() bool { return request.Left(t.Req.Peer) },
 		Teach: t.teach, News: t.news(),
 		Find:  func(name string, arrive func()) (pipeline.Inner, bool) { return h.Places.Inner(&t.Turn, name, arrive) },
@@ -276,10 +276,15 @@ func (t *toolCall) identify() {
 	if t.Req.Caller.From.Page {
 		st.PlanFallback = planNobody
 	}
-	if p := t.Profile; p.ToBackground() > 0 && t.Req.ProgressToken != nil {
+	if t.inProcess() {
+		st.Prefs.ShellBackgroundMS = 0 // the process ends with its call, and a job with the process
+	} else if p := t.Profile; p.ToBackground() > 0 && t.Req.ProgressToken != nil {
 		st.Prefs.ShellBackgroundMS = int(p.ToBackground().Milliseconds())
 	}
 }
+
+// inProcess says that Server.Call made the call: its caller waits for as long as the tool works.
+func (t *toolCall) inProcess() bool { return t.Req.Caller.From.Transport == pipeline.InProcess }
 
 // lends says whether the client lets its model answer, and with calls of tools, and can be asked during this call.
 func (t *toolCall) lends() (answers, withTools bool) {

@@ -123,6 +123,9 @@ type Arrival struct {
 // An Agent is a sub-agent. The zero value is none: a client calls itself.
 type Agent struct{ ID, Type string }
 
+// InProcess is From.Transport of a call that no client made, but our own command line.
+const InProcess = "call"
+
 // From is where a call came from, for the record, and whether its client can have a dialog that counts.
 type From struct {
 	Auth      string // none, token:<id>

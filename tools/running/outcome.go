@@ -84,6 +84,9 @@ func (o *Outcome) Ended(ctx context.Context, job *shell.Job, i shell.Info, stopp
 	if err != nil {
 		return tool.Result{}, err
 	}
+	if line := o.unmet(c.Head+c.Tail, i.State == shell.Failed); line != "" {
+		o.Notes = append(o.Notes, line)
+	}
 	shown := boundOutput(o.Env, c, o.form())
 	var kept *tool.Kept
 	if shown.Cut {
@@ -137,6 +140,9 @@ func (o *Outcome) failed(ctx context.Context, job *shell.Job, i shell.Info) (too
 	line := o.Confined.Explain(said, o.Env.Space.Cwd())
 	if line == "" && strings.TrimSpace(said) == "" && silentlyUnreached(o.Env.Analysis, i.Exit) {
 		line = o.Confined.NoNetwork()
+	}
+	if line == "" {
+		line = o.unmet(said, true)
 	}
 	if line != "" {
 		o.Notes = append(o.Notes, line)

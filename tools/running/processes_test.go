@@ -1,0 +1,50 @@
+package running
+
+import (
+	"testing"
+
+	"codehand/tools/bash"
+	"codehand/tools/confine"
+	"codehand/tools/sandbox"
+	"codehand/tools/tool"
+)
+
+// A model looked for its dev server with pkill and lsof, which met nothing, and took it for ended.
+func TestUnmetProcesses(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		command, said string
+		failed        bool
+		want          string
+	}{
+		{"pkill -f vite", "", true, ownProcesses},
+		{"killall node", "node: no process found", true, ownProcesses},
+		{"lsof -i :3000", "", true, ownProcesses},
+		{"ss -ltnp | grep 3000", "Cannot open netlink socket: Operation not permitted", true, ownProcesses},
+		{"ps aux | grep vite", "", true, ownProcesses},
+		{"kill $(lsof -t -i:3000)", "kill: usage: kill [-s sigspec | -n signum | -sigspec] pid", true, ownProcesses},
+		{"lsof -ti:3000 | xargs kill", "Usage:\n kill [options] <pid> [...]", true, ownProcesses},
+		{"kill 4242", "bash: line 1: kill: (4242) - No such process", true, ownProcesses},
+		{"kill $(pgrep vite) 2>/dev/null; true", "", false, ownProcesses},
+		{"pkill node || true", "", false, ownProcesses},
+		{"pkill sleep", "", false, ""}, // it met one of its own
+		{"ps aux", "PID TTY TIME CMD", false, ""},
+		{"kill 4242", "", false, ""},
+		{"kill 1", "bash: line 1: kill: (1) - Operation not permitted", true, ""},
+		{"make check", "", true, ""},
+		{"echo pkill; false", "pkill", true, ""},
+	} {
+		a := bash.Analyze(c.command, func(string) bool { return true })
+		o := Outcome{
+			Env:      tool.Env{Analysis: &a},
+			Confined: confine.Command{Level: sandbox.LevelFull, Profile: &sandbox.Profile{}},
+		}
+		if got := o.unmet(c.said, c.failed); got != c.want {
+			t.Errorf("%s: %q, want %q", c.command, got, c.want)
+		}
+		o.Confined.Level = sandbox.LevelKernel
+		if got := o.unmet(c.said, c.failed); got != "" {
+			t.Errorf("%s: %q where it sees all processes", c.command, got)
+		}
+	}
+}
