@@ -104,9 +104,11 @@ type State struct {
 	// Settings says whether a change breaks a file of settings; nil: it knows only those of clients.
 	Settings *settings.Checker
 	Catalog  []catalog.Entry // every tool that this session may find, by name; only read
-	Tasks    tasks.List
-	Prefs    Prefs // the operator's, as far as Choices does not say otherwise
-	Usual    Usual // Prefs and the cap of results as they are without Choices
+	// Relist brings Catalog up to date with tools that came since the call began; nil: none come
+	Relist func(*State)
+	Tasks  tasks.List
+	Prefs  Prefs // the operator's, as far as Choices does not say otherwise
+	Usual  Usual // Prefs and the cap of results as they are without Choices
 
 	Modes
 	PlanFiles

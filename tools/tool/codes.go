@@ -84,6 +84,8 @@ const (
 	FetchFailed         Code = "FETCH_FAILED"
 	SearchFailed        Code = "SEARCH_FAILED"
 	SearchLimit         Code = "SEARCH_LIMIT"
+	UpstreamDown        Code = "UPSTREAM_DOWN"
+	UpstreamError       Code = "UPSTREAM_ERROR"
 
 	// Of the team endpoint.
 	RateLimited          Code = "RATE_LIMITED"

@@ -16,11 +16,12 @@ import (
 var foreignName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // Foreign makes a tool that is not compiled in, such as one of a mounted server. schema is the JSON schema of its
-// input, whose root is an object; run gets an object that has all properties which the root requires, and checks the
-// rest itself. The tool goes through the pipeline like any other: its traits are those of spec, and where they say
-// nothing they are the strictest. Unless spec.Traits.Local says that it stays on this machine, each call counts as one
-// that reaches the network. The error says what is wrong with spec or schema.
-func Foreign(spec Spec, schema json.RawMessage,
+// input, whose root is an object; run gets an object that has all properties which the root requires. check says what
+// else is wrong with it, each half a sentence, before anyone is asked; nil: run checks the rest itself. The tool goes
+// through the pipeline like any other: its traits are those of spec, and where they say nothing they are the strictest.
+// Unless spec.Traits.Local says that it stays on this machine, each call counts as one that reaches the network. The
+// error says what is wrong with spec or schema.
+func Foreign(spec Spec, schema json.RawMessage, check func(input json.RawMessage) []string,
 	run func(ctx context.Context, env Env, input json.RawMessage) (Result, error)) (Tool, error) {
 	spec = spec.trimmed()
 	if !foreignName.MatchString(spec.Name) {
@@ -36,7 +37,7 @@ func Foreign(spec Spec, schema json.RawMessage,
 	if root.Type != "object" {
 		return Tool{}, fmt.Errorf("tool %s: schema: its root is not of type object", spec.Name)
 	}
-	f := foreign{spec: spec, required: root.Required, run: run}
+	f := foreign{spec: spec, required: root.Required, check: check, run: run}
 	return Tool{Spec: spec, Schema: slices.Clone(schema), bind: f.bind}, nil
 }
 
@@ -44,6 +45,7 @@ func Foreign(spec Spec, schema json.RawMessage,
 type foreign struct {
 	spec     Spec
 	required []string
+	check    func(json.RawMessage) []string
 	run      func(context.Context, Env, json.RawMessage) (Result, error)
 }
 
@@ -69,6 +71,11 @@ func (f foreign) bind(_ context.Context, _ *session.State, raw json.RawMessage) 
 	var input bytes.Buffer
 	if err := json.Compact(&input, obj); err != nil {
 		return Call{}, Invalid(f.spec.Name, "the arguments are not valid JSON")
+	}
+	if f.check != nil {
+		if wrong := f.check(input.Bytes()); len(wrong) > 0 {
+			return Call{}, Invalid(f.spec.Name, wrong...)
+		}
 	}
 	c := Call{Spec: f.spec, Input: input.Bytes(), Traits: f.spec.Traits, Verdict: permission.Allow,
 		Activity: oneLine("Calling " + f.spec.Name)}

@@ -26,12 +26,12 @@ func TestForeign(t *testing.T) {
 		{"a", `{"type":"object"`, "schema: "},
 		{"a", `null`, "not of type object"},
 	} {
-		_, err := Foreign(Spec{Name: c.name}, json.RawMessage(c.schema), run)
+		_, err := Foreign(Spec{Name: c.name}, json.RawMessage(c.schema), nil, run)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q %s: %v", c.name, c.schema, err)
 		}
 	}
-	x, err := Foreign(Spec{Name: "push"}, json.RawMessage(`{"type":"object","required":["a","b"]}`), run)
+	x, err := Foreign(Spec{Name: "push"}, json.RawMessage(`{"type":"object","required":["a","b"]}`), nil, run)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestForeign(t *testing.T) {
 	if c.Traits != (Traits{}) || len(c.Targets) != 1 || c.Targets[0].Kind != permission.Domain {
 		t.Errorf("a tool that says nothing is not taken for one that reaches the network: %+v", c)
 	}
-	if x, err = Foreign(Spec{Name: "here", Traits: Traits{Local: true}}, json.RawMessage(`{"type":"object"}`), run); err != nil {
+	if x, err = Foreign(Spec{Name: "here", Traits: Traits{Local: true}}, json.RawMessage(`{"type":"object"}`), nil, run); err != nil {
 		t.Fatal(err)
 	}
 	if c, err = x.Bind(nil, nil); err != nil || len(c.Targets) != 0 || string(c.Input) != "{}" {

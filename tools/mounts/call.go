@@ -1,0 +1,220 @@
+package mounts
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"codehand/tools/mounts/upstream"
+	"codehand/tools/results"
+	"codehand/tools/running"
+	"codehand/tools/secrets"
+	"codehand/tools/shell"
+	"codehand/tools/tool"
+	"codehand/tools/wording"
+)
+
+// errTimeout is why the ctx of a call ends that took too long.
+var errTimeout = errors.New("it took too long")
+
+// runner is what runs a tool that its server calls own.
+func (x *mount) runner(name, own string) func(context.Context, tool.Env, json.RawMessage) (tool.Result, error) {
+	return func(ctx context.Context, env tool.Env, input json.RawMessage) (tool.Result, error) {
+		c := call{mount: x, env: env, name: name, own: own, input: input}
+		return c.run(ctx)
+	}
+}
+
+// runLate starts the server, and runs the tool if it has one of this name.
+func (x *mount) runLate(ctx context.Context, env tool.Env, name string, input json.RawMessage) (tool.Result, error) {
+	done := wording.TellIfSlow(env, "starting the server "+x.Name)
+	_, err := x.link(env.Key).get(ctx) // an attempt ends by itself
+	done()
+	if err != nil {
+		return tool.Result{}, x.refusal(ctx, name, err)
+	}
+	for _, t := range x.now() {
+		if t.Spec.Name == name {
+			c, err := t.Bind(env.State, input)
+			if err != nil {
+				return tool.Result{}, err
+			}
+			return c.Run(ctx, env)
+		}
+	}
+	return tool.Result{}, tool.Refuse(tool.UnknownTool, "Server %s has no tool %s. Use tool_search to find its tools.",
+		x.Name, results.Line(name, 80))
+}
+
+func (x *mount) now() []tool.Tool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.tools
+}
+
+// A call is one call of a mounted tool.
+type call struct {
+	*mount
+	env       tool.Env
+	name, own string
+	input     json.RawMessage
+
+	watched atomic.Bool // the client still waits
+}
+
+// An outcome is what became of a call.
+type outcome struct {
+	result tool.Result
+	err    error
+}
+
+// run runs the call, as long as its client waits; then it goes on as a job.
+func (c *call) run(ctx context.Context) (tool.Result, error) {
+	began := time.Now()
+	inner, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), c.Timeout, errTimeout)
+	unlink := context.AfterFunc(ctx, cancel)
+	c.watched.Store(true)
+	over := make(chan outcome, 1)
+	go func() {
+		defer cancel()
+		result, err := c.work(inner)
+		over <- outcome{result, err}
+	}()
+	var late <-chan time.Time
+	if until := running.AnswerBy(c.env, began); !until.IsZero() {
+		timer := time.NewTimer(time.Until(until))
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case o := <-over:
+		return o.result, o.err
+	case <-ctx.Done():
+		cancel()
+		<-over // the server was told to stop, and is not waited for
+		return tool.Result{}, context.Cause(ctx)
+	case <-late:
+	}
+	c.watched.Store(false)
+	if !unlink() { // the client has just given up
+		<-over
+		return tool.Result{}, context.Cause(ctx)
+	}
+	return c.background(ctx, over, cancel, began)
+}
+
+// background makes a job of the call.
+func (c *call) background(ctx context.Context, over <-chan outcome, cancel func(), began time.Time) (
+	tool.Result, error) {
+	job, err := shell.Begin(ctx, c.env.Shell, shell.Command{Text: "tool " + c.name, Background: true},
+		func(ctx context.Context, out io.Writer) error {
+			var o outcome
+			select {
+			case o = <-over:
+			case <-ctx.Done():
+				cancel()
+				o = <-over
+			}
+			if o.err != nil {
+				_, _ = io.WriteString(out, o.err.Error()+"\n")
+				return o.err
+			}
+			_, err := io.WriteString(out, o.result.Text+"\n")
+			if o.result.Failed != "" {
+				return errors.New(string(o.result.Failed))
+			}
+			return err
+		})
+	if err != nil {
+		cancel()
+		<-over
+		return tool.Result{}, tool.Refuse(tool.Timeout, "%s did not answer within %s, and no job could be made of it. "+
+			"What it did is unknown; check before you repeat it.", c.name, wording.Whole(time.Since(began)))
+	}
+	info := job.Info()
+	return tool.Result{
+		Text: fmt.Sprintf("Still running after %s; moved to the background as %s.\nRead its result with job_output, "+
+			"stop it with job_stop. Its end is told with a later result.", wording.Whole(time.Since(began)), info.ID),
+		Meta: tool.Meta{Job: running.JobMeta(info)},
+	}, nil
+}
+
+// work calls the server. One that has forgotten the connection has not done the call, so it is called once more.
+func (c *call) work(ctx context.Context) (tool.Result, error) {
+	l := c.link(c.env.Key)
+	leave := l.enter()
+	answered := false
+	defer func() { leave(answered) }()
+	done := wording.TellIfSlow(c.env, "waiting for the server "+c.Name)
+	defer done()
+	for again := true; ; again = false {
+		conn, err := l.get(ctx)
+		if err != nil {
+			return tool.Result{}, c.refusal(ctx, c.name, err)
+		}
+		a, err := conn.Call(ctx, c.own, c.input, c.note)
+		if errors.Is(err, upstream.ErrForgotten) && again {
+			l.forget(conn)
+			continue
+		}
+		if err != nil {
+			return tool.Result{}, c.refusal(ctx, c.name, err)
+		}
+		answered = true
+		return c.show(ctx, a)
+	}
+}
+
+// note passes on what the server says of its progress.
+func (c *call) note(done, total float64, note string) {
+	if c.watched.Load() {
+		c.env.Progress(done, total, c.Name+": "+cmp.Or(results.Line(results.Clean(note), 200), "working"))
+	}
+}
+
+// refusal puts what went wrong into words for the model. Words of the server stand between marks, or in quotes.
+func (x *mount) refusal(ctx context.Context, name string, err error) error {
+	down, isDown := errors.AsType[*downError](err)
+	remote, isRemote := errors.AsType[*upstream.RemoteError](err)
+	r := &tool.Refusal{Code: tool.UpstreamDown, Cause: err}
+	switch {
+	case errors.Is(err, errTimeout) || errors.Is(context.Cause(ctx), errTimeout):
+		r.Code = tool.Timeout
+		r.Text = fmt.Sprintf("%s did not answer in time, and its server was told to stop. What it did is unknown; "+
+			"check before you repeat it.", name)
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case isRemote:
+		r.Code = tool.UpstreamError
+		r.Text = fmt.Sprintf("Server %s answered with an error", x.Name)
+		if remote.Code != 0 {
+			r.Text += fmt.Sprintf(" (%d)", remote.Code)
+		}
+		r.Text += ".\n" + results.Fence(wording.LineOf(remote.Text, 300))
+	case isDown:
+		r.Text = fmt.Sprintf("Server %s is not running: %s. ", x.Name, said(down.why))
+		if down.after > 0 {
+			r.Text += fmt.Sprintf("It is started again in %s at the earliest. ", wording.Whole(down.after+time.Second))
+		}
+		r.Text += "Go on without it, or try again later; the operator can look at mcp.servers." + x.Name + "."
+	case errors.Is(err, upstream.ErrUnauthorized):
+		r.Text = fmt.Sprintf("Server %s refuses its credentials (HTTP 401). The operator can change "+
+			"mcp.servers.%s.headers; go on without it.", x.Name, x.Name)
+	case errors.Is(err, upstream.ErrLost), errors.Is(err, upstream.ErrForgotten):
+		r.Text = fmt.Sprintf("Server %s was lost during this call: %s. What the call did is unknown; check before you "+
+			"repeat it. The next call starts the server again.", x.Name, said(err))
+	default:
+		return fmt.Errorf("server %s: %w", x.Name, err)
+	}
+	return r
+}
+
+// said is an error as it may stand in a line of ours: part of it may be a server's words.
+func said(err error) string {
+	return wording.LineOf(secrets.Masked(results.Clean(err.Error())), 300)
+}
