@@ -118,6 +118,7 @@ func (s *Server) assemble(o Options) (err error) {
 	if s.local, err = e.tenants.Local(); err != nil {
 		return err
 	}
+	e.Mounts.Begin()
 	s.sessions = sessions.NewTable(s.build)
 	s.sessions.Idle, s.sessions.Most = cfg.Session.Idle, cfg.Session.Max
 	s.pipe = &pipeline.Pipeline{
@@ -186,6 +187,7 @@ func makeTools(s *Server, o Options, opts engines.Options) (err error) {
 	if e.WebSearch, err = opts.WebSearch(); err != nil {
 		return err
 	}
+	e.Mounts = opts.Mounts(func() []string { return s.local.Space.Roots() })
 	if e.Agents, err = opts.Agents(engines.Handed{
 		Model: o.agentModel,
 		Tools: func() []tool.Tool { return s.tools.All() },
@@ -197,8 +199,11 @@ func makeTools(s *Server, o Options, opts engines.Options) (err error) {
 	if o.Tools != nil {
 		all = limitReports(o.Tools(e.Engines), cfg.Tools.Agent.MaxOutput)
 	}
-	s.tools, err = toolset.New(toolset.Lists{Deferral: cfg.Tools.Deferral, Always: cfg.Tools.Always},
-		append([]toolset.Source{toolset.Fixed(all)}, o.Sources...)...)
+	sources := append([]toolset.Source{toolset.Fixed(all)}, o.Sources...)
+	if e.Mounts != nil {
+		sources = append(sources, e.Mounts)
+	}
+	s.tools, err = toolset.New(toolset.Lists{Deferral: cfg.Tools.Deferral, Always: cfg.Tools.Always}, sources...)
 	return err
 }
 
@@ -244,6 +249,7 @@ func (e *shared) close() error {
 	if e.Agents != nil {
 		e.Agents.Close()
 	}
+	e.Mounts.Close()
 	if e.keeps != nil {
 		e.keeps.Close()
 	}

@@ -22,7 +22,7 @@ const foreignSchema = `{"type":"object","properties":{"n":{"type":"integer","min
 func foreignTool(t *testing.T, name string, traits tool.Traits) tool.Tool {
 	t.Helper()
 	x, err := tool.Foreign(tool.Spec{Name: name, Title: name, Description: "A tool of another server.", Hint: "a tool of tests", Traits: traits},
-		json.RawMessage(foreignSchema), func(_ context.Context, _ tool.Env, input json.RawMessage) (tool.Result, error) {
+		json.RawMessage(foreignSchema), nil, func(_ context.Context, _ tool.Env, input json.RawMessage) (tool.Result, error) {
 			return tool.Result{Text: name + " " + string(input)}, nil
 		})
 	must(t, err)

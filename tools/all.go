@@ -28,7 +28,7 @@ func All(e Engines) []tool.Tool {
 		webSearch(e.WebSearch),
 		// Further tools.
 		skill(e.Agents),
-		toolSearch,
+		toolSearch(e.Mounts),
 		callTool,
 		// Sub-agents.
 		agent(e.Agents),

@@ -3,6 +3,7 @@ package tools
 import (
 	subagent "codehand/tools/agent"
 	"codehand/tools/git/changes"
+	"codehand/tools/mounts"
 	"codehand/tools/web"
 	"codehand/tools/web/search"
 )
@@ -13,5 +14,6 @@ type Engines struct {
 	Web       *web.Client      // fetches pages; nil: the operator switched the web off
 	WebSearch *search.Engine   // asks the operator's search endpoint; nil: there is none
 	Agents    *subagent.Runner // executes sub-agents; nil: there is no back-end
+	Mounts    *mounts.Mounts   // are the servers that the operator mounts; nil: there are none
 	Trees     *changes.Trees   // sees what commands change in git work trees; nil: it is not looked at
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"codehand/tools/catalog"
+	"codehand/tools/mounts"
 	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -24,18 +25,43 @@ type toolSearchInput struct {
 
 // toolSearch is ReadOnly and Parallel although a search in a legacy session adds to the list of its tools: that list is
 // all that it changes, and its cell takes one change after the other.
-var toolSearch = tool.Define(tool.Def[toolSearchInput]{
-	Spec: tool.Spec{
-		Name: "tool_search", Aliases: []string{"ToolSearch"}, Title: "Find tools", Description: toolSearchText,
-		Hint: "find and load further tools", MaxRunes: 50000, Scope: tool.ScopeRead, Family: permission.FamilyNone,
-		Traits:    tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
-		ForAgents: tool.ProgramAgents,
-		Example:   `{"query":"plan"}`,
-		NoTargets: "it looks through names of tools only",
-	},
-	Activity: func(toolSearchInput) string { return "Looking for tools" },
-	Run:      runToolSearch,
-})
+func toolSearch(mounted *mounts.Mounts) tool.Tool {
+	return tool.Define(tool.Def[toolSearchInput]{
+		Spec: tool.Spec{
+			Name: "tool_search", Aliases: []string{"ToolSearch"}, Title: "Find tools", Description: toolSearchText,
+			Hint: "find and load further tools", MaxRunes: 50000, Scope: tool.ScopeRead, Family: permission.FamilyNone,
+			Traits:    tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
+			ForAgents: tool.ProgramAgents,
+			Example:   `{"query":"plan"}`,
+			NoTargets: "it looks through names of tools only",
+		},
+		Activity: func(toolSearchInput) string { return "Looking for tools" },
+		Run: func(ctx context.Context, env tool.Env, in toolSearchInput) (tool.Result, error) {
+			starting := toolSearchMounted(ctx, &env, mounted, in.Query)
+			r, err := runToolSearch(ctx, env, in)
+			for _, server := range starting {
+				r.Text += "\n[the server " + server + " is starting; search again for its tools]"
+			}
+			return r, err
+		},
+	})
+}
+
+// toolSearchMounted starts the mounted servers, and waits a moment for the tools of those that nobody knows yet. It
+// returns the servers that are still starting.
+func toolSearchMounted(ctx context.Context, env *tool.Env, mounted *mounts.Mounts, query string) (starting []string) {
+	nothing := len(catalog.Find(env.Catalog, query).Entries) == 0
+	arrived, starting := mounted.Await(ctx, env.Key, func(server string) bool {
+		return nothing || strings.Contains(strings.ToLower(query), strings.ReplaceAll(server, "_", " ")) ||
+			strings.Contains(strings.ToLower(query), server)
+	})
+	if arrived && env.Relist != nil {
+		own := *env.State
+		env.Relist(&own)
+		env.State = &own
+	}
+	return starting
+}
 
 const (
 	mostSelected = 20 // tools that one select gives, whatever max_results says: it names what it wants

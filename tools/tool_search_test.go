@@ -418,7 +418,7 @@ func TestToolSearchTogether(t *testing.T) {
 	var calls sync.WaitGroup
 	want := deferredNames()
 	for _, name := range want {
-		call, err := toolSearch.Bind(r.State, json.RawMessage(`{"query":"`+name+`"}`))
+		call, err := toolSearch(nil).Bind(r.State, json.RawMessage(`{"query":"`+name+`"}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -494,7 +494,7 @@ func TestToolSearchCancelled(t *testing.T) {
 	r := newRig(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	call, err := toolSearch.Bind(r.State, json.RawMessage(`{"query":"todo"}`))
+	call, err := toolSearch(nil).Bind(r.State, json.RawMessage(`{"query":"todo"}`))
 	if err != nil {
 		t.Fatal(err)
 	}

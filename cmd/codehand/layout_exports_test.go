@@ -14,11 +14,13 @@ import (
 
 // keptExports are exported names that no other room uses, each with the reason.
 var keptExports = map[string]string{
-	"server/listen limitedConn.NetConn": "whoever asks for the peer of a socket unwraps it by that name, as a tls.Conn",
-	"server/state Audit":                "the family of a stream that the page of an operator will read",
-	"server/state Change":               "the family of a stream that the page of an operator will read",
-	"tools/agent/models Anthropic":      "what Options.Provider may be; here it comes from a file of settings",
-	"tools/agent/models OpenAI":         "what Options.Provider may be; here it comes from a file of settings",
+	"server/listen limitedConn.NetConn":                  "whoever asks for the peer of a socket unwraps it by that name, as a tls.Conn",
+	"server/state Audit":                                 "the family of a stream that the page of an operator will read",
+	"server/state Change":                                "the family of a stream that the page of an operator will read",
+	"tools/agent/models Anthropic":                       "what Options.Provider may be; here it comes from a file of settings",
+	"tools/mounts/upstream web.RequiresLegacyProtocol":   "mcp-go asks a transport for it by that name",
+	"tools/mounts/upstream web.SetConnectionLostHandler": "mcp-go asks a transport for it by that name",
+	"tools/agent/models OpenAI":                          "what Options.Provider may be; here it comes from a file of settings",
 }
 
 func TestRuleExports(t *testing.T) {

@@ -29,6 +29,9 @@ func gatewayFailures(room string, f *file) []string {
 	at := path.Join(room, f.name)
 	var failures []string
 	for _, spec := range f.tree.Imports {
+		if strings.HasPrefix(imported(spec), "github.com/mark3labs/mcp-go/client") && room != "tools/mounts/upstream" {
+			failures = append(failures, at+" imports "+imported(spec)+": only tools/mounts/upstream may")
+		}
 		if imported(spec) == library && !slices.Contains([]string{"server", "server/mcpgo", "cmd/conformance"}, room) {
 			failures = append(failures, at+" imports "+library+": only server/mcpgo may; use the types of mcp-go/mcp, or let server/mcpgo do it")
 		}
@@ -62,6 +65,14 @@ package tenants
 
 import _ "github.com/mark3labs/mcp-go/mcp"
 import _ "github.com/mark3labs/mcp-go/server"
+-- tools/mounts/call.go --
+package mounts
+
+import _ "github.com/mark3labs/mcp-go/client/transport"
+-- tools/mounts/upstream/upstream.go --
+package upstream
+
+import _ "github.com/mark3labs/mcp-go/client"
 `)
 	var got []string
 	for _, r := range house {
@@ -72,7 +83,7 @@ import _ "github.com/mark3labs/mcp-go/server"
 			}
 		}
 	}
-	if want := []string{"server/other.go", "server/tenants/offer.go"}; !slices.Equal(got, want) {
+	if want := []string{"server/other.go", "server/tenants/offer.go", "tools/mounts/call.go"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -63,7 +63,7 @@ var rooms = map[string][]string{
 	},
 	"server/engines": {
 		"server/config", "server/listen", "tools/agent", "tools/agent/loop", "tools/agent/models", "tools/confine", "tools/hooks",
-		"tools/keys", "tools/sandbox", "tools/tool", "tools/web", "tools/web/guard", "tools/web/search",
+		"tools/keys", "tools/mounts", "tools/mounts/upstream", "tools/sandbox", "tools/tool", "tools/web", "tools/web/guard", "tools/web/search",
 	},
 	"server/mcpgo": {
 		"server/hub", "server/instructions", "server/jsonrpc", "server/notices", "server/prompts", "server/replies", "server/request",
@@ -117,7 +117,7 @@ var rooms = map[string][]string{
 	"server/blackbox":   {"tools/bash"},
 	"server/replaytest": {"filestate/leaktest"},
 
-	"tools": {"tools/agent", "tools/delegating", "tools/git/changes", "filestate", "filestate/disk", "filestate/journal", "filestate/lock", "filestate/owner", "tools/bash", "tools/catalog", "tools/editing", "tools/git", "tools/history", "tools/keeping", "tools/media", "tools/notebook", "tools/permission", "tools/planning", "tools/results", "tools/running", "tools/search", "tools/search/ignore", "tools/session",
+	"tools": {"tools/agent", "tools/delegating", "tools/git/changes", "filestate", "filestate/disk", "filestate/journal", "filestate/lock", "filestate/owner", "tools/bash", "tools/catalog", "tools/editing", "tools/git", "tools/history", "tools/keeping", "tools/media", "tools/mounts", "tools/notebook", "tools/permission", "tools/planning", "tools/results", "tools/running", "tools/search", "tools/search/ignore", "tools/session",
 		"tools/settings", "tools/shell", "tools/skills", "tools/skills/loading", "tools/tasks", "tools/textedit", "tools/tool", "tools/viewing", "tools/web/search", "tools/wording", "tools/workspace", "tools/browsing", "tools/web"},
 	"tools/git":           {"filestate", "filestate/disk"},
 	"tools/git/changes":   {"filestate/disk", "tools/git", "tools/search/ignore"},
@@ -145,7 +145,9 @@ var rooms = map[string][]string{
 	"tools/agent":                      {"filestate/owner", "tools/agent/loop", "tools/permission", "tools/results", "tools/sandbox", "tools/secrets", "tools/skills"},
 	"tools/catalog":                    {},
 	"tools/hooks":                      {"tools/bash", "tools/permission", "tools/sandbox"},
-	"tools/media":                      {"tools/sandbox"}, // poppler's programs
+	"tools/media":                      {"tools/sandbox"},                                                                                                                                               // poppler's programs
+	"tools/mounts":                     {"tools/mounts/upstream", "tools/permission", "tools/results", "tools/running", "tools/secrets", "tools/session", "tools/shell", "tools/tool", "tools/wording"}, // a call that goes on becomes a job
+	"tools/mounts/upstream":            {"tools/sandbox"},
 	"tools/notebook":                   {},
 	"tools/permission":                 {"tools/bash", "tools/guarded", "tools/search/ignore"},
 	"tools/results":                    {"tools/secrets"},
@@ -209,12 +211,12 @@ var modules = []struct {
 	{path: "github.com/go-webauthn/webauthn", rooms: []string{"server/signin"}},
 	{path: "github.com/goccy/go-yaml", rooms: []string{"server/clients", "server/clients/install/forms", "tools/skills"}},
 	{path: "github.com/gofrs/flock", rooms: []string{"filestate/leaktest", "filestate/lock", "server/auth", "server/replaytest", "server/state"}},
-	{path: "github.com/google/jsonschema-go", rooms: []string{"tools/tool", "tools/tooltest"}, testsOnly: true},
+	{path: "github.com/google/jsonschema-go", rooms: []string{"tools/mounts", "tools/tool", "tools/tooltest"}}, // schemas of mounted tools, and of ours in tests
 	{path: "github.com/hanwen/go-fuse/v2", rooms: []string{"filestate"}, testsOnly: true},
 	{path: "github.com/mark3labs/mcp-go", rooms: []string{
 		"server", "server/answers", "server/asking", "server/blackbox", "server/bridge", "server/calls", "server/endpoint", "server/hub", "server/mcpgo", "server/notices", "server/prompts", "server/replies", "server/subagents",
-		"server/resources", "server/team", "server/toolset", "cmd/conformance",
-	}}, // all but server and server/mcpgo use its types alone: TestOneGateway
+		"server/resources", "server/team", "server/toolset", "tools/mounts", "tools/mounts/upstream", "cmd/conformance",
+	}}, // all but server, server/mcpgo and tools/mounts/upstream use its types alone: TestOneGateway
 	{path: "github.com/pelletier/go-toml/v2", rooms: []string{"server/clients", "server/clients/install/forms", "server/config"}},
 	{path: "github.com/prometheus/client_model", rooms: []string{"server/metrics"}, testsOnly: true}, // with common, reads our page
 	{path: "github.com/prometheus/common", rooms: []string{"server/metrics"}, testsOnly: true},

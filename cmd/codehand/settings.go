@@ -75,6 +75,12 @@ own file.
 
 `)
 	writeSettings(&b, config.IssuerSettings())
+	b.WriteString(`
+Other MCP servers whose tools are offered, too, each in a table
+[mcp.servers.NAME] of your own file. A project's file can only set off = true.
+
+`)
+	writeSettings(&b, config.MountSettings())
 	return strings.TrimSpace(b.String())
 }
 

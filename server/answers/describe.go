@@ -43,7 +43,7 @@ type errorMeta struct {
 // retryable says whether the same call may succeed later without any change by the caller or the operator.
 func retryable(c tool.Code) bool {
 	switch c {
-	case tool.Busy, tool.RateLimited, tool.StateUnavailable, tool.Timeout:
+	case tool.Busy, tool.RateLimited, tool.StateUnavailable, tool.Timeout, tool.UpstreamDown:
 		return true
 	}
 	return false

@@ -262,6 +262,10 @@ const planNobody = "console"
 func (t *toolCall) identify() {
 	at, st, c := t.Req.Tenant, t.State, t.client
 	st.Catalog = at.Offers(c.CanAsk).Catalog
+	st.Relist = func(s *session.State) {
+		t.h.Tools.Refresh() // what is left out is logged when the change is seen
+		s.Catalog = at.Offers(s.Client.CanAsk).Catalog
+	}
 	// A page that nobody listed would answer its own questions.
 	c.CanAsk = c.CanAsk && !t.Req.Client.Muted && !t.Req.Caller.From.Page
 	st.Client = c

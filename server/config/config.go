@@ -44,6 +44,7 @@ type Config struct {
 	Search      Search
 	Log         Log
 	Web         Web
+	Mounts      []Mount // by name
 
 	// Of serve.
 	HTTP       HTTP
@@ -118,8 +119,8 @@ func (p Principals) RuleOrigin(id, list, text string) string {
 	return p.lines[principalRule{everyone, list, text}]
 }
 
-// Changed returns the keys of settings whose values differ in o, in the order of the table, and `hooks` if some of
-// these do, wherever they stand. Principals and quotas are no settings.
+// Changed returns the keys of settings whose values differ in o, in the order of the table, `hooks` if some of these
+// do, wherever they stand, and `mcp.servers`. Principals and quotas are no settings.
 func (c Config) Changed(o Config) []string {
 	var keys []string
 	now := table(&o)
@@ -134,6 +135,9 @@ func (c Config) Changed(o Config) []string {
 	}
 	if !slices.EqualFunc(c.Hooks.Entries, o.Hooks.Entries, same) {
 		keys = append(keys, hooksTable)
+	}
+	if !sameMounts(c.Mounts, o.Mounts) {
+		keys = append(keys, strings.Join(mountsTable, "."))
 	}
 	return keys
 }

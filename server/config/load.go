@@ -68,6 +68,7 @@ func Load(src Sources) (Config, []Warning, error) {
 	l.holdManaged()
 	l.together()
 	checkAgent(&l)
+	checkMounts(&l)
 	l.stateDir()
 	mode := l.config.Permissions.Mode
 	if src.Rootless {
@@ -210,6 +211,8 @@ func (l *loader) file(path string, data []byte) {
 		switch s := l.find(e.key); {
 		case named(e.path):
 			l.principal(e, in)
+		case mountPath(e.path):
+			l.mount(e, in)
 		case hookArray(e.path):
 			l.hook(e, in)
 		case issuerArray(e.path):

@@ -76,6 +76,8 @@ func (l *loader) manage(e entry, in input) {
 		}
 	case named(e.path):
 		l.problems.add(e.origin, e.key+": principals cannot be set in this file; what it fixes holds for all of them")
+	case mountPath(e.path):
+		l.mount(e, in)
 	case issuerArray(e.path):
 		l.problems.add(e.origin, e.key+": issuers cannot be set in this file")
 	case hookArray(e.path):

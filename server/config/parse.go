@@ -148,6 +148,9 @@ func (r *reader) section(path []string) bool {
 	if named(path) {
 		return len(path) <= 1+depth(path) && !ofLater(path)
 	}
+	if mountPath(path) {
+		return mountSection(path)
+	}
 	return r.sections[dotted(path)]
 }
 

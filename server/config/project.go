@@ -54,6 +54,10 @@ func (l *loader) projectEntries(dir, path string, data []byte) {
 		in := input{raw: e.raw, origin: e.origin, lines: e.lines, ruleDir: Canonical(dir), base: dir,
 			home: l.config.Home, file: true}
 		switch s := l.find(e.key); {
+		case mountPath(e.path):
+			if !l.mountOff(e) {
+				ignore(e)
+			}
 		case named(e.path), issuerArray(e.path), hookArray(e.path) && !l.config.Hooks.TrustProject,
 			e.key == managedRulesOnly:
 			ignore(e)

@@ -109,12 +109,14 @@ func (c *Config) checkWebSearch() (key, wrong string) {
 
 // KeyEnvs are the variables that hold the operator's keys: no command and no hook gets one, whatever is configured.
 func (c Config) KeyEnvs() []string {
-	return present(c.Web.Search.KeyEnv, c.Tools.Agent.API.KeyEnv)
+	variables, _ := c.mountReferences()
+	return present(append(variables, c.Web.Search.KeyEnv, c.Tools.Agent.API.KeyEnv)...)
 }
 
 // KeyFiles are the files that hold the operator's keys: no command reads one, and no call changes one.
 func (c Config) KeyFiles() []string {
-	return present(c.Web.Search.KeyFile, c.Tools.Agent.API.KeyFile)
+	_, files := c.mountReferences()
+	return present(append(files, c.Web.Search.KeyFile, c.Tools.Agent.API.KeyFile)...)
 }
 
 // present are those that are not empty; nil: none is.

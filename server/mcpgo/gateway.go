@@ -245,6 +245,9 @@ func (g *Gateway) listTools(ctx context.Context, _ any, _ *mcp.ListToolsRequest,
 				"err", err)
 		}
 	}
+	if c.SeesAll { // it finds tools in its list alone
+		g.Tools.Wake(t.Req.Session)
+	}
 	offer := t.Req.Tenant.Offers(c.CanAsk)
 	t.tools = offer.Listed(c, active)
 	if c.SeesAll && t.Profile.Hints {

@@ -14,6 +14,7 @@ import (
 	"codehand/server/jsonrpc"
 	"codehand/tools/catalog"
 	"codehand/tools/results"
+	"codehand/tools/session"
 	"codehand/tools/tool"
 )
 
@@ -45,6 +46,15 @@ type Source interface {
 	// Changed receives after each change of Tools, once for several that nobody has received yet. It is the same
 	// channel each time, with one receiver. Closed, or nil: the tools stay as they are.
 	Changed() <-chan struct{}
+}
+
+// A later is a Source that knows the names of tools before it knows the tools.
+type later interface {
+	Source
+	// Late is the tool that stands for one of this name until then; false: the name is none of its own.
+	Late(name string) (tool.Tool, bool)
+	// Wake makes it know its tools, in the background, for a session that looks for some.
+	Wake(key session.Key)
 }
 
 // Fixed is a Source of tools that never change.
@@ -152,8 +162,34 @@ func (set *Set) Now() (all []tool.Tool, revision uint64) {
 
 // Get finds a tool by its name or an alias, as they are written.
 func (set *Set) Get(name string) (tool.Tool, bool) {
-	t, ok := set.current().byName[name]
-	return t, ok
+	if t, ok := set.current().byName[name]; ok {
+		return t, true
+	}
+	return set.late(name)
+}
+
+// late finds a tool that its Source does not know yet.
+func (set *Set) late(name string) (tool.Tool, bool) {
+	if !strings.HasPrefix(name, "mcp__") {
+		return tool.Tool{}, false
+	}
+	for _, s := range set.sources {
+		if l, ok := s.(later); ok {
+			if t, ok := l.Late(name); ok {
+				return t, true
+			}
+		}
+	}
+	return tool.Tool{}, false
+}
+
+// Wake tells the Sources that a session looks for tools.
+func (set *Set) Wake(key session.Key) {
+	for _, s := range set.sources {
+		if l, ok := s.(later); ok {
+			l.Wake(key)
+		}
+	}
 }
 
 // find finds a tool by its name or an alias, in any case. Spaces around it are no part of it: an error that names them
@@ -169,7 +205,7 @@ func (set *Set) find(name string) (t tool.Tool, ok bool) {
 			return t, true
 		}
 	}
-	return tool.Tool{}, false
+	return set.late(name)
 }
 
 // A Target is the tool that a call is for, with its input. Decisions about a call use it and not the called name, which
