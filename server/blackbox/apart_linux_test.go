@@ -135,7 +135,7 @@ var looks = []look{
 	{name: "write a file", command: "echo x > WORK/planted && echo done-it", never: "done-it"},
 	{name: "remove a file", command: "rm WORK/hold.py && echo done-it", never: "done-it"},
 	{name: "rename the workspace", command: "mv WORK WORK-2 && echo done-it", never: "done-it"},
-	{name: "its caches", command: "cat STATE/cache/*/xdg/secret.txt", own: true},
+	{name: "its caches", command: "cat STATE/cache/*/commands/xdg/secret.txt", own: true},
 	{name: "its temporary files", command: "ls -laR /tmp /var/tmp; cat /tmp/in-temp* /var/tmp/secret.txt", own: true},
 	{name: "its shared memory", command: "ls /dev/shm; cat /dev/shm/*", never: "held-by"},
 	{name: "its mounts", command: "cat /proc/self/mountinfo /proc/1/mountinfo", never: "workspaces/NAME"},

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -79,17 +80,23 @@ func OpenState(dir string) (string, error) {
 	if err := checkState(real); err != nil {
 		return "", err
 	}
-	return real, checkInside(real, insideDepth, workspaces)
+	return real, checkInside(real, insideDepth, workspaces, caches)
 }
+
+// caches is the directory, in the state directory, for what commands download and build.
+const caches = "cache"
+
+// CacheDir is the directory for what commands download and build, in the opened state directory state.
+func CacheDir(state string) string { return filepath.Join(state, caches) }
 
 // insideDepth is how many directories deep the names of a state directory can be foreseen, as
 // sessions/PRINCIPAL/SESSION/jobs. Below, files are made anew and have names of chance.
 const insideDepth = 4
 
 // checkInside refuses links within the state directory: the server makes none, and behind one it would write where
-// another user wants. It reads names only and opens no file. The directory called but belongs to people and may hold
-// links.
-func checkInside(dir string, depth int, but string) error {
+// another user wants. It reads names only and opens no file. The directories called but belong to people, and to
+// commands, which may have put links there: the server follows none of those.
+func checkInside(dir string, depth int, but ...string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // another process tidies up
 		return fmt.Errorf("state directory: %w", err)
@@ -99,8 +106,8 @@ func checkInside(dir string, depth int, but string) error {
 		switch {
 		case e.Type()&fs.ModeSymlink != 0:
 			return fmt.Errorf("state directory: %s is a link; remove it", path)
-		case e.IsDir() && depth > 1 && e.Name() != but:
-			if err := checkInside(path, depth-1, ""); err != nil {
+		case e.IsDir() && depth > 1 && !slices.Contains(but, e.Name()):
+			if err := checkInside(path, depth-1); err != nil {
 				return err
 			}
 		}

@@ -81,6 +81,13 @@ func TestOpenStateRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, ""},
+		"a link that a command put into its caches": {func(t *testing.T, w *world) {
+			mkdir(t, w.path("p/state/cache/a"), 0o700)
+			mkdir(t, w.path("p/state"), 0o700)
+			if err := os.Symlink(w.top, w.path("p/state/cache/a/bin")); err != nil {
+				t.Fatal(err)
+			}
+		}, ""},
 		"workspaces behind a link": {func(t *testing.T, w *world) {
 			mkdir(t, w.path("p/state"), 0o700)
 			if err := os.Symlink(w.top, w.path("p/state/workspaces")); err != nil {

@@ -51,7 +51,7 @@ func (o Options) Confinement(dir string, proven func() sandbox.Report) *Confinem
 	c := confine.Options{
 		Readable: canonical(cfg.Sandbox.Readable), Writable: canonical(cfg.Sandbox.Writable),
 		Hide:   append(ownSecrets(cfg), cfg.Sandbox.Hide...),
-		Caches: filepath.Join(dir, "cache"),
+		Caches: config.CacheDir(dir),
 		Network: confine.Network{Network: networks[cfg.Sandbox.Network], Domains: cfg.Sandbox.Domains,
 			Addresses: cfg.Sandbox.Addresses},
 		Off: cfg.Sandbox.Policy == config.SandboxOff, Proven: made.Proven, Known: p.known,

@@ -139,15 +139,14 @@ func (c *Confiner) profile(u Use) (p sandbox.Profile, now ruled) {
 		p.Readable = append(p.Readable, u.Roots...)
 		p.Hidden = around(p.Hidden, p.Readable)
 		p.Readable = append(p.Readable, c.commonsOf(u.Roots)...)
-		if cache := c.cache(); cache != "" {
-			p.Readable = append(p.Readable, cache)
-			p.Writable = []string{filepath.Join(cache, inspecting)}
-			p.Hidden = around(p.Hidden, []string{cache})
+		if cache, inspected := c.cache(); cache != "" {
+			p.Readable, p.Writable = append(p.Readable, cache), []string{inspected}
+			p.Hidden = around(p.Hidden, []string{cache, inspected})
 		}
 		return p, now
 	}
 	p.Writable = append(slices.Clone(u.Roots), slices.DeleteFunc(open(c.o.Writable), gone)...)
-	if cache := c.cache(); cache != "" {
+	if cache, _ := c.cache(); cache != "" {
 		p.Writable = append(p.Writable, cache)
 	}
 	p.Temp, p.Network, p.Sockets = u.Temp, c.o.Network.Network, true
@@ -214,7 +213,7 @@ func (c *Confiner) Environ(u Use, full bool) []string {
 			env = append(env, name+"=")
 		}
 	}
-	cache := c.cache()
+	cache, _ := c.cache()
 	if cache == "" {
 		return env
 	}
@@ -261,14 +260,11 @@ func (c *Confiner) maven(cache string) []string {
 	return []string{"MAVEN_OPTS=" + options}
 }
 
-// inspecting is the directory, below that of the private caches, of those that a command which only reads may write:
-// without one no compiler, linter or package manager runs. No other command reads what is there, so that nothing can be
-// planted for a command that may do more.
-const inspecting = "inspect"
-
-// inspectEnv is Environ for a command that only reads. It takes modules of go from the other commands' cache.
+// inspectEnv is Environ for a command that only reads. It has caches that it may write: without one no compiler, linter
+// or package manager runs. No other command sees them, so that nothing can be planted there for a command that may do
+// more. Modules of go are those of the other commands' cache.
 func (c *Confiner) inspectEnv() (env []string) {
-	cache := c.cache()
+	cache, inspected := c.cache()
 	for _, v := range caches {
 		if cache == "" {
 			break
@@ -277,10 +273,10 @@ func (c *Confiner) inspectEnv() (env []string) {
 			env = append(env, v.name+"="+filepath.Join(cache, v.dir))
 			continue
 		}
-		env = append(env, v.name+"="+filepath.Join(cache, inspecting, v.dir))
+		env = append(env, v.name+"="+filepath.Join(inspected, v.dir))
 	}
 	if cache != "" {
-		env = append(env, c.maven(filepath.Join(cache, inspecting))...)
+		env = append(env, c.maven(inspected)...)
 	}
 	for _, name := range personal {
 		env = append(env, name+"=")
@@ -290,23 +286,46 @@ func (c *Confiner) inspectEnv() (env []string) {
 		"npm_config_fetch_retries=0", "PIP_RETRIES=0")
 }
 
-// cache returns the directory of the private caches, which it makes; "": there is none. A command that may write the
-// caches of its user poisons what is built outside of the sandbox. One set serves all workspaces of a principal, whose
-// commands may read what others of them leave there in any case.
-func (c *Confiner) cache() string {
+// cache returns the directory of the private caches, which it makes, and the one for commands that only read; "": there
+// is none. A command that may write the caches of its user poisons what is built outside of the sandbox. One set serves
+// all workspaces of a principal, whose commands may read what others of them leave there in any case.
+//
+// No command changes what lies around the two. What lies in them is theirs, and may be a link to anywhere.
+func (c *Confiner) cache() (all, inspected string) {
 	if c.o.Caches == "" {
-		return ""
+		return "", ""
 	}
 	sum := sha256.Sum256([]byte(c.o.Owner))
 	dir := filepath.Join(c.o.Caches, hex.EncodeToString(sum[:8]))
-	for _, v := range caches {
-		for _, at := range []string{v.dir, filepath.Join(inspecting, v.dir)} {
-			if os.MkdirAll(filepath.Join(dir, at), 0o700) != nil {
-				return ""
-			}
+	all, inspected = filepath.Join(dir, "commands"), filepath.Join(dir, "inspect")
+	if ownDir(dir) != nil || ownDir(all) != nil || ownDir(inspected) != nil {
+		return "", ""
+	}
+	for _, dir := range []string{all, inspected} {
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			return "", ""
+		}
+		for _, v := range caches {
+			_ = root.Mkdir(v.dir, 0o700) // it is there, or a command made something else of it, and has that
+		}
+		_ = root.Close() // no file was written
+	}
+	return all, inspected
+}
+
+// ownDir makes a directory, also in the place of a link that a command made before such places were kept from them.
+func ownDir(path string) error {
+	info, err := os.Lstat(path)
+	if err == nil && info.IsDir() {
+		return nil
+	}
+	if err == nil {
+		if err := os.Remove(path); err != nil {
+			return err
 		}
 	}
-	return dir
+	return os.MkdirAll(path, 0o700)
 }
 
 // goProxy lets go take the modules that its user has, before it asks where its user would.
