@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +22,7 @@ import (
 type everyday struct {
 	stack   string
 	asked   bool // a person must be asked, since it reaches beyond what undo takes back
+	reads   bool // it only looks at what is there
 	command string
 }
 
@@ -34,7 +37,7 @@ func everydays(t *testing.T) []everyday {
 		if c[0] == "stack" {
 			continue
 		}
-		row := everyday{stack: c[0], asked: c[1] == "asked"}
+		row := everyday{stack: c[0], asked: c[1] == "asked", reads: c[1] == "reads"}
 		must(t, json.Unmarshal([]byte(c[2]), &row.command))
 		rows = append(rows, row)
 	}
@@ -174,7 +177,7 @@ func TestEverydayCommands(t *testing.T) {
 }
 
 // connect starts the program over the monday's project, for a client that works one way.
-func (d *monday) connect(way string) *replaytest.ElicitClient {
+func (d *monday) connect(way string, more ...string) *replaytest.ElicitClient {
 	t := d.t
 	t.Helper()
 	program := replaytest.Program(t)
@@ -187,7 +190,7 @@ func (d *monday) connect(way string) *replaytest.ElicitClient {
 		s := startDaemon(t, d.run(program, "serve", d.work, "--listen", address))
 		return replaytest.OverHTTPAs(t, &replaytest.HTTPClient{T: t, URL: s.url + "/mcp"}, c)
 	}
-	args := []string{program, "stdio", d.work, "--shell-auto-background-ms=600000"}
+	args := append([]string{program, "stdio", d.work, "--shell-auto-background-ms=600000"}, more...)
 	if way == "level 2" {
 		// The kernel gives no user namespaces below this one.
 		args = append([]string{"unshare", "--user", "--map-root-user", "sh", "-c",
@@ -211,4 +214,57 @@ func (d *monday) connect(way string) *replaytest.ElicitClient {
 		}
 	})
 	return replaytest.OnPipeAs(t, w, c)
+}
+
+// TestEverydayReadOnly: run_readonly in plan mode runs what only looks, whatever program does, and nothing else changes a
+// file or is asked about. Between the calls a terminal does each command, so that the next one finds what it needs.
+func TestEverydayReadOnly(t *testing.T) {
+	long(t)
+	var stacks []string
+	for _, r := range everydays(t) {
+		if !slices.Contains(stacks, r.stack) {
+			stacks = append(stacks, r.stack)
+		}
+	}
+	for _, stack := range stacks {
+		t.Run(stack, func(t *testing.T) {
+			d := newMonday(t, stack)
+			c := d.connect("declines", "--permissions-mode=plan")
+			for _, r := range everydays(t) {
+				if r.stack != stack || r.asked {
+					continue
+				}
+				before := d.files()
+				a := c.Call("run_readonly", replaytest.AsJSON(t, "command", r.command, "timeout", 600_000), replaytest.Never(t))
+				if after := d.files(); !maps.Equal(before, after) {
+					t.Errorf("CHANGED by %q: %s", r.command, a.Text)
+				}
+				if said, works := d.terminal(r.command); r.reads && works && a.Failed {
+					t.Errorf("FAILS %q: %.1500s, in a terminal %.300s", r.command, a.Text, said)
+				}
+			}
+		})
+	}
+}
+
+// files are the files of the project and its home, but for what the program keeps, each with its size, mode and time.
+func (d *monday) files() map[string]string {
+	all := map[string]string{}
+	must(d.t, filepath.WalkDir(filepath.Dir(filepath.Dir(d.work)), func(path string, e fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) { // what a job of a terminal removes meanwhile
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if path == d.home+"/.local" {
+			return fs.SkipDir
+		}
+		info, err := e.Info()
+		if err == nil && !e.IsDir() {
+			all[path] = fmt.Sprint(info.Size(), info.Mode(), info.ModTime())
+		}
+		return nil
+	}))
+	return all
 }
