@@ -229,7 +229,7 @@ func (a *Analysis) Keep(why string) {
 }
 
 // Contain makes of a command that is Held one that runs in the profile which changes nothing and reaches nothing: it is
-// ReadOnly by that.
+// ReadOnly by that. What it would change, it may still read.
 func (a *Analysis) Contain() {
 	if !a.Held {
 		return
@@ -239,6 +239,11 @@ func (a *Analysis) Contain() {
 	for i := range a.Parts {
 		a.Parts[i].Class, a.Parts[i].Why = ReadOnly, ""
 	}
+	a.Files = slices.Clone(a.Files)
+	for i := range a.Files {
+		a.Files[i].Write = false
+	}
+	a.Removes, a.Changes, a.UnsureWrites = nil, nil, ""
 }
 
 // NamesChange says whether the text names something that the command changes, so that it is pointless where nothing can

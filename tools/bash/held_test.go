@@ -157,7 +157,7 @@ func TestHold(t *testing.T) {
 		if a.Hold(); a.Class != want {
 			t.Errorf("%q held: %s (%s), want %s", command, a.Class, a.Why, want)
 		}
-		if a.Contain(); a.Class != ReadOnly || a.Why != "" || !a.Contained {
+		if a.Contain(); a.Class != ReadOnly || a.Why != "" || !a.Contained || a.NamesChange() {
 			t.Errorf("%q contained: %s (%s)", command, a.Class, a.Why)
 		}
 	}

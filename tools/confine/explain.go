@@ -190,8 +190,9 @@ func pathsIn(line, dir string) []string {
 		}
 		paths = append(paths, filepath.Clean(path))
 	}
-	for _, m := range slices.Concat(quoted().FindAllStringSubmatch(line, -1),
-		relative().FindAllStringSubmatch(line, -1)) {
+	before := relative().FindAllStringSubmatch(line, -1)
+	slices.Reverse(before) // the reason stands last, behind its path; what stands first is the program
+	for _, m := range slices.Concat(quoted().FindAllStringSubmatch(line, -1), before) {
 		if !filepath.IsAbs(m[1]) {
 			paths = append(paths, filepath.Join(dir, m[1]))
 		}

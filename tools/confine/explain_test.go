@@ -81,6 +81,29 @@ func TestExplainWithoutCause(t *testing.T) {
 	}
 }
 
+// The program that stands before the path was taken for it.
+func TestExplainReadOnly(t *testing.T) {
+	t.Parallel()
+	c := Command{Level: sandbox.LevelFull, readOnly: true, Profile: &sandbox.Profile{Readable: []string{"/w"}}}
+	for printed, want := range map[string]string{
+		"error: could not lock config file .git/config: Read-only file system": "/w/.git/config",
+		"bash: line 1: .git/hooks/pre-commit: Read-only file system":           "/w/.git/hooks/pre-commit",
+		"mv: cannot move 'a' to 'b': Read-only file system":                    "/w/a",
+		"rm: cannot remove 'x': Read-only file system":                         "/w/x",
+		"sed: couldn't open temporary file ./sedAbCdEf: Read-only file system": "/w/sedAbCdEf",
+		"touch: cannot touch '/w/y': Read-only file system":                    "/w/y",
+		"OSError: [Errno 30] Read-only file system: 'made.txt'":                "/w/made.txt",
+		"Error: EROFS: read-only file system, open 'package-lock.json'":        "/w/package-lock.json",
+		"open out.txt: read-only file system":                                  "/w/out.txt",
+		"fatal: Unable to create '/w/.git/index.lock': Read-only file system":  "/w/.git/index.lock",
+	} {
+		want = "[read-only here: " + want + " cannot be changed; outside plan mode run_shell can change files]"
+		if got := c.Explain(printed, "/w"); got != want {
+			t.Errorf("%q explains %q, want %q", printed, got, want)
+		}
+	}
+}
+
 // A program that misses a socket or a password of the person gives a reason that is not true here.
 func TestExplainUnseen(t *testing.T) {
 	t.Parallel()
