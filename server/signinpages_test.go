@@ -66,7 +66,8 @@ func TestOwnerSignsIn(t *testing.T) {
 	if status, page := login(password); status != 200 || !strings.Contains(page, "What you allowed") {
 		t.Fatalf("status %d: %s", status, page)
 	}
-	if status, page := read(client.Get("http://" + x.at + "/signin")); status != 200 || !strings.Contains(page, "What you allowed") {
+	// Over plain http the cookie alone is worth nothing.
+	if status, page := read(client.Get("http://" + x.at + "/signin")); status != 200 || !strings.Contains(page, "<h1>Sign in</h1>") {
 		t.Errorf("without a slash: status %d: %s", status, page)
 	}
 	audits, err := filepath.Glob(filepath.Join(x.data, "audit", "*"))

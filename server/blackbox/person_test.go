@@ -28,6 +28,7 @@ type person struct {
 
 	mu    sync.Mutex
 	pages []page // all that was shown, in order
+	name  string // what it signs in as; "": the page asks for none
 }
 
 // A page is an answer that the browser saw.
@@ -140,6 +141,9 @@ func (p *person) next(at page) (*webForm, button) {
 				continue
 			}
 			f.values.Set(name, p.password)
+			if p.name != "" {
+				f.values.Set("name", p.name)
+			}
 			i := slices.IndexFunc(f.buttons, func(b button) bool { return signsIn.MatchString(b.text) })
 			if i < 0 {
 				i = 0

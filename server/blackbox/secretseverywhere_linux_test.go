@@ -161,6 +161,7 @@ func TestSecretsOfATeam(t *testing.T) {
 	}
 	revoked, alices, bobs, open := link("alice"), link("alice"), link("bob"), link("carol")
 	alice, bob := newPerson(t, d.s.url, "alice "+rand.Text()), newPerson(t, d.s.url, "bob/+&<"+rand.Text())
+	alice.name, bob.name = "alice", "bob"
 	v.keep("password of alice", alice.password)
 	v.keep("password of bob", bob.password)
 	alice.send(http.MethodGet, revoked, "", nil)
@@ -194,6 +195,7 @@ func TestSecretsOfATeam(t *testing.T) {
 	second := issue("second", a.token(a.renew(first.Refresh)))
 	third := issue("third", a.token(a.renew(second.Refresh)))
 	again := newPerson(t, d.s.url, alice.password)
+	again.name = "alice"
 	if at := entered(again, "alice", a.authorizeURL(a.wish())); at.status != http.StatusSeeOther {
 		t.Fatalf("alice's password: %d\n%s", at.status, at.body)
 	}

@@ -209,6 +209,7 @@ func begin(t *testing.T, change func(*Options)) *site {
 type browser struct {
 	*site
 	cookies map[string]string
+	ticket  string // in the address bar
 	base    string
 	headers map[string]string
 }
@@ -260,10 +261,25 @@ func (b *browser) send(method, path, kind, body string) page {
 			b.cookies[c.Name] = c.Value
 		}
 	}
-	return page{answer.StatusCode, answer.Header, string(text)}
+	if at := answer.Header.Get("Location"); strings.HasPrefix(at, ".") {
+		at, b.ticket, _ = strings.Cut(at, "?ticket=")
+		answer.Header.Set("Location", at)
+	}
+	said := string(text)
+	if m := ticketNext.FindStringSubmatch(said); m != nil { // the script goes there
+		b.ticket, said = m[1], strings.Replace(said, "?ticket="+m[1], "", 1)
+	}
+	return page{answer.StatusCode, answer.Header, said}
 }
 
-func (b *browser) get(path string) page { return b.send(http.MethodGet, path, "", "") }
+func (b *browser) get(path string) page {
+	if b.ticket != "" && !strings.Contains(path, "?") {
+		path += "?ticket=" + b.ticket
+	}
+	return b.send(http.MethodGet, path, "", "")
+}
+
+var ticketNext = regexp.MustCompile(`"next":"[^"?]*\?ticket=([^"]+)"`)
 
 var tokenField = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
 

@@ -32,6 +32,7 @@ func serveAsset(w http.ResponseWriter, r *http.Request, name, kind string) {
 type view struct {
 	title    string
 	base     string // leads to /signin/
+	query    string // ends links to pages of ours
 	token    string // CSRF
 	alone    bool
 	who      string // who is signed in; "": no person

@@ -8,20 +8,28 @@ import (
 	"codehand/server/people"
 )
 
-// follow takes the code of an invitation out of the address bar: a cookie carries it from here on. It uses nothing up,
-// since programs that preview links follow them, too.
+// follow takes the code of an invitation out of the address bar. A cookie carries it from here on; over plain http,
+// where others would be sent that, the ticket does, sealed. It uses nothing up, since programs that preview links
+// follow them, too.
 func (p *Pages) follow(v *visit) {
 	v.w.Header().Set("Referrer-Policy", "no-referrer")
 	code := v.r.PathValue("code")
 	if len(code) > 100 {
 		code = "-" // no person has it
 	}
-	v.setCookie(inviteCookie, code, time.Hour)
+	if v.secure() {
+		v.setCookie(inviteCookie, code, time.Hour)
+	} else {
+		v.ticket = v.p.seal(v.cookie, code)
+	}
 	v.goTo("invite")
 }
 
 // code is that of the browser's invitation; "": it has none.
 func (v *visit) code() string {
+	if !v.secure() {
+		return v.p.unseal(v.cookie, v.ticket)
+	}
 	c, err := v.r.Cookie(v.cookieName(inviteCookie))
 	if err != nil {
 		return ""
@@ -94,7 +102,9 @@ func (p *Pages) join(v *visit, hash string, key *people.Passkey, handle []byte) 
 		v.inviteOver(err)
 		return
 	}
-	v.setCookie(inviteCookie, "", 0)
+	if v.secure() {
+		v.setCookie(inviteCookie, "", 0)
+	}
 	way := "password"
 	if key != nil {
 		way = "passkey"
@@ -109,7 +119,7 @@ func (p *Pages) join(v *visit, hash string, key *people.Passkey, handle []byte) 
 		return
 	}
 	if v.isJSON() {
-		v.answerJSON(http.StatusOK, map[string]string{"next": ""})
+		v.answerJSON(http.StatusOK, map[string]string{"next": queried(v.ticket)})
 		return
 	}
 	v.goTo("")

@@ -73,8 +73,9 @@ func TestManySignIns(t *testing.T) {
 		at := do("GET", "/oauth/authorize?"+url.Values{"response_type": {"code"}, "client_id": {id}, "redirect_uri": {"http://127.0.0.1:5555/cb"},
 			"scope": {"mcp:read mcp:write"}, "state": {"st"}, "code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"}}.Encode(), "", "", c).header.Get("Location")
 		form := do("GET", at, "", "", c)
-		do("POST", "/signin/login", formType, url.Values{"csrf": {form.token()}, "ask": {at}, "name": {"alice"}, "password": {planted}}.Encode(), c)
-		form = do("GET", at, "", "", c)
+		in := do("POST", "/signin/login", formType, url.Values{"csrf": {form.token()}, "ask": {at}, "name": {"alice"}, "password": {planted}}.Encode(), c)
+		_, ticket, _ := strings.Cut(in.header.Get("Location"), "?")
+		form = do("GET", at+"?"+ticket, "", "", c)
 		answer := do("POST", at, formType, url.Values{"csrf": {form.token()}, "decision": {"approve"}, "access": {"all"}, "root": {"/srv/ws/one"}, "mode": {"plan"}, "life": {"24"}}.Encode(), c)
 		to, _ := url.Parse(answer.header.Get("Location"))
 		tokens := do("POST", "/oauth/token", formType, url.Values{"grant_type": {"authorization_code"},

@@ -252,14 +252,14 @@ func (p *Pages) rehash(ctx context.Context, person people.Person, password strin
 
 // logout forgets the browser.
 func (p *Pages) logout(v *visit) {
-	if err := p.o.Store.Delete(v.r.Context(), sessionKey(v.cookie)); err != nil {
+	if err := p.o.Store.Delete(v.r.Context(), v.sessionKey()); err != nil {
 		v.broken(err)
 		return
 	}
 	if v.who != nil {
 		p.event(v, "signin.logout", map[string]any{"p": v.who.Principal})
 	}
-	v.who = nil
+	v.who, v.ticket = nil, ""
 	v.renew()
 	v.show("Signed out", message{Text: "You are signed out of this browser. What you allowed goes on: sign in " +
 		"again to end it.", Home: true})

@@ -161,7 +161,7 @@ func (p *Pages) beginPasskey(v *visit) {
 	}
 	one.session = *session
 	one.session.Expires = time.Time{} // ends says it, by our clock
-	p.ceremonies.put(sessionKey(v.cookie), one)
+	p.ceremonies.put(v.sessionKey(), one)
 	v.answerJSON(http.StatusOK, options)
 }
 
@@ -207,7 +207,7 @@ func asUser(person people.Person) user {
 // finishPasskey takes what an authenticator answered.
 func (p *Pages) finishPasskey(v *visit) {
 	authn, err := authnOf(v)
-	one, ok := p.ceremonies.take(sessionKey(v.cookie), p.o.Now())
+	one, ok := p.ceremonies.take(v.sessionKey(), p.o.Now())
 	if err != nil || !ok || one.kind != v.posted.Kind {
 		v.fail(http.StatusConflict, "Out of date", "This took too long. Try again.")
 		return
@@ -246,7 +246,7 @@ func (p *Pages) finishPasskey(v *visit) {
 		return
 	}
 	p.event(v, "signin.passkey_added", map[string]any{"p": v.who.Principal})
-	v.answerJSON(http.StatusOK, map[string]string{"next": ""})
+	v.answerJSON(http.StatusOK, map[string]string{"next": queried(v.ticket)})
 }
 
 // passkeyLogin signs in whose passkey it is. The counter is checked and kept in one step.
@@ -277,7 +277,7 @@ func (p *Pages) passkeyLogin(v *visit, authn *webauthn.WebAuthn, one ceremony) {
 		v.broken(err)
 		return
 	}
-	v.answerJSON(http.StatusOK, map[string]string{"next": askPath(v.posted.Ask)})
+	v.answerJSON(http.StatusOK, map[string]string{"next": askPath(v.posted.Ask) + queried(v.ticket)})
 }
 
 // verify holds an answer against what is kept of a passkey, and returns what is kept from now on.

@@ -53,7 +53,7 @@ type Options struct {
 // Pages serve everything below /signin/. They are safe for concurrent use.
 type Pages struct {
 	o          Options
-	key        []byte // of CSRF tokens and browser marks
+	key        []byte // of CSRF tokens and browser marks, and of what seals invitations
 	hasher     *people.Hasher
 	limits     limits
 	ceremonies ceremonies

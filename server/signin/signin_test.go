@@ -2,6 +2,7 @@ package signin
 
 import (
 	"flag"
+	"maps"
 	"net/http"
 	"net/netip"
 	"os"
@@ -631,5 +632,66 @@ func golden(t *testing.T, name string, p page) {
 	}
 	if got != string(want) {
 		t.Errorf("%s differs from its golden file; go test ./server/signin -update writes it:\n%s", name, got)
+	}
+}
+
+// TestCookieAloneIsWorthNothing: cookies know no port, so over plain http every server on 127.0.0.1 that the person
+// opened, as the dev server of a job, had the cookie of who was signed in here, and could approve a client with it.
+func TestCookieAloneIsWorthNothing(t *testing.T) {
+	t.Parallel()
+	s := begin(t, nil)
+	b := s.browser()
+	b.login("alice", planted).location(t, "./")
+	if !b.signedIn() {
+		t.Fatal("alice is not signed in")
+	}
+	thief := s.browser()
+	maps.Copy(thief.cookies, b.cookies)
+	if thief.signedIn() {
+		t.Error("who has the cookie is signed in")
+	}
+	form := thief.get("/signin/ask/"+askID).want(t, 200, "Sign in")
+	thief.post("/signin/ask/"+askID, form.token(), "decision", "approve", "access", "all", "root", "/srv/ws/one",
+		"mode", "plan", "life", "1").want(t, 200, "Sign in")
+	thief.post("/signin/revoke", form.token(), "grant", "mine").want(t, 200, "Sign in")
+	own := s.browser() // a ticket that the thief chose, or has of a sign-in of its own
+	own.login("alice", planted)
+	for _, ticket := range []string{"", "x", own.ticket} {
+		thief.ticket = ticket
+		if thief.signedIn() {
+			t.Errorf("who has the cookie and the ticket %q is signed in", ticket)
+		}
+	}
+	if len(s.asks.decided) != 0 {
+		t.Errorf("decided: %+v", s.asks.decided)
+	}
+	_, code, err := s.book.Invite("dora")
+	if err != nil {
+		t.Fatal(err)
+	}
+	invited := s.browser()
+	invited.get("/signin/invite/"+code).location(t, "../invite")
+	for name, value := range invited.cookies {
+		if value == code {
+			t.Errorf("the cookie %s has the code of an invitation", name)
+		}
+	}
+	invited.get("/signin/invite").want(t, 200, "dora")
+}
+
+// Over https the cookie is kept to our host, and pages have no ticket.
+func TestNoTicketOverHTTPS(t *testing.T) {
+	t.Parallel()
+	s := begin(t, func(o *Options) { o.PublicURL = "https://code.example" })
+	b := s.browser()
+	b.headers["Host"] = "code.example"
+	b.login("alice", planted).location(t, "./")
+	if !b.signedIn() || b.ticket != "" {
+		t.Errorf("ticket %q", b.ticket)
+	}
+	for name := range b.cookies {
+		if !strings.HasPrefix(name, "__Host-") {
+			t.Errorf("cookie %s", name)
+		}
 	}
 }

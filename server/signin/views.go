@@ -10,7 +10,7 @@ import (
 // message is a page with one paragraph.
 func (m message) show(v view) node {
 	return all(para(text(m.Text)),
-		when(m.Home, para(el("a", attrs{"href", v.base}, text("See everything that you allowed")))))
+		when(m.Home, para(el("a", attrs{"href", v.base + v.query}, text("See everything that you allowed")))))
 }
 
 func (f loginForm) show(v view) node {

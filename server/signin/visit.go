@@ -40,6 +40,7 @@ type visit struct {
 	p      *Pages
 	w      http.ResponseWriter
 	cookie string         // names the browser; it is there in each visit
+	ticket string         // what the page has besides, over plain http; "": none, or https
 	who    *session       // nil: no person has signed in
 	rights auth.Principal // of who
 	status int            // of the page
@@ -53,8 +54,13 @@ type session struct {
 	Created   time.Time `json:"created"`
 }
 
-func sessionKey(cookie string) string {
-	sum := sha256.Sum256([]byte(cookie))
+// sessionKey is where the Store has what belongs to the visit's browser.
+func (v *visit) sessionKey() string {
+	name := v.cookie
+	if v.ticket != "" {
+		name += "." + v.ticket
+	}
+	sum := sha256.Sum256([]byte(name))
 	return state.Key(state.Browser, hex.EncodeToString(sum[:]))
 }
 
@@ -68,15 +74,18 @@ func (p *Pages) serve(w http.ResponseWriter, r *http.Request, handle func(*visit
 		v.fail(http.StatusForbidden, "Not from here", "This form was sent by another site, so nothing was done.")
 		return
 	}
-	if v.cookie != "" {
-		if err := v.recall(); err != nil {
-			v.broken(err)
-			return
-		}
-	} else {
+	if v.cookie == "" {
 		v.renew()
 	}
-	if r.Method == http.MethodPost && !v.readForm() {
+	if r.Method == http.MethodPost {
+		if !v.readForm() {
+			return
+		}
+	} else if !v.secure() {
+		v.ticket = r.URL.Query().Get(ticketName)
+	}
+	if err := v.recall(); err != nil {
+		v.broken(err)
 		return
 	}
 	handle(v)
@@ -101,11 +110,13 @@ func (v *visit) readForm() bool {
 	} else if err = v.r.ParseForm(); err == nil {
 		token, err = v.r.PostForm.Get("csrf"), unrepeated(v.r.PostForm)
 	}
-	if err != nil || v.r.URL.RawQuery != "" {
+	query := v.r.URL.RawQuery // a page whose form names no other is sent its own
+	if err != nil || query != "" && (v.secure() || query != inQuery(v.r.URL.Query().Get(ticketName))) {
 		v.fail(http.StatusBadRequest, "Not understood", "This form cannot be read.")
 		return false
 	}
 	if !v.genuine(token) {
+		v.ticket = ""
 		v.fail(http.StatusForbidden, "Out of date", "This page was open for too long, or cookies are blocked. "+
 			"Go back, reload it and try again.")
 		return false
@@ -199,18 +210,25 @@ func (v *visit) setCookie(name, value string, life time.Duration) {
 	http.SetCookie(v.w, c)
 }
 
-// renew gives the browser a new name.
-func (v *visit) renew() {
+func random() string {
 	var raw [32]byte
 	_, _ = rand.Read(raw[:]) // never fails
-	v.cookie = base64.RawURLEncoding.EncodeToString(raw[:])
+	return base64.RawURLEncoding.EncodeToString(raw[:])
+}
+
+// renew gives the browser a new name.
+func (v *visit) renew() {
+	v.cookie = random()
 	v.setCookie(browserCookie, v.cookie, sessionLife)
 }
 
 // recall finds who signed in. A session ends with its time, with a new password, and when the operator shuts a
 // principal out.
 func (v *visit) recall() error {
-	raw, _, err := v.p.o.Store.Get(v.r.Context(), sessionKey(v.cookie))
+	if v.ticket == "" && !v.secure() {
+		return nil
+	}
+	raw, _, err := v.p.o.Store.Get(v.r.Context(), v.sessionKey())
 	if err != nil || raw == nil {
 		return err
 	}
@@ -239,12 +257,15 @@ func (p *Pages) admits(id string) bool { return !p.o.Alone || id == people.Owner
 
 // begin signs a person in. The browser gets a new name, so one that an attacker planted is worth nothing.
 func (v *visit) begin(ctx context.Context, person people.Person, way string) error {
-	_ = v.p.o.Store.Delete(ctx, sessionKey(v.cookie)) // it ends by itself otherwise
+	_ = v.p.o.Store.Delete(ctx, v.sessionKey()) // it ends by itself otherwise
 	v.renew()
+	if !v.secure() {
+		v.ticket = random()
+	}
 	s := session{Principal: person.ID, Epoch: person.Epoch, Created: v.p.o.Now()}
 	raw, err := json.Marshal(s)
 	if err == nil {
-		err = v.p.o.Store.Set(ctx, sessionKey(v.cookie), raw)
+		err = v.p.o.Store.Set(ctx, v.sessionKey(), raw)
 	}
 	if err != nil {
 		return err
@@ -256,9 +277,16 @@ func (v *visit) begin(ctx context.Context, person people.Person, way string) err
 }
 
 // token is the CSRF token of the browser's forms.
-func (v *visit) token() string { return v.p.sign("csrf", v.cookie) }
+func (v *visit) token() string {
+	if v.secure() {
+		return v.p.sign("csrf", v.cookie)
+	}
+	return v.ticket + "." + v.p.sign("csrf", v.cookie, v.ticket)
+}
 
+// genuine says whether this browser has a form with the token, and notes the ticket of it.
 func (v *visit) genuine(token string) bool {
+	v.ticket = v.ticketOf(token)
 	return subtle.ConstantTimeCompare([]byte(token), []byte(v.token())) == 1
 }
 
@@ -280,7 +308,7 @@ func (a asked) base() string {
 
 // goTo redirects to a page of ours, which is given relative to /signin/.
 func (v *visit) goTo(page string) {
-	v.w.Header().Set("Location", v.base()+page)
+	v.w.Header().Set("Location", v.base()+page+queried(v.ticket))
 	v.w.WriteHeader(http.StatusSeeOther)
 }
 
@@ -289,7 +317,8 @@ type shower interface{ show(view) node }
 
 // show writes a page.
 func (v *visit) show(title string, what shower) {
-	look := view{title: title, base: v.base(), token: v.token(), alone: v.p.o.Alone, who: v.name(),
+	look := view{title: title, base: v.base(), query: queried(v.ticket), token: v.token(),
+		alone: v.p.o.Alone, who: v.name(),
 		passkeys: v.relyingParty() != ""}
 	body := look.page(what.show(look))
 	h := v.w.Header()
