@@ -52,6 +52,9 @@ type MountAddress struct {
 // mountsTable is the path of the tables of mounted servers, one for each by its name.
 var mountsTable = []string{"mcp", "servers"}
 
+// autoTransport is the transport of an address that says by its answers how it speaks.
+const autoTransport = "auto"
+
 // maxMounts is how many servers can be mounted.
 const maxMounts = 100
 
@@ -129,7 +132,7 @@ func (l *loader) mountOff(e entry) (counts bool) {
 }
 
 func newMount(name, origin string, lookup func(string) string) Mount {
-	return Mount{Name: name, At: MountAddress{Transport: "auto"}, Timeout: 2 * time.Minute, Start: time.Minute,
+	return Mount{Name: name, At: MountAddress{Transport: autoTransport}, Timeout: 2 * time.Minute, Start: time.Minute,
 		origin: origin, lookup: lookup}
 }
 
@@ -199,7 +202,7 @@ func (m *Mount) set(key string, below []string, in input) (known bool, err error
 	case "url":
 		err = (term{&m.At.URL, mountURL}).set(in)
 	case "transport":
-		err = (choice{&m.At.Transport, []string{"auto", "http", "sse"}}).set(in)
+		err = (choice{&m.At.Transport, []string{autoTransport, "http", "sse"}}).set(in)
 	case "tools":
 		m.Tools, err = entries(in)
 	case "always":
@@ -277,7 +280,7 @@ func checkMounts(l *loader) {
 			wrong = "give command or url, not both"
 		case m.At.URL == "" && (len(m.Program.Argv) == 0 || m.Program.Argv[0] == ""):
 			wrong = "needs command or url"
-		case m.At.URL == "" && (m.At.Headers != nil || m.At.Transport != "auto"):
+		case m.At.URL == "" && (m.At.Headers != nil || m.At.Transport != autoTransport):
 			wrong = "headers and transport count only with url"
 		case m.At.URL != "" && (m.Program.Env != nil || m.Program.Cwd != ""):
 			wrong = "env and cwd count only with command"

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -175,6 +176,19 @@ func (m *Mounts) Await(ctx context.Context, key session.Key, needed func(server 
 		}
 	}
 	return arrived, starting
+}
+
+// Reach starts or reaches a server, and waits until its tools are known. The error says why it cannot be used.
+func (m *Mounts) Reach(ctx context.Context, name string) error {
+	if m != nil {
+		for _, x := range m.all {
+			if x.Name == name {
+				_, err := x.link(session.Key{}).get(ctx)
+				return err
+			}
+		}
+	}
+	return fmt.Errorf("there is no server of this name; there are: %s", strings.Join(m.Names(), ", "))
 }
 
 // Close ends all connections, and the processes that were started.
