@@ -268,3 +268,21 @@ func TestTreesAreOneLine(t *testing.T) {
 		t.Errorf("what is gone again is shown:\n%s", text)
 	}
 }
+
+// An undo of what a command removed does not show what must not be read without a question.
+func TestUndoShowsNoSecret(t *testing.T) {
+	t.Parallel()
+	r := inRepository(t)
+	r.State.Rules = r.State.Rules.At([]string{r.dir}, r.dir)
+	r.write(".env", "KEY=hush\n")
+	cmd := exec.Command("git", "-C", r.dir, "add", "-f", ".env")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	id := undoID(t, r.ok("run_shell", `{"command":"rm .env a"}`))
+	text := r.ok("undo_change", `{"change_id":"`+id+`"}`)
+	if strings.Contains(text, "hush") || !strings.Contains(text, "+one") || !strings.Contains(text, "read again before editing: .env") {
+		t.Errorf("%s", text)
+	}
+	r.holds(".env", "KEY=hush\n")
+}

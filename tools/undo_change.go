@@ -103,7 +103,7 @@ func detailUndoChange(ctx context.Context, s *session.State, in undoChangeInput)
 	if err != nil {
 		return ""
 	}
-	text, _ := history.UndoneFiles(in.change, changes, true)
+	text, _ := history.UndoneFiles(in.change, changes, true, nil)
 	return strings.TrimPrefix(text, "\n")
 }
 
@@ -112,6 +112,10 @@ func runUndoChange(ctx context.Context, env tool.Env, in undoChangeInput) (tool.
 	for _, s := range steps {
 		defer s.File.Close()
 	}
+	if err != nil {
+		return tool.Result{}, err
+	}
+	view, err := history.NewView(env.State, "") // a command may have removed what must not be read without a question
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -124,7 +128,7 @@ func runUndoChange(ctx context.Context, env tool.Env, in undoChangeInput) (tool.
 		if in.change.Kept != "" {
 			what = "This content can be written"
 		}
-		text, _ := history.UndoneFiles(in.change, changes, true)
+		text, _ := history.UndoneFiles(in.change, changes, true, view.Sees)
 		return tool.Result{Text: "Dry run: nothing was written. " + what + ":\n" +
 			history.Line(env, in.change, in.change.Files, time.Now()) + text}, nil
 	}
@@ -134,7 +138,7 @@ func runUndoChange(ctx context.Context, env tool.Env, in undoChangeInput) (tool.
 	}
 	line, notes := history.UndoneLine(env, in.change, changes)
 	if !history.Own(ctx, env, in.change) { // else the session knows what it wrote, and what that replaced
-		text, hidden := history.UndoneFiles(in.change, changes, false)
+		text, hidden := history.UndoneFiles(in.change, changes, false, view.Sees)
 		line += text
 		notes = append(notes, history.Forget(ctx, env, changes, hidden)...)
 	}

@@ -61,7 +61,7 @@ func (c *gitCall) note(k *check) func(clause, word, text string) {
 			return k.held // --force-with-lease overwrites only what was seen
 		}
 		return k.afar
-	case "stash", "reflog", "gc", "update-ref", "filter-branch", "filter-repo", "worktree", "submodule":
+	case "reflog", "gc", "update-ref", "filter-branch", "filter-repo", "worktree", "submodule":
 		return k.afar
 	}
 	return k.found

@@ -13,6 +13,8 @@ type Loss struct {
 	Glob bool   // Path is a pattern for filepath.Glob
 	Tree bool   // git starts in Path: all of its work tree
 	Deep bool   // repositories below go as well, not only files in them
+
+	Stash bool // of the repository at Path its stash goes, and no file
 }
 
 // plainWrappers run the words behind them as they stand.
@@ -87,7 +89,7 @@ func (c *simple) lossAt(w spelt, like Loss) Loss {
 	p, ok := c.place(&w)
 	if !ok || w.shape&(escaped|lavish) != 0 || strings.ContainsAny(w.text, `{\`) ||
 		isGlob && (strings.Contains(p, "**") || strings.Contains(p, "(")) {
-		return Loss{Deep: like.Deep}
+		return Loss{Deep: like.Deep || like.Stash}
 	}
 	like.Path, like.Glob = p, isGlob
 	if isGlob {
@@ -125,6 +127,9 @@ func (c *simple) gitLosses(g *gitCall) []Loss {
 	}
 	if dir.text == "" {
 		dir = literalSpelt(".")
+	}
+	if g.sub == "stash" {
+		return c.placed([]spelt{dir}, Loss{Stash: true})
 	}
 	if isOneOf(g.sub, "checkout restore rm") {
 		if _, words := gitPaths(g); len(words) > 0 && !slices.ContainsFunc(words, isPathspec) && !g.namesFiles() {

@@ -75,8 +75,6 @@ git push origin :old
 git push origin +main
 git push --mirror
 git push --delete origin old
-git stash drop
-git stash clear
 git reflog expire --expire=now --all
 git gc --prune=now
 git update-ref -d refs/heads/x
@@ -132,7 +130,9 @@ git checkout .
 git restore f
 git checkout -f main
 git switch --discard-changes main
-git rm -r old`},
+git rm -r old
+git stash drop
+git stash clear`},
 	} {
 		for command := range strings.Lines(strings.TrimPrefix(s.commands, "\n")) {
 			h := newScript(strings.TrimSuffix(command, "\n")).danger(inRoot)

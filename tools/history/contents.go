@@ -35,8 +35,9 @@ func KeptContent(id string, content []byte) string {
 }
 
 // UndoneFiles says of each file what it is now, or what it would be if the undo was only tried. hidden has the indexes
-// of the changes that it does not show completely.
-func UndoneFiles(e journal.Entry, changes []filestate.Change, tried bool) (text string, hidden []int) {
+// of the changes that it does not show completely. shows says of a path whether its content may be shown; nil: all.
+func UndoneFiles(e journal.Entry, changes []filestate.Change, tried bool,
+	shows func(path string) bool) (text string, hidden []int) {
 	modes := make(map[string]string)
 	for _, f := range e.Files {
 		modes[f.Path] = f.Mode
@@ -61,6 +62,12 @@ func UndoneFiles(e journal.Entry, changes []filestate.Change, tried bool) (text 
 		}
 		if was, _, ok := strings.Cut(modes[c.Path], ">"); ok {
 			b.WriteString(", mode " + was)
+		}
+		if shows != nil && !shows(c.Path) {
+			if c.After != "" {
+				hidden = append(hidden, i)
+			}
+			continue
 		}
 		diff, whole := editing.ContentDiff(c.Old, c.New, editing.MaxDiff/len(changes))
 		if diff == "" || c.Before == c.After {

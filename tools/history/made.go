@@ -57,7 +57,7 @@ func MadeHere(ctx context.Context, env tool.Env, view *View) ([]*Made, error) {
 			}
 			m := byPath[f.Path]
 			if m == nil {
-				m = &Made{Path: f.Path, Hidden: !view.sees(f.Path)}
+				m = &Made{Path: f.Path, Hidden: !view.Sees(f.Path)}
 				byPath[f.Path] = m
 			}
 			m.steps = append(m.steps, step{e, f})

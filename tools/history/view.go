@@ -52,14 +52,15 @@ func (v *View) Shows(e journal.Entry) bool {
 func (v *View) Files(e journal.Entry) []journal.EntryFile {
 	var seen []journal.EntryFile
 	for _, f := range e.Files {
-		if v.sees(f.Path) {
+		if v.Sees(f.Path) {
 			seen = append(seen, f)
 		}
 	}
 	return seen
 }
 
-func (v *View) sees(path string) bool {
+// Sees reports whether the call may see a file of a change.
+func (v *View) Sees(path string) bool {
 	may, known := v.open[path]
 	if !known {
 		may = inRoots(v.state, path) && v.readable(path)

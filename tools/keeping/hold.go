@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"codehand/filestate"
 	"codehand/filestate/disk"
@@ -25,7 +26,11 @@ const (
 )
 
 // A Held is what was kept before a command. It is for one goroutine. The nil Held is nothing.
-type Held struct{ notes []note }
+type Held struct {
+	notes   []note
+	trees   *changes.Trees
+	stashes []stash
+}
 
 // A note is one note of the journal.
 type note struct {
@@ -60,13 +65,13 @@ func Hold(ctx context.Context, env tool.Env, trees *changes.Trees, by journal.By
 		return nil, nil
 	}
 	must := env.Analysis.Kept
-	files, err := collect(env.State, trees, losses)
+	found, err := collect(env.State, trees, losses)
 	if err != nil && must {
 		return nil, tool.Refuse(tool.Busy, "The command was not started: it may discard content, and %v. Nothing was "+
 			"done. Call again, and a person is asked.", err)
 	}
-	h := &Held{}
-	if err := h.hold(ctx, env.Files, by, files, must); err != nil {
+	h := &Held{trees: trees, stashes: found.stashes}
+	if err := h.hold(ctx, env.Files, by, found.files, must); err != nil {
 		h.Drop()
 		return nil, &tool.Refusal{Code: tool.StateUnavailable, Cause: err,
 			Text: "The command was not started: it may discard content, and the journal could not keep that first (" +
@@ -260,4 +265,21 @@ func (h *Held) IDs() []string {
 		ids = append(ids, n.ID)
 	}
 	return ids
+}
+
+// Dropped are the commits that are no longer in a stash. Git keeps them for some time, and `git stash apply` takes
+// them.
+func (h *Held) Dropped() (commits []string) {
+	if h == nil {
+		return nil
+	}
+	for _, s := range h.stashes {
+		now, _ := h.trees.Stashes(s.dir)
+		for _, c := range s.commits {
+			if !slices.Contains(now, c) {
+				commits = append(commits, c)
+			}
+		}
+	}
+	return commits
 }

@@ -33,8 +33,7 @@ func (e errNot) Error() string { return string(e) }
 
 // look says why not all that a command may discard can be kept, a clause; "": it can.
 func look(s *session.State, trees *changes.Trees, losses []bash.Loss) (why string) {
-	_, err := collect(s, trees, losses)
-	if err != nil {
+	if _, err := collect(s, trees, losses); err != nil {
 		return err.Error()
 	}
 	return ""
@@ -58,6 +57,13 @@ type collector struct {
 	seen    map[string]bool
 	owns    map[string]*own // by top
 	ignored int             // names looked at in what git ignores
+	stashes []stash
+}
+
+// A stash is that of a repository.
+type stash struct {
+	dir     string
+	commits []string
 }
 
 // An own is what only a work tree has.
@@ -67,18 +73,18 @@ type own struct {
 }
 
 // collect finds all files that are to be kept.
-func collect(s *session.State, trees *changes.Trees, losses []bash.Loss) ([]file, error) {
+func collect(s *session.State, trees *changes.Trees, losses []bash.Loss) (*collector, error) {
 	c := &collector{space: s, trees: trees, roots: s.Space.Roots(), most: min(maxBytes, s.Files.Room()/2),
 		seen: make(map[string]bool), owns: make(map[string]*own)}
 	if s.Files.Room() == 0 || trees == nil {
-		return nil, errNot("nothing is kept of it, since the journal of commands is off")
+		return c, errNot("nothing is kept of it, since the journal of commands is off")
 	}
 	for _, l := range losses {
 		if err := c.loss(l); err != nil {
-			return c.files, err
+			return c, err
 		}
 	}
-	return c.files, nil
+	return c, nil
 }
 
 // loss finds what is to be kept of one place.
@@ -133,6 +139,14 @@ func (c *collector) place(at string, l bash.Loss) error {
 	info, err := os.Lstat(real)
 	if err != nil {
 		return nil //nolint:nilerr // it is gone by now
+	}
+	if l.Stash {
+		commits, lasting := c.trees.Stashes(real)
+		if !lasting {
+			return errNot("git may remove at once what was in that stash")
+		}
+		c.stashes = append(c.stashes, stash{real, commits})
+		return nil
 	}
 	if l.Tree {
 		own := c.own(real)

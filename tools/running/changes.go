@@ -271,6 +271,19 @@ func KeptNotes(held *keeping.Held) []string {
 		"undo_change " + someIDs(ids) + "]"}
 }
 
+// droppedNote says how to get back what was in a stash; "": nothing was dropped.
+func droppedNote(held *keeping.Held) string {
+	commits := held.Dropped()
+	if len(commits) == 0 {
+		return ""
+	}
+	list := strings.Join(commits[:min(len(commits), maxHinted)], ", ")
+	if len(commits) > maxHinted {
+		list += ", …"
+	}
+	return "[git keeps what was dropped for a week at least: git stash apply " + list + "]"
+}
+
 // someIDs lists ids of changes, the first ones of many.
 func someIDs(ids []string) string {
 	const most = 20

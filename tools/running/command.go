@@ -96,6 +96,9 @@ func (o *Outcome) leftovers(ctx context.Context, i shell.Info) {
 	if o.Watch == nil {
 		return
 	}
+	if note := droppedNote(o.Watch.held); note != "" {
+		o.Notes = append(o.Notes, note)
+	}
 	o.changed(ctx, i)
 }
 

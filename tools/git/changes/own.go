@@ -40,10 +40,10 @@ func (t *Trees) Own(dir string) (own Own, ok bool) {
 	if s.lost {
 		return Own{Top: place.Top}, false
 	}
-	return s.tree.own(), true
+	return ownOf(s.tree), true
 }
 
-func (t *tree) own() Own {
+func ownOf(t *tree) Own {
 	own := Own{Top: t.place.Top}
 	for name, r := range t.files {
 		if r.ignored {

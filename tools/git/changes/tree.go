@@ -533,16 +533,10 @@ type home struct{ dir, config string }
 // general returns the files that a key of git's configuration names for the whole tree, in git's order and behind the
 // one that counts without such a key. not whole: there may be others.
 func (t *tree) general(key, name string) (files []string, whole bool) {
-	configs := []string{"/etc/gitconfig"}
 	if t.home.config != "" {
 		files = append(files, filepath.Join(t.home.config, "git", name))
-		configs = append(configs, filepath.Join(t.home.config, "git", "config"))
 	}
-	if t.home.dir != "" {
-		configs = append(configs, filepath.Join(t.home.dir, ".gitconfig"))
-	}
-	values, whole := git.Values(t.home.dir, key, append(configs, filepath.Join(t.place.Common, "config"),
-		filepath.Join(t.place.Dir, "config.worktree"))...)
+	values, whole := git.Values(t.home.dir, key, t.home.configs(t.place)...)
 	for _, file := range values {
 		switch file = git.InHome(t.home.dir, file); {
 		case file == "":
@@ -556,4 +550,16 @@ func (t *tree) general(key, name string) (files []string, whole bool) {
 		files = append(files, file)
 	}
 	return files, whole
+}
+
+// configs are the files of git's configuration for a work tree, in git's order.
+func (h home) configs(of git.Place) []string {
+	configs := []string{"/etc/gitconfig"}
+	if h.config != "" {
+		configs = append(configs, filepath.Join(h.config, "git", "config"))
+	}
+	if h.dir != "" {
+		configs = append(configs, filepath.Join(h.dir, ".gitconfig"))
+	}
+	return append(configs, filepath.Join(of.Common, "config"), filepath.Join(of.Dir, "config.worktree"))
 }
