@@ -161,7 +161,7 @@ func TestAskThreeTimes(t *testing.T) {
 	t.Parallel()
 	runs := &runCount{}
 	c, s, _ := legacyOn(t, "stdio", runs)
-	s.calls.Asks = asking.New(forgetfulStore{s.engines.store}, 0, s.event, s.replies.Log)
+	s.calls.Asks = asking.New(forgetfulStore{s.engines.Store}, 0, s.event, s.replies.Log)
 	a := c.Call("change", `{"text":"one"}`, replaytest.Always(replaytest.SayOnce))
 	if a.Asked != asking.Most || !strings.Contains(a.Text, "No person answered.") || runs.count() != 0 {
 		t.Errorf("%+v, ran %d times", a, runs.count())

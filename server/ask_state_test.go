@@ -168,7 +168,7 @@ func TestAskWithoutStore(t *testing.T) {
 	x := serveHTTP(t, siteSetup{tools: oneChange(runs), settings: askingSettings()})
 	c := onHTTP(t, x, "", true, replaytest.Declared)
 	state := c.Call("change", `{"text":"one"}`, replaytest.Always(replaytest.Stop)).State
-	store, good := x.server.engines.store, x.server.calls.Asks
+	store, good := x.server.engines.Store, x.server.calls.Asks
 	broken := brokenStore{store, errors.New("the disk is gone")}
 	x.server.calls.Asks = asking.New(broken, 0, x.server.event, x.server.replies.Log)
 	for what, a := range map[string]replaytest.ElicitAnswer{
@@ -217,7 +217,7 @@ func TestAskOverQuota(t *testing.T) {
 	if a := c.With("change", `{"text":"one"}`, replaytest.SayOnce, state); !strings.HasPrefix(a.Text, "RATE_LIMITED") || runs.count() != 0 {
 		t.Fatalf("%+v, ran %d times", a, runs.count())
 	}
-	kept, _, err := x.server.engines.store.Get(t.Context(), "ask."+strings.Split(state, ".")[1])
+	kept, _, err := x.server.engines.Store.Get(t.Context(), "ask."+strings.Split(state, ".")[1])
 	if err != nil || !strings.Contains(string(kept), `"tool":"change"`) {
 		t.Errorf("the answer was taken: %s, %v", kept, err)
 	}

@@ -50,7 +50,7 @@ func BenchmarkServe(b *testing.B) {
 		}
 		key, err := sessions.HTTPKey(who, env, "", sessions.ByHTTP+c.Session)
 		must(b, err)
-		work, _ := x.server.Serve(request.Request{
+		work, _ := x.server.calls.Serve(request.Request{
 			Envelope: env, Message: body, Tenant: at, Session: key, Peer: noPeer{}, Caller: request.Caller{Limits: limits},
 		})
 		if a := work(b.Context()); a.Err != nil || !strings.Contains(string(a.Result), "no new output") {

@@ -27,6 +27,7 @@ import (
 	"codehand/filestate/leaktest"
 	"codehand/server/bridge"
 	"codehand/server/config"
+	"codehand/server/engines"
 	"codehand/server/jsonrpc"
 	"codehand/server/listen"
 	"codehand/server/replaytest"
@@ -60,7 +61,7 @@ func openEndpoint(t *testing.T, work, data, addr string, all []tool.Tool, settin
 	if _, err := config.OpenState(data); err != nil {
 		t.Fatal(err)
 	}
-	s, err := New(Options{Proven: limitsOnly, Config: cfg, Tools: making(all, nil), Version: "test", Serve: true, storeTime: replaytest.HangAfter})
+	s, err := New(Options{Options: engines.Options{Proven: limitsOnly, Config: cfg, Tools: making(all, nil), Version: "test", Serve: true, StoreTime: replaytest.HangAfter}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +174,7 @@ func TestBridgeSessions(t *testing.T) {
 			}
 			e := serveForBridge(t, nil, settings)
 			f := bridgeTo(t, "http://"+e.addr+"/mcp", file.Client, file.Modern)
-			replaytest.Play(t, file, f.Wire, e.work, e.server.engines.dir, e.server.cfg.Home, false)
+			replaytest.Play(t, file, f.Wire, e.work, e.server.engines.Dir, e.server.cfg.Home, false)
 		})
 	}
 }

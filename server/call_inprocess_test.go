@@ -2,10 +2,12 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
+	"codehand/server/jsonrpc"
 	"codehand/tools/tool"
 )
 
@@ -36,4 +38,13 @@ func TestCallsInProcessWait(t *testing.T) {
 	if got, failed, err := f.server.Call(t.Context(), "by", []byte("{}")); err != nil || failed || got != "true 0" {
 		t.Errorf("a command of a call in process moves to the background: %q, %v, %v", got, failed, err)
 	}
+}
+
+// noPeer is the other end of a request whose client can neither be told nor asked anything.
+type noPeer struct{}
+
+func (noPeer) Notify(string, any) error { return jsonrpc.ErrAnswered }
+func (noPeer) Gone() <-chan struct{}    { return nil }
+func (noPeer) Call(context.Context, string, any) (json.RawMessage, error) {
+	return nil, jsonrpc.ErrNoCalls
 }

@@ -1,4 +1,5 @@
-// Package server is one process of codehand: it makes the engines and the rooms that serve requests, and ends them.
+// Package server is one process of codehand: it makes the rooms that serve requests, over the engines of
+// server/engines, and ends them.
 //
 // Transports (server/stdio, server/endpoint) pass requests to server/calls. A call of one of our tools goes to
 // server/pipeline and never enters mcp-go; every other request enters mcp-go in one place, the gateway. The packages

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"codehand/server/config"
+	"codehand/server/engines"
 	"codehand/server/replaytest"
 	"codehand/server/stdio"
 	"codehand/tools/tool"
@@ -27,11 +28,11 @@ type ending struct {
 func startEnding(t *testing.T, cfg config.Config, hold func(context.Context)) *ending {
 	t.Helper()
 	begun := make(chan struct{})
-	s, err := New(Options{Proven: limitsOnly, Config: cfg, Version: "test", Tools: only(fixtureTool("hold", reader, func(ctx context.Context, _ tool.Env, _ word) (tool.Result, error) {
+	s, err := New(Options{Options: engines.Options{Proven: limitsOnly, Config: cfg, Version: "test", Tools: only(fixtureTool("hold", reader, func(ctx context.Context, _ tool.Env, _ word) (tool.Result, error) {
 		close(begun)
 		hold(ctx)
 		return tool.Result{Text: "held"}, ctx.Err()
-	}))})
+	}))}})
 	must(t, err)
 	ctx, signal := context.WithCancel(t.Context())
 	t.Cleanup(signal)

@@ -20,6 +20,7 @@ import (
 	"codehand/server/auth"
 	"codehand/server/auth/limits"
 	"codehand/server/config"
+	"codehand/server/engines"
 	"codehand/server/jsonrpc"
 	"codehand/server/listen"
 	"codehand/server/pipeline"
@@ -283,7 +284,7 @@ func (p *pausing) Get(ctx context.Context, key string) ([]byte, uint64, error) {
 // sessionKeys are what the Store has of alice's sessions.
 func (x *httpSite) sessionKeys(t *testing.T) []string {
 	t.Helper()
-	keys, err := x.server.engines.store.Keys(t.Context(), state.Key(state.Session, state.Hash("alice")))
+	keys, err := x.server.engines.Store.Keys(t.Context(), state.Key(state.Session, state.Hash("alice")))
 	must(t, err)
 	return keys
 }
@@ -656,7 +657,7 @@ func TestLongClientNames(t *testing.T) {
 		t.Fatalf("initialize: %s", r.Status)
 	}
 	key := session.Key{Principal: auth.LocalID, Session: sessions.ByHTTP + c.Session}
-	kept, gone, err := sessions.Records{Store: x.server.engines.store}.Recall(t.Context(), key)
+	kept, gone, err := sessions.Records{Store: x.server.engines.Store}.Recall(t.Context(), key)
 	must(t, err)
 	if gone || len(kept.Name) > 1000 || len(kept.Version) > 1000 || !strings.HasPrefix(kept.Name, "nnn") {
 		t.Errorf("a name of %d bytes and a version of %d bytes are kept", len(kept.Name), len(kept.Version))
@@ -702,7 +703,7 @@ func TestUnixListener(t *testing.T) {
 	must(t, err)
 	ls, err := listen.Open(t.Context(), cfg, listen.Options{})
 	must(t, err)
-	s, err := New(Options{Proven: limitsOnly, Config: cfg, Tools: only(echoing()), Version: "test", Serve: true, storeTime: replaytest.HangAfter})
+	s, err := New(Options{Options: engines.Options{Proven: limitsOnly, Config: cfg, Tools: only(echoing()), Version: "test", Serve: true, StoreTime: replaytest.HangAfter}})
 	must(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

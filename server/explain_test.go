@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"codehand/filestate/leaktest"
+	"codehand/server/engines"
+	"codehand/server/explain"
 	"codehand/tools"
 )
 
@@ -16,24 +18,26 @@ func TestExplainLocal(t *testing.T) {
 	t.Parallel()
 	root := leaktest.Dir(t)
 	cfg := testSettings(t, root, filepath.Join(t.TempDir(), "state"), map[string]string{"permissions.deny": "Bash(git push *)", "permissions.ask": "Edit(gen/**)"})
-	s, err := New(Options{Proven: limitsOnly, Config: cfg, Tools: tools.All})
+	s, err := New(Options{Options: engines.Options{Proven: limitsOnly, Config: cfg, Tools: tools.All}})
 	must(t, err)
 	defer s.Close()
 	for _, c := range []struct {
 		tool, input, verdict, rule string
-		check                      func(Explanation) bool
+		check                      func(explain.Explanation) bool
 	}{
-		{"Bash", `{"command":"ls && git push"}`, "deny", "Bash(git push *)", func(e Explanation) bool {
+		{"Bash", `{"command":"ls && git push"}`, "deny", "Bash(git push *)", func(e explain.Explanation) bool {
 			return e.Tool == "run_shell" && e.About == "git push" && e.Origin != "" && e.Command.Class == "write" && len(e.Command.Parts) == 2
 		}},
-		{"write_file", `{"file_path":"gen/a","content":"x"}`, "ask", "Edit(gen/**)", func(e Explanation) bool { return e.Hard && e.AskedBy == "person" && e.Suggests == "" }},
-		{"write_file", `{"file_path":"a","content":"x"}`, "ask", "", func(e Explanation) bool {
+		{"write_file", `{"file_path":"gen/a","content":"x"}`, "ask", "Edit(gen/**)", func(e explain.Explanation) bool { return e.Hard && e.AskedBy == "person" && e.Suggests == "" }},
+		{"write_file", `{"file_path":"a","content":"x"}`, "ask", "", func(e explain.Explanation) bool {
 			return e.AskedBy == "client" && e.Suggests == "Edit(//"+strings.TrimPrefix(filepath.ToSlash(root), "/")+"/a)" && e.Paths[0].Inside && e.Paths[0].Use == "write"
 		}},
-		{"read_file", `{"file_path":"a"}`, "allow", "", func(e Explanation) bool { return e.Paths[0].Use == "read" }},
-		{"read_file", `{"file_path":"/nowhere/a"}`, "deny", "", func(e Explanation) bool { return e.Code == "OUTSIDE_ROOTS" && !e.Paths[0].Inside }},
-		{"write_file", `{"file_path":"../a","content":"x"}`, "deny", "", func(e Explanation) bool { return e.Code == "OUTSIDE_ROOTS" && e.Suggests == "" && e.AskedBy == "" }},
-		{"read_file", `{}`, "deny", "", func(e Explanation) bool { return e.Code == "INPUT_INVALID" }},
+		{"read_file", `{"file_path":"a"}`, "allow", "", func(e explain.Explanation) bool { return e.Paths[0].Use == "read" }},
+		{"read_file", `{"file_path":"/nowhere/a"}`, "deny", "", func(e explain.Explanation) bool { return e.Code == "OUTSIDE_ROOTS" && !e.Paths[0].Inside }},
+		{"write_file", `{"file_path":"../a","content":"x"}`, "deny", "", func(e explain.Explanation) bool {
+			return e.Code == "OUTSIDE_ROOTS" && e.Suggests == "" && e.AskedBy == ""
+		}},
+		{"read_file", `{}`, "deny", "", func(e explain.Explanation) bool { return e.Code == "INPUT_INVALID" }},
 	} {
 		e, err := s.Explain(t.Context(), c.tool, json.RawMessage(c.input))
 		if err != nil || e.Verdict != c.verdict || e.Rule != c.rule || !c.check(e) {

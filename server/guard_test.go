@@ -31,6 +31,7 @@ import (
 	"codehand/filestate/leaktest"
 	"codehand/server/auth"
 	"codehand/server/config"
+	"codehand/server/engines"
 	"codehand/server/listen"
 	"codehand/server/replaytest"
 	"codehand/server/state"
@@ -78,7 +79,7 @@ func guarded(t *testing.T, settings map[string]string, principals ...auth.Token)
 		return tool.Result{Text: in.Text}, nil
 	})
 	log := slog.New(slog.NewTextHandler(&x.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	x.server, err = New(Options{Proven: limitsOnly, Config: cfg, Tools: only(echo), Version: "test", Log: log, Serve: true, storeTime: replaytest.HangAfter})
+	x.server, err = New(Options{Options: engines.Options{Proven: limitsOnly, Config: cfg, Tools: only(echo), Version: "test", Log: log, Serve: true, StoreTime: replaytest.HangAfter}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -827,7 +828,7 @@ func TestGuardEnvelope(t *testing.T) {
 // later version.
 func (x *guardSite) signer(t *testing.T) func(label, principal string, issued time.Time) string {
 	t.Helper()
-	key, _, err := x.server.engines.store.Get(t.Context(), state.Key(state.Keyring, "session"))
+	key, _, err := x.server.engines.Store.Get(t.Context(), state.Key(state.Keyring, "session"))
 	must(t, err)
 	text := base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 	return func(label, principal string, issued time.Time) string {

@@ -12,6 +12,7 @@ import (
 
 	"codehand/server/auth"
 	"codehand/server/config"
+	"codehand/server/engines"
 	"codehand/server/replaytest"
 	"codehand/server/sessions"
 	"codehand/tools"
@@ -111,7 +112,7 @@ func TestHooksAreChecked(t *testing.T) {
 	t.Parallel()
 	cfg := testSettings(t, t.TempDir(), filepath.Join(t.TempDir(), "state"), nil)
 	cfg.Hooks.Entries = []config.Hook{{Event: "PreToolUse", Command: []string{"guard"}, Matcher: "Edit(", Origin: "config.toml:7"}}
-	if _, err := New(Options{Config: cfg, Tools: tools.All}); err == nil || !strings.Contains(err.Error(), "config.toml:7: matcher") {
+	if _, err := New(Options{Options: engines.Options{Config: cfg, Tools: tools.All}}); err == nil || !strings.Contains(err.Error(), "config.toml:7: matcher") {
 		t.Errorf("got %v", err)
 	}
 }

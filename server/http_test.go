@@ -23,6 +23,7 @@ import (
 	"codehand/filestate/leaktest"
 	"codehand/server/auth"
 	"codehand/server/config"
+	"codehand/server/engines"
 	"codehand/server/listen"
 	"codehand/server/mcpgo"
 	"codehand/server/replaytest"
@@ -102,14 +103,14 @@ func serveHTTP(t testing.TB, o siteSetup) *httpSite {
 	if o.log != nil {
 		log = slog.New(slog.NewTextHandler(o.log, nil))
 	}
-	s, err := New(Options{Proven: limitsOnly, Config: cfg, Tools: making(o.tools, o.make), Version: "test", Serve: true, Extend: o.extend, Log: log, storeTime: replaytest.HangAfter, agentModel: o.model})
+	s, err := New(Options{Options: engines.Options{Proven: limitsOnly, Config: cfg, Tools: making(o.tools, o.make), Version: "test", Serve: true, Log: log, StoreTime: replaytest.HangAfter, Model: o.model}, Extend: o.extend})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.patience = replaytest.HangAfter // however slow this machine is, a test loses no note
 	patient(s, o.roots)
 	if o.store != nil {
-		s.engines.store = o.store(s.engines.store)
+		s.engines.Store = o.store(s.engines.Store)
 	}
 	x.server = s
 	l, err := net.Listen("tcp", "127.0.0.1:0")

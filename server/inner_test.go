@@ -119,7 +119,7 @@ func TestInnerOrder(t *testing.T) {
 		}
 		key, err := sessions.HTTPKey(who, env, "handle-one", "")
 		must(t, err)
-		work, _ := s.Serve(request.Request{
+		work, _ := s.calls.Serve(request.Request{
 			Envelope: env, Message: message, Tenant: at, Session: key, Peer: noPeer{}, Caller: request.Caller{Limits: limits},
 		})
 		return work

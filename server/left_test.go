@@ -62,7 +62,7 @@ func (x *httpSite) into(t *testing.T, body string, peer request.Peer) request.An
 	must(t, err)
 	key, err := sessions.HTTPKey(who, env, "", "")
 	must(t, err)
-	work, changes := x.server.Serve(request.Request{
+	work, changes := x.server.calls.Serve(request.Request{
 		Envelope: env, Message: []byte(body), Tenant: at, Session: key, Peer: peer,
 		Caller: request.Caller{Limits: x.server.team.Porter.Limits(who)},
 	})

@@ -19,7 +19,7 @@ func listenLine(id, filter string) string {
 
 // changeList makes mcp-go broadcast that the list of tools changed, as a mounted server will.
 func (f *fixture) changeList() {
-	f.server.gate.Server.AddTools(mcpserver.ServerTool{
+	f.server.calls.Gate.Server.AddTools(mcpserver.ServerTool{
 		Tool: mcp.Tool{Name: "late"},
 		Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return mcp.NewToolResultText("late"), nil

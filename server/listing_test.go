@@ -14,6 +14,7 @@ import (
 	"codehand/filestate/leaktest"
 	"codehand/server/auth"
 	"codehand/server/config"
+	"codehand/server/engines"
 	"codehand/server/jsonrpc"
 	"codehand/server/replaytest"
 	"codehand/tools"
@@ -99,7 +100,7 @@ func TestAlways(t *testing.T) {
 	if text := f.Must(t, "todo_write", `{"x":1}`); !strings.HasPrefix(text, "! INPUT_INVALID") || strings.Contains(text, "not loaded") {
 		t.Error(text)
 	}
-	_, err := New(Options{Config: testSettings(t, leaktest.Dir(t), filepath.Join(t.TempDir(), "state"), map[string]string{"tools.always": "read_file,no_such_tool"}), Tools: tools.All})
+	_, err := New(Options{Options: engines.Options{Config: testSettings(t, leaktest.Dir(t), filepath.Join(t.TempDir(), "state"), map[string]string{"tools.always": "read_file,no_such_tool"}), Tools: tools.All}})
 	if err == nil || err.Error() != "tools.always: there is no tool no_such_tool" {
 		t.Errorf("a name that is none: %v", err)
 	}
@@ -356,7 +357,7 @@ func TestProfiles(t *testing.T) {
 		})
 		client := x.client("alice").Hello()
 		var want []string
-		for _, known := range x.server.tools.All() {
+		for _, known := range x.server.engines.Tools.All() {
 			if c.want(known) && known.Spec.Name != "ask_user_question" { // this client cannot ask
 				want = append(want, known.Spec.Name)
 			}

@@ -146,7 +146,7 @@ func TestStoreOperations(t *testing.T) {
 		f := start(t, setup{silent: true, settings: map[string]string{
 			"permissions.mode": "bypassPermissions", "sandbox.policy": "off",
 		}})
-		f.server.engines.store = counted(store)(f.server.engines.store)
+		f.server.engines.Store = counted(store)(f.server.engines.Store)
 		must(t, f.Hello())
 		calls(t, store, f.work, func(name, args string) string { return f.Must(t, name, args) })
 	})
@@ -202,7 +202,7 @@ func TestLocatedInTurn(t *testing.T) {
 	}
 	sub := filepath.Join(x.work, "sub")
 	must(t, os.Mkdir(sub, 0o700))
-	work, _ := s.Serve(request.Request{Envelope: env, Tenant: at, Session: key, Peer: noPeer{},
+	work, _ := s.calls.Serve(request.Request{Envelope: env, Tenant: at, Session: key, Peer: noPeer{},
 		Caller: request.Caller{Limits: limiter}})
 	finish := sync.OnceFunc(func() { // the call before does this, and is done
 		_, err := state.Cwd.Change(t.Context(), func(string) (string, error) { return sub, nil })

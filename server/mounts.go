@@ -13,7 +13,7 @@ func (s *Server) Mounted(ctx context.Context, name string) ([]toolset.Entry, err
 	if err := s.engines.Mounts.Reach(ctx, name); err != nil {
 		return nil, err
 	}
-	s.tools.Refresh() // what is left out is in the log
+	s.engines.Tools.Refresh() // what is left out is in the log
 	var own []toolset.Entry
 	for _, e := range s.List() {
 		if strings.HasPrefix(e.Tool.Spec.Name, "mcp__"+name+"__") {

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"codehand/server/engines"
 	"codehand/tools/tool"
 )
 
@@ -27,11 +28,11 @@ func TestRetentionBesideCalls(t *testing.T) {
 		return files
 	}
 	synctest.Test(t, func(t *testing.T) {
-		s, err := New(Options{Proven: limitsOnly, Config: cfg, Version: "test", Tools: only(
+		s, err := New(Options{Options: engines.Options{Proven: limitsOnly, Config: cfg, Version: "test", Tools: only(
 			fixtureTool("long", reader, func(context.Context, tool.Env, word) (tool.Result, error) {
 				return tool.Result{Text: strings.Repeat("a line of a long text\n", 10_000)}, nil
 			}),
-		)})
+		)}})
 		must(t, err)
 		defer func() { must(t, s.Close()) }()
 		call := func() {

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,61 +18,35 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"codehand/server/calls"
-	"codehand/server/clients"
 	"codehand/server/config"
-	"codehand/server/hub"
-	"codehand/server/jsonrpc"
+	"codehand/server/engines"
+	"codehand/server/explain"
 	"codehand/server/listen"
-	"codehand/server/mcpgo"
 	"codehand/server/notices"
+	"codehand/server/opening"
 	"codehand/server/pipeline"
-	"codehand/server/prompts"
 	"codehand/server/public"
 	"codehand/server/replies"
-	"codehand/server/request"
-	"codehand/server/resources"
 	"codehand/server/sessions"
 	"codehand/server/stdio"
-	"codehand/server/subagents"
 	"codehand/server/team"
 	"codehand/server/tenants"
 	"codehand/server/toolset"
-	"codehand/tools"
-	"codehand/tools/agent/loop"
-	"codehand/tools/sandbox"
-	"codehand/tools/session"
-	"codehand/tools/tool"
 )
 
 // Options of a Server.
 type Options struct {
-	Config config.Config
-	// Tools makes the tools, from the engines that it is handed; nil: there are none.
-	Tools   func(tools.Engines) []tool.Tool
-	Sources []toolset.Source      // of further tools, which can change while the server runs
-	Version string                // of codehand
-	Log     *slog.Logger          // nil: nothing is logged
-	Record  func(pipeline.Record) // of every call; must not block; nil: none
+	engines.Options
+	Record func(pipeline.Record) // of every call; must not block; nil: none
 
 	// Public proves that http.public_url leads to this process. Until it is open nothing else is served. nil: there is
 	// no such URL.
 	Public *public.Prover
 
 	AuditOut io.Writer // where the audit goes with audit.dir = "-"
-	Echo     io.Writer // gets what commands print, as it comes; nil: nobody looks on
-
-	// Proven says how far this machine confines commands; nil: it is probed when a command first needs to know, and
-	// serve for others at once.
-	Proven func() sandbox.Report
-
-	agentModel loop.Model // takes the place of that of agent.api, for tests
-
-	storeTime time.Duration // bounds one operation of the Store with its retries; 0: 2 s
 
 	// Principal is whose sessions and journal the calls in process and on stdio are; "": the person's who started it.
 	Principal string
-	// Serve is for HTTP: the state is durable, calls are audited, and principals are told apart.
-	Serve bool
 	// Extend adds to the MCP server what is no tool of ours, before anything is served. The conformance fixture uses
 	// it.
 	Extend func(*mcpserver.MCPServer)
@@ -82,16 +58,16 @@ type Server struct {
 	replies replies.Replies
 	pipe    *pipeline.Pipeline
 	calls   *calls.Handler
-	// that a progress note waits for a client that does not read; tests change it
+	// of a progress note with a client that does not read, which tests change; 0: as usual
 	patience time.Duration
 
-	tools    *toolset.Set
-	gate     *mcpgo.Gateway
 	notices  *notices.Notifier
 	local    *tenants.Tenant
 	names    sessions.Pipe // of sessions of this process
 	sessions *sessions.Table
-	engines  *shared
+	engines  *engines.Set
+	opener   *opening.Opener
+	keeps    *sessions.Retention
 	team     *team.Team  // of serve; else nil
 	audit    *team.Local // of a process for one person; nil: it has none
 	life     life
@@ -106,19 +82,10 @@ type life struct {
 	ended   chan struct{}  // closed by Close
 }
 
-// skillTime bounds the search for skills when a client begins, and after a call that may have changed some.
-const skillTime = 2 * time.Second
-
 // New makes the engines and the gateway. An error says which tool or setting is wrong; nothing is left running then.
 func New(o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if p := o.Config.Client.Profile; p != "" {
-		if _, ok := clients.Named(p); !ok {
-			return nil, fmt.Errorf("client.profile: there is no profile %s; there are %s", p,
-				strings.Join(clients.Names(), ", "))
-		}
 	}
 	if o.Serve {
 		var err error
@@ -131,8 +98,7 @@ func New(o Options) (*Server, error) {
 		replies: replies.Replies{
 			Protocol: replies.Protocol{Versions: mcp.ValidProtocolVersions, Extended: o.Extend != nil}, Log: o.Log,
 		},
-		patience: jsonrpc.ProgressPatience,
-		life:     life{ended: make(chan struct{})},
+		life: life{ended: make(chan struct{})},
 		names: sessions.Pipe{
 			Principal: o.Principal,
 			Handle:    o.Config.StdioHandle, Conversation: o.Config.StdioProcessID,
@@ -151,26 +117,10 @@ func New(o Options) (*Server, error) {
 	if err := s.assemble(o); err != nil {
 		return nil, err
 	}
-	library := &resources.Library{Pipe: s.pipe, Find: s.tools.Get}
-	s.calls.Agents = subagents.Host{
-		Serve: s.calls.Serve, Memory: s.engines.memory, End: s.sessions.End, Hooks: s.engines.hooks, Log: s.replies.Log,
-	}
-	s.notices = &notices.Notifier{
-		Hub: new(hub.Hub), Sessions: s.sessions, Resources: library,
-		Prompts: &prompts.Library{Resources: library, CoAuthor: s.cfg.Git.CoAuthor},
-		Replies: s.replies, Ended: s.life.ended, SkillTime: skillTime,
-		Memory: func(key session.Key) session.Memory { return s.engines.memory(key) },
-	}
-	lists := toolset.Lists{Deferral: o.Config.Tools.Deferral, Always: o.Config.Tools.Always}
-	profiles := toolset.Profiles{Forced: o.Config.Client.Profile, Lists: lists}
-	s.gate = mcpgo.New(mcpgo.Parts{
-		Replies: s.replies, Tools: s.tools, Profiles: profiles, Notices: s.notices, Active: s.engines.active,
-	})
-	s.calls.Notices, s.calls.Gate = s.notices, s.gate
 	if o.Extend != nil {
-		o.Extend(s.gate.Server)
+		o.Extend(s.calls.Gate.Server)
 	}
-	if err := s.gate.Relay(s.life.ended); err != nil {
+	if err := s.calls.Gate.Relay(s.life.ended); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.life.sources.Go(func() { followSources(s) })
@@ -179,7 +129,7 @@ func New(o Options) (*Server, error) {
 
 // followSources tells every client that its list of tools may have changed when a Source has, until the server ends.
 func followSources(s *Server) {
-	s.tools.Watch(s.life.ended, func(dropped []error) {
+	s.engines.Tools.Watch(s.life.ended, func(dropped []error) {
 		for _, err := range dropped {
 			s.replies.Log.Warn("a tool is left out", "cause", err)
 		}
@@ -211,18 +161,15 @@ func (s *Server) Close() error {
 		if err := s.audit.Close(); err != nil {
 			s.life.closed = errors.Join(s.life.closed, fmt.Errorf("close audit: %w", err))
 		}
-		if err := s.engines.close(); err != nil {
+		if err := closeEngines(s); err != nil {
 			s.life.closed = errors.Join(s.life.closed, fmt.Errorf("close engines: %w", err))
 		}
 	})
 	return s.life.closed
 }
 
-// Serve is request.Serve.
-func (s *Server) Serve(r request.Request) (request.Work, bool) { return s.calls.Serve(r) }
-
 // List returns all that tools/list shows to anybody, in its order.
-func (s *Server) List() []toolset.Entry { return s.tools.Entries(s.local.Offers(true)) }
+func (s *Server) List() []toolset.Entry { return s.engines.Tools.Entries(s.local.Offers(true)) }
 
 // event takes what is no call into the record, if there is one.
 func (s *Server) event(ev string, fields map[string]any) {
@@ -232,4 +179,29 @@ func (s *Server) event(ev string, fields map[string]any) {
 	case s.audit != nil:
 		s.audit.Event(ev, fields)
 	}
+}
+
+// Call runs one tool in process, as principal local, with the same checks and through the same corridor as a client's
+// call. It returns what the model would read, however much the calls before it showed, and whether that is an error.
+// err is a tool that does not exist, or a fault of ours.
+func (s *Server) Call(ctx context.Context, name string,
+	arguments json.RawMessage) (text string, failed bool, err error) {
+	return s.calls.Call(ctx, s.local, s.names.Key, name, arguments)
+}
+
+// Explain says what would become of a call of principal local, without running anything: the same code decides as about
+// a call that runs. err is an *explain.UnknownToolError, a state store that does not answer, or a fault of ours.
+func (s *Server) Explain(ctx context.Context, name string, arguments json.RawMessage) (explain.Explanation, error) {
+	x := explain.Explainer{
+		Tools: s.engines.Tools, Tenant: s.local, Pipe: s.pipe, Keyed: s.names.Key, Open: s.opener.Open,
+	}
+	return x.Explain(ctx, name, arguments)
+}
+
+// A RuleReport says what one rule covers in the roots, for people and programs.
+type RuleReport = tenants.RuleReport
+
+// Rules says what each rule of principal local covers: how many files there are now is counted until ctx ends.
+func (s *Server) Rules(ctx context.Context) []RuleReport {
+	return s.opener.Tenants.Report(ctx, s.local)
 }

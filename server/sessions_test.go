@@ -11,6 +11,7 @@ import (
 
 	"codehand/filestate/leaktest"
 	"codehand/server/config"
+	"codehand/server/engines"
 	"codehand/server/replaytest"
 	"codehand/server/toolset"
 	"codehand/tools"
@@ -93,7 +94,7 @@ func start(t testing.TB, o setup) *fixture {
 	if o.change != nil {
 		o.change(&cfg)
 	}
-	s, err := New(Options{Proven: limitsOnly, Config: cfg, Tools: making(o.tools, o.make), Sources: o.sources, Version: "test", agentModel: o.model})
+	s, err := New(Options{Options: engines.Options{Proven: limitsOnly, Config: cfg, Tools: making(o.tools, o.make), Sources: o.sources, Version: "test", Model: o.model}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +133,7 @@ func start(t testing.TB, o setup) *fixture {
 // hooks hear of the end.
 func patient(s *Server, roots time.Duration) {
 	s.notices.Resources.Glance, s.notices.SkillTime, s.calls.Waits.Roots = replaytest.HangAfter, replaytest.HangAfter, cmp.Or(roots, replaytest.HangAfter)
-	s.engines.hooks.Grace = replaytest.HangAfter
+	s.engines.Hooks.Grace = replaytest.HangAfter
 }
 
 // connect runs Stdio on two pipes.
@@ -161,7 +162,7 @@ func TestSessions(t *testing.T) {
 				o.make = fixedTools
 			}
 			f := start(t, o)
-			replaytest.Play(t, file, f.Wire, f.work, f.server.engines.dir, f.server.cfg.Home, *update)
+			replaytest.Play(t, file, f.Wire, f.work, f.server.engines.Dir, f.server.cfg.Home, *update)
 		})
 	}
 }

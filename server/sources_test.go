@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"codehand/server/engines"
 	"codehand/server/pipeline"
 	"codehand/server/replaytest"
 	"codehand/server/toolset"
@@ -114,15 +115,11 @@ func TestForeignToolsAreHeld(t *testing.T) {
 	} {
 		var records []pipeline.Record
 		var mu sync.Mutex
-		s, err := New(Options{
-			Config: testSettings(t, t.TempDir(), filepath.Join(t.TempDir(), "state"), c.settings), Version: "test", Proven: limitsOnly,
-			Sources: []toolset.Source{toolset.Fixed{foreignTool(t, c.name, c.traits)}},
-			Record: func(r pipeline.Record) {
-				mu.Lock()
-				defer mu.Unlock()
-				records = append(records, r)
-			},
-		})
+		s, err := New(Options{Options: engines.Options{Config: testSettings(t, t.TempDir(), filepath.Join(t.TempDir(), "state"), c.settings), Version: "test", Proven: limitsOnly, Sources: []toolset.Source{toolset.Fixed{foreignTool(t, c.name, c.traits)}}}, Record: func(r pipeline.Record) {
+			mu.Lock()
+			defer mu.Unlock()
+			records = append(records, r)
+		}})
 		must(t, err)
 		text, _, err := s.Call(t.Context(), c.name, json.RawMessage(`{"n":1}`))
 		must(t, err)

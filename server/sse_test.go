@@ -98,7 +98,7 @@ func echoing() tool.Tool {
 
 // changeList makes mcp-go broadcast that the list of tools changed, as a mounted server will.
 func (x *httpSite) changeList() {
-	x.server.gate.Server.AddTools(mcpserver.ServerTool{Tool: mcp.Tool{Name: "late"}, Handler: notCalled})
+	x.server.calls.Gate.Server.AddTools(mcpserver.ServerTool{Tool: mcp.Tool{Name: "late"}, Handler: notCalled})
 }
 
 // notCalled is the handler of a tool that is only listed.

@@ -14,6 +14,7 @@ import (
 	"codehand/filestate/leaktest"
 	"codehand/server/auth/limits"
 	"codehand/server/config"
+	"codehand/server/engines"
 	"codehand/server/jsonrpc"
 	"codehand/server/replaytest"
 	"codehand/server/request"
@@ -73,14 +74,14 @@ func TestThroughQueues(t *testing.T) {
 		r := request.Request{
 			Envelope: env, Tenant: at, Session: key, Peer: noPeer{}, Caller: request.Caller{Limits: s.team.Porter.Limits(who)},
 		}
-		called, _ := s.tools.Get(c.name)
-		to := s.tools.Follow(at, called, env.Arguments).Tool
+		called, _ := s.engines.Tools.Get(c.name)
+		to := s.engines.Tools.Follow(at, called, env.Arguments).Tool
 		state, release, err := s.sessions.Acquire(key, at)
 		must(t, err)
 		held := s.calls.Places.Take(&request.Turn{State: state, Req: r}, to)
 		held.Leave()
 		release()
-		work, changes := s.Serve(r)
+		work, changes := s.calls.Serve(r)
 		ended, end := context.WithCancel(t.Context())
 		end()
 		a := work(ended)
@@ -308,7 +309,7 @@ func TestExplainThrough(t *testing.T) {
 		{map[string]string{"tools.profile": "simple"}, through("read_file", `{"file_path":"a"}`), "call_tool", "deny", "TOOL_DISABLED"},
 		{map[string]string{"permissions.deny": "call_tool"}, through("read_file", `{"file_path":"a"}`), "call_tool", "deny", ""},
 	} {
-		s, err := New(Options{Proven: limitsOnly, Config: testSettings(t, leaktest.Dir(t), filepath.Join(t.TempDir(), "state"), c.set), Tools: tools.All})
+		s, err := New(Options{Options: engines.Options{Proven: limitsOnly, Config: testSettings(t, leaktest.Dir(t), filepath.Join(t.TempDir(), "state"), c.set), Tools: tools.All}})
 		must(t, err)
 		e, err := s.Explain(t.Context(), "call_tool", json.RawMessage(c.input))
 		if err != nil || e.Tool != c.tool || e.Verdict != c.verdict || e.Code != c.code {
@@ -327,7 +328,7 @@ func TestRulesAboutDispatchers(t *testing.T) {
 	} {
 		var said replaytest.LockedBuffer
 		log := slog.New(slog.NewTextHandler(&said, nil))
-		s, err := New(Options{Proven: limitsOnly, Config: testSettings(t, leaktest.Dir(t), filepath.Join(t.TempDir(), "state"), map[string]string{rules[0]: rules[1]}), Tools: tools.All, Log: log})
+		s, err := New(Options{Options: engines.Options{Proven: limitsOnly, Config: testSettings(t, leaktest.Dir(t), filepath.Join(t.TempDir(), "state"), map[string]string{rules[0]: rules[1]}), Tools: tools.All, Log: log}})
 		must(t, err)
 		must(t, s.Close())
 		if strings.Contains(said.String(), "decides nothing") != warned {

@@ -20,7 +20,7 @@ func TestTaskCost(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := start(t, setup{settings: file.Config, client: file.Client, modern: file.Modern})
-	replaytest.Play(t, file, f.Wire, f.work, f.server.engines.dir, f.server.cfg.Home, *update)
+	replaytest.Play(t, file, f.Wire, f.work, f.server.engines.Dir, f.server.cfg.Home, *update)
 	if file, err = replaytest.ReadScript(path); err != nil { // with the answers, if they were just written
 		t.Fatal(err)
 	}

@@ -433,7 +433,7 @@ func TestScopes(t *testing.T) {
 	} {
 		c := x.client(who).Hello()
 		listed := c.Listed()
-		for _, s := range x.server.tools.All() {
+		for _, s := range x.server.engines.Tools.All() {
 			if scope := s.Spec.Scope; !slices.Contains(may, scope) && slices.Contains(listed, s.Spec.Name) {
 				t.Errorf("%s is shown %s", who, s.Spec.Name)
 			}
@@ -471,7 +471,7 @@ func TestReadonlyProfile(t *testing.T) {
 	})
 	c := x.client("alice").Hello()
 	listed := c.Listed()
-	for _, s := range x.server.tools.All() {
+	for _, s := range x.server.engines.Tools.All() {
 		if s.Dispatches() {
 			continue
 		}

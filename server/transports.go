@@ -5,14 +5,10 @@ import (
 	"errors"
 	"io"
 
-	"codehand/server/auth"
 	"codehand/server/config"
 	"codehand/server/endpoint"
-	"codehand/server/jsonrpc"
 	"codehand/server/listen"
-	"codehand/server/pipeline"
 	"codehand/server/replies"
-	"codehand/server/request"
 	"codehand/server/sessions"
 	"codehand/server/stdio"
 	"codehand/tools/sandbox"
@@ -23,21 +19,22 @@ import (
 // reader that is blocked in in.Read is left behind. The error is that of in, if it is not its end, or *StateError.
 func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	// Every session needs the journal, and a start that fails is better than calls that all do.
-	if _, err := s.engines.kept.Of(sessions.JournalOf(s.local.Who.ID)); err != nil {
+	if _, err := s.engines.Journals.Of(sessions.JournalOf(s.local.Who.ID)); err != nil {
 		return &sessions.StateError{Err: err}
 	}
-	return stdio.Serve(ctx, in, jsonrpc.NewLineWriter(out, s.patience), stdio.Options{
+	return stdio.Serve(ctx, in, out, stdio.Options{
 		Server: s.front(), Tenant: s.local, Key: s.names.Key, Links: true,
-		Caller: request.Caller{From: pipeline.From{Auth: auth.ModeNone, Transport: "stdio"}},
-	}, stdio.Pipe{Grace: s.cfg.Stdio.EOFGrace, Watch: s.cfg.Stdio.ParentWatch, Log: s.replies.Log})
+	}, stdio.Pipe{
+		Grace: s.cfg.Stdio.EOFGrace, Watch: s.cfg.Stdio.ParentWatch, Log: s.replies.Log, Patience: s.patience,
+	})
 }
 
 // front is what transports need of the server.
 func (s *Server) front() stdio.Server {
 	return stdio.Server{
-		Serve: s.Serve, Refuse: s.replies.Refuse, Unusable: replies.Unusable, Follow: s.notices.Hub.Connect,
+		Serve: s.calls.Serve, Refuse: s.replies.Refuse, Unusable: replies.Unusable, Follow: s.notices.Hub.Connect,
 		Hurry: func() { s.life.hurried.Store(true) }, RootsTime: s.calls.Waits.Roots,
-		Reopens: func(client string) bool { return s.gate.Profiles.Of(client).Reopens },
+		Reopens: func(client string) bool { return s.calls.Gate.Profiles.Of(client).Reopens },
 	}
 }
 
@@ -47,14 +44,14 @@ func (s *Server) HTTP(ctx context.Context, ls []listen.Listener) error {
 	if s.team == nil {
 		return errors.New("this server was not made to serve HTTP")
 	}
-	return s.team.Serve(ctx, ls, s.tools, endpoint.Options{
+	return s.team.Serve(ctx, ls, s.engines.Tools, endpoint.Options{
 		Server: s.front(), HTTP: s.cfg.HTTP, Session: s.cfg.Session, Log: s.replies.Log, Versions: s.replies.Versions,
 		Patience: s.patience,
-		Records:  sessions.Records{Store: s.engines.store, Log: s.replies.Log}, CheckHeaders: s.gate.CheckHeaders,
+		Records:  sessions.Records{Store: s.engines.Store, Log: s.replies.Log}, CheckHeaders: s.calls.Gate.CheckHeaders,
 		Forget: s.sessions.End, Report: s.replies.Internal,
 		Sweep: func() {
 			s.sessions.DropIdle()
-			s.engines.keeps.Look()
+			s.keeps.Look()
 		},
 	})
 }

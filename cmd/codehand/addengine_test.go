@@ -11,7 +11,7 @@ import (
 var addedEnginePaths = []string{
 	"ARCHITECTURE.md",             // the sentence of its room
 	"cmd/codehand/layout_test.go", // who may import its room
-	"server/assemble.go",          // where it is made
+	"server/engines/open.go",      // where it is made
 	"tools/engines.go",            // its field
 	"tools/rig_test.go",           // the one that tests of tools use
 	"tools/words/words.go",        // its room
@@ -37,14 +37,15 @@ func TestAddEngine(t *testing.T) {
 	imported := "\t\"codehand/tools/words\"\n"
 	a.insert("tools/engines.go", "import (\n", imported)
 	a.insert("tools/engines.go", "type Engines struct {\n", "\tWords *words.Counter // nil: no word is counted\n")
-	a.insert("server/assemble.go", "import (\n", imported)
-	a.insert("server/assemble.go", "\te, cfg := s.engines, o.Config\n", "\te.Words = words.New(1000)\n")
+	a.insert("server/engines/open.go", "import (\n", imported)
+	a.insert("server/engines/open.go", "func (e *Set) makeTools(o Options, roots func() []string) (err error) {\n",
+		"\te.Words = words.New(1000)\n")
 	a.insert("tools/rig_test.go", "import (\n", imported)
 	a.insert("tools/rig_test.go", "engines: Engines{", "Words: words.New(1000), ")
 	a.insert("ARCHITECTURE.md", "- `keys`: the operator's keys.\n", "- `words`: words of texts.\n")
 	a.insert("cmd/codehand/layout_test.go", "var rooms = map[string][]string{\n", "\t\"tools/words\": {},\n")
 	a.insert("cmd/codehand/layout_test.go", "\t\"tools\": {", "\"tools/words\", ")
-	a.insert("cmd/codehand/layout_test.go", "\t\"server\": {", "\"tools/words\", ")
+	a.insert("cmd/codehand/layout_test.go", "\t\"server/engines\": {", "\"tools/words\", ")
 	a.holdHands("engine", engineHands+1) // its room is two files
 
 	a.write("tools/word_count.go", a.template("word_count.go"))

@@ -16,6 +16,7 @@ import (
 	"codehand/server/clients/install"
 	"codehand/server/config"
 	"codehand/server/doctor"
+	"codehand/server/engines"
 	"codehand/server/issuer"
 	"codehand/tools"
 )
@@ -230,7 +231,9 @@ func checkIssuers(ctx context.Context, issuers []config.Issuer) []doctor.Finding
 
 // checkRules says what each rule covers here: one that covers something else than its author thinks guards nothing.
 func checkRules(ctx context.Context, cfg config.Config) []doctor.Finding {
-	s, err := server.New(server.Options{Config: cfg, Tools: tools.All, Version: buildVersion()})
+	s, err := server.New(server.Options{
+		Options: engines.Options{Config: cfg, Tools: tools.All, Version: buildVersion()},
+	})
 	if err != nil {
 		return []doctor.Finding{{ID: "rules", Level: doctor.Fail, Text: err.Error(),
 			Fix: "fix the file or the setting that is named"}}

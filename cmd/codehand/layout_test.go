@@ -32,20 +32,20 @@ const root = "../.."
 
 // rooms are all packages, from the top down, each with the rooms that it may import.
 var rooms = map[string][]string{
-	"cmd/codehand":    {"server", "server/audit", "server/auth", "server/bridge", "server/clients", "server/clients/install", "server/clients/install/forms", "server/config", "server/control", "server/doctor", "server/instructions", "server/issuer", "server/listen", "server/logging", "server/people", "server/public", "server/replies", "server/sessions", "server/state", "server/toolset", "tools", "tools/bash", "tools/results", "tools/sandbox", "tools/secrets", "tools/tool"},
-	"cmd/conformance": {"server", "server/config", "server/listen", "server/mcpgo"},
+	"cmd/codehand":    {"server", "server/audit", "server/auth", "server/bridge", "server/clients", "server/clients/install", "server/clients/install/forms", "server/config", "server/control", "server/doctor", "server/engines", "server/explain", "server/instructions", "server/issuer", "server/listen", "server/logging", "server/people", "server/public", "server/replies", "server/sessions", "server/state", "server/toolset", "tools", "tools/bash", "tools/results", "tools/sandbox", "tools/secrets", "tools/tool"},
+	"cmd/conformance": {"server", "server/config", "server/engines", "server/listen", "server/mcpgo"},
 
-	"server":        {"filestate", "filestate/lock", "server/asking", "server/auth", "server/calls", "server/clients", "server/config", "server/endpoint", "server/engines", "server/hub", "server/jsonrpc", "server/listen", "server/mcpgo", "server/notices", "server/pipeline", "server/places", "server/prompts", "server/public", "server/replies", "server/request", "server/resources", "server/sessions", "server/state", "server/stdio", "server/subagents", "server/team", "server/tenants", "server/toolset", "server/waiting", "tools", "tools/agent", "tools/agent/loop", "tools/bash", "tools/git/changes", "tools/hooks", "tools/media", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/session", "tools/settings", "tools/shell", "tools/tool", "tools/workspace"},
-	"server/calls":  {"server/answers", "server/asking", "server/jsonrpc", "server/mcpgo", "server/notices", "server/pipeline", "server/places", "server/progress", "server/replies", "server/request", "server/sessions", "server/subagents", "server/toolset", "server/waiting", "tools/agent", "tools/guidance", "tools/running", "tools/session", "tools/tool", "tools/workspace"},
-	"server/places": {"server/auth/limits", "server/pipeline", "server/request", "server/sessions", "server/toolset", "tools/tool"},
+	"server":         {"server/asking", "server/calls", "server/config", "server/endpoint", "server/engines", "server/explain", "server/listen", "server/mcpgo", "server/notices", "server/opening", "server/pipeline", "server/public", "server/replies", "server/sessions", "server/stdio", "server/subagents", "server/team", "server/tenants", "server/toolset", "tools/sandbox"},
+	"server/calls":   {"server/answers", "server/asking", "server/jsonrpc", "server/mcpgo", "server/notices", "server/pipeline", "server/places", "server/progress", "server/replies", "server/request", "server/sessions", "server/subagents", "server/tenants", "server/toolset", "server/waiting", "tools/agent", "tools/guidance", "tools/running", "tools/session", "tools/tool", "tools/workspace"},
+	"server/places":  {"server/auth/limits", "server/pipeline", "server/request", "server/sessions", "server/toolset", "tools/tool"},
+	"server/opening": {"filestate", "server/config", "server/engines", "server/pipeline", "server/sessions", "server/state", "server/tenants", "tools/hooks", "tools/permission", "tools/results", "tools/session", "tools/shell"},
+	"server/explain": {"server/jsonrpc", "server/pipeline", "server/sessions", "server/tenants", "server/toolset", "tools/bash", "tools/permission", "tools/session", "tools/tool", "tools/workspace"},
 	"server/endpoint": {
 		"server/auth", "server/auth/limits", "server/config", "server/jsonrpc", "server/listen", "server/metrics", "server/pipeline", "server/public", "server/request",
 		"server/sessions", "server/state", "server/stdio", "server/tenants", "tools/results", "tools/session", "tools/tool",
 	},
 	// Legacy SSE is a connection of stdio with a stream as its output, so the endpoint imports it.
-	"server/stdio": {
-		"server/jsonrpc", "server/request", "server/sessions", "server/tenants", "tools/session", "tools/tool",
-	},
+	"server/stdio": {"server/jsonrpc", "server/request", "server/sessions", "server/tenants", "tools/session", "tools/tool"},
 	"server/request": {
 		"server/auth", "server/auth/limits", "server/clients", "server/jsonrpc", "server/pipeline", "server/resources", "server/sessions", "server/tenants",
 		"tools/permission", "tools/results", "tools/session",
@@ -61,18 +61,12 @@ var rooms = map[string][]string{
 		"server/jsonrpc", "server/pipeline", "server/request", "server/sessions", "server/state", "server/waiting", "tools/agent",
 		"tools/agent/loop", "tools/hooks", "tools/permission", "tools/session", "tools/tool",
 	},
-	"server/engines": {
-		"server/config", "server/listen", "tools/agent", "tools/agent/loop", "tools/agent/models", "tools/confine", "tools/hooks",
-		"tools/keys", "tools/mounts", "tools/mounts/upstream", "tools/sandbox", "tools/tool", "tools/web", "tools/web/guard", "tools/web/search",
-	},
+	"server/engines": {"filestate", "filestate/lock", "server/config", "server/listen", "server/sessions", "server/state", "server/toolset", "tools", "tools/agent", "tools/agent/loop", "tools/agent/models", "tools/confine", "tools/git/changes", "tools/hooks", "tools/keys", "tools/media", "tools/mounts", "tools/mounts/upstream", "tools/sandbox", "tools/search", "tools/session", "tools/settings", "tools/tool", "tools/web", "tools/web/guard", "tools/web/search"},
 	"server/mcpgo": {
 		"server/hub", "server/instructions", "server/jsonrpc", "server/notices", "server/prompts", "server/replies", "server/request",
 		"server/resources", "server/sessions", "server/tenants", "server/toolset", "tools/results", "tools/session",
 	},
-	"server/notices": {
-		"server/hub", "server/jsonrpc", "server/prompts", "server/replies", "server/request", "server/resources", "server/sessions",
-		"server/tenants", "tools/running", "tools/session", "tools/shell", "tools/tool",
-	},
+	"server/notices": {"server/hub", "server/jsonrpc", "server/pipeline", "server/prompts", "server/replies", "server/request", "server/resources", "server/sessions", "server/tenants", "tools/running", "tools/session", "tools/shell", "tools/tool"},
 	"server/answers": {"server/jsonrpc", "server/resources", "tools/tool"},
 	"server/prompts": {"server/resources", "tools/guidance", "tools/results", "tools/session", "tools/skills"}, // skills are both
 	"server/resources": {

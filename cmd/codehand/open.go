@@ -8,6 +8,7 @@ import (
 
 	"codehand/server"
 	"codehand/server/config"
+	"codehand/server/engines"
 	"codehand/server/logging"
 	"codehand/tools"
 )
@@ -88,8 +89,9 @@ func openWith(t *terminal, cfg config.Config, warnings []config.Warning, least s
 	if err != nil {
 		return nil, &exitError{code: exitConfig, err: err}
 	}
-	s, err := server.New(server.Options{Config: cfg, Tools: tools.All, Version: buildVersion(), Log: log,
-		Echo: t.echo})
+	s, err := server.New(server.Options{Options: engines.Options{
+		Config: cfg, Tools: tools.All, Version: buildVersion(), Log: log, Echo: t.echo,
+	}})
 	if err != nil {
 		return nil, &exitError{code: exitConfig, err: err, hint: "codehand doctor"}
 	}

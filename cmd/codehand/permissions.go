@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"codehand/server"
+	"codehand/server/explain"
 	"codehand/tools/results"
 )
 
@@ -74,7 +75,7 @@ or a failure, 2 usage, 3 configuration.`,
 			}
 			if err != nil {
 				failed := &exitError{code: exitFailed, err: err}
-				if _, unknown := errors.AsType[*server.UnknownToolError](err); unknown {
+				if _, unknown := errors.AsType[*explain.UnknownToolError](err); unknown {
 					failed.hint = "codehand tools"
 				}
 				return failed
@@ -160,7 +161,7 @@ func shown(text string) string {
 }
 
 // explain prints an explanation. A call that would be denied ends the process with exit code 1.
-func (t *terminal) explain(e server.Explanation, asJSON bool) error {
+func (t *terminal) explain(e explain.Explanation, asJSON bool) error {
 	var err error
 	if asJSON {
 		enc := json.NewEncoder(t.out)
@@ -176,7 +177,7 @@ func (t *terminal) explain(e server.Explanation, asJSON bool) error {
 	return err
 }
 
-func writeExplanation(out io.Writer, e server.Explanation) error {
+func writeExplanation(out io.Writer, e explain.Explanation) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	line := func(name, text string) {
 		if text != "" {
@@ -206,7 +207,7 @@ func writeExplanation(out io.Writer, e server.Explanation) error {
 	return w.Flush()
 }
 
-func verdictText(e server.Explanation) string {
+func verdictText(e explain.Explanation) string {
 	switch {
 	case e.Off:
 		return "deny: the tool is switched off"
@@ -220,7 +221,7 @@ func verdictText(e server.Explanation) string {
 	return e.Verdict
 }
 
-func partNote(p server.ExplainedPart) string {
+func partNote(p explain.SubCommand) string {
 	var notes []string
 	if p.Why != "" {
 		notes = append(notes, p.Why)
@@ -237,7 +238,7 @@ func partNote(p server.ExplainedPart) string {
 	return " (" + strings.Join(notes, "; ") + ")"
 }
 
-func pathNote(p server.ExplainedPath) string {
+func pathNote(p explain.Path) string {
 	note := ""
 	if p.Real != "" {
 		note = " -> " + p.Real

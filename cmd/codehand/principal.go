@@ -17,6 +17,7 @@ import (
 	"codehand/server"
 	"codehand/server/auth"
 	"codehand/server/config"
+	"codehand/server/engines"
 	"codehand/tools"
 )
 
@@ -82,9 +83,9 @@ func (t *terminal) openPrincipal(cmd *cobra.Command, id string) (*server.Server,
 	if err != nil {
 		return nil, &exitError{code: exitConfig, err: err}
 	}
-	s, err := server.New(server.Options{
-		Config: cfg.ForOnePerson(), Tools: tools.All, Version: buildVersion(), Log: log, Principal: id,
-	})
+	s, err := server.New(server.Options{Principal: id, Options: engines.Options{
+		Config: cfg.ForOnePerson(), Tools: tools.All, Version: buildVersion(), Log: log,
+	}})
 	if err != nil {
 		return nil, wrong(err)
 	}

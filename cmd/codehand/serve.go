@@ -22,6 +22,7 @@ import (
 	"codehand/server/clients"
 	"codehand/server/config"
 	"codehand/server/doctor"
+	"codehand/server/engines"
 	"codehand/server/listen"
 	"codehand/tools"
 	"codehand/tools/sandbox"
@@ -164,10 +165,9 @@ func (run *serving) serve(cmd *cobra.Command, roots []string, check bool) error 
 		}
 	}
 	run.cfg, run.mode = cfg, cfg.Auth.Mode
-	s, err := server.New(server.Options{
-		Config: cfg, Tools: tools.All, Version: buildVersion(), Log: log, Serve: true, AuditOut: t.out,
-		Public: run.prover(),
-	})
+	s, err := server.New(server.Options{AuditOut: t.out, Public: run.prover(), Options: engines.Options{
+		Config: cfg, Tools: tools.All, Version: buildVersion(), Log: log, Serve: true,
+	}})
 	if err != nil {
 		return startError(err)
 	}

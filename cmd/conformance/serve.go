@@ -15,6 +15,7 @@ import (
 
 	"codehand/server"
 	"codehand/server/config"
+	"codehand/server/engines"
 	"codehand/server/listen"
 )
 
@@ -35,7 +36,9 @@ func serve(ctx context.Context, address string, out, errs io.Writer) (err error)
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(errs, nil))
-	s, err := server.New(server.Options{Config: cfg, Version: "conformance", Log: log, Serve: true, Extend: extend})
+	s, err := server.New(server.Options{Extend: extend, Options: engines.Options{
+		Config: cfg, Version: "conformance", Log: log, Serve: true,
+	}})
 	if err != nil {
 		return err
 	}

@@ -33,6 +33,7 @@ import (
 	"codehand/filestate/leaktest"
 	"codehand/server"
 	"codehand/server/config"
+	"codehand/server/engines"
 	"codehand/server/listen"
 	"codehand/server/replaytest"
 	"codehand/tools"
@@ -679,7 +680,7 @@ func serveWaiting(t *testing.T) string {
 	must(t, err)
 	_, err = config.OpenState(cfg.StateDir)
 	must(t, err)
-	s, err := server.New(server.Options{Config: cfg, Tools: tools.All, Version: "test", Serve: true, Extend: waiting})
+	s, err := server.New(server.Options{Options: engines.Options{Config: cfg, Tools: tools.All, Version: "test", Serve: true}, Extend: waiting})
 	must(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)

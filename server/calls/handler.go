@@ -6,6 +6,7 @@ import (
 	"codehand/server/asking"
 	"codehand/server/mcpgo"
 	"codehand/server/notices"
+	"codehand/server/pipeline"
 	"codehand/server/places"
 	"codehand/server/replies"
 	"codehand/server/request"
@@ -16,15 +17,14 @@ import (
 	"codehand/tools/session"
 )
 
-// A Handler serves requests. Its fields are set once, before the first request. It is safe for concurrent use.
-type Handler struct {
+// Parts are what a Handler works with.
+type Parts struct {
 	Replies  replies.Replies
 	Tools    *toolset.Set
 	Sessions *sessions.Table
-	Places   *places.Desk
+	Pipe     *pipeline.Pipeline
 	Asks     *asking.Asker
-	Waiting  *waiting.Calls // nil: no call asks its client while it works
-	Agents   subagents.Host
+	MayAsk   bool // something may ask the client of a modern call while it works: that costs each a goroutine
 	Notices  *notices.Notifier
 	Gate     *mcpgo.Gateway
 	Keeps    *sessions.Retention
@@ -33,7 +33,29 @@ type Handler struct {
 	// Observed adds to the work of a request what counts and times it.
 	Observed func(request.Request, request.Work) request.Work
 	Lends    Lends
-	Waits    Waits
+}
+
+// A Handler serves requests. Its fields are set once, before the first request. It is safe for concurrent use.
+type Handler struct {
+	Parts
+	Places  *places.Desk
+	Waiting *waiting.Calls // nil: no call asks its client while it works
+	Agents  subagents.Host
+	Waits   Waits
+}
+
+// New makes a Handler, which cannot start sub-agents yet.
+func New(p Parts) *Handler {
+	h := &Handler{
+		Parts: p, Places: &places.Desk{Pipe: p.Pipe, Tools: p.Tools, Kept: p.Keeps.Kept},
+		Waits: Waits{Roots: rootsTime, Relist: relistTime},
+	}
+	if p.MayAsk {
+		h.Waiting = waiting.New(p.Asks.Life, func(asked map[string]waiting.Asked, state string) request.Answer {
+			return p.Replies.Question(asked, state)
+		})
+	}
+	return h
 }
 
 // Lends says what models of clients may be used for. The zero value: for nothing.
@@ -44,12 +66,14 @@ type Lends struct {
 
 // Waits are how long a call waits for its client.
 type Waits struct {
-	// Roots is how long a client has to say which roots it wants to be used, and how long its calls wait for that: one
-	// that never answers costs its first call this long.
-	Roots time.Duration
-	// Relist is how long the answer of tool_search waits for a client that reads its list again.
-	Relist time.Duration
+	Roots  time.Duration // for the roots that it wants to be used
+	Relist time.Duration // for it to read its list of tools again
 }
 
-// DefaultWaits are those of a server that serves clients.
-func DefaultWaits() Waits { return Waits{Roots: 5 * time.Second, Relist: time.Second} }
+const (
+	// rootsTime is how long a client has to say which roots it wants to be used, and how long its calls wait for that:
+	// one that never answers costs its first call this long.
+	rootsTime = 5 * time.Second
+	// relistTime is how long the answer of tool_search waits for a client that reads its list again.
+	relistTime = time.Second
+)

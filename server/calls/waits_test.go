@@ -19,10 +19,10 @@ func TestMain(m *testing.M) { leaktest.Main(m) }
 // look before it calls again.
 func TestResumeOver(t *testing.T) {
 	t.Parallel()
-	h := &Handler{
+	h := &Handler{Parts: Parts{
 		Replies:  replies.Replies{Protocol: replies.Protocol{Versions: []string{"2026-07-28"}}, Log: slog.New(slog.DiscardHandler)},
 		Observed: func(_ request.Request, w request.Work) request.Work { return w },
-	}
+	}}
 	work, changes := h.Serve(request.Request{
 		Client: request.Client{Modern: true},
 		Envelope: jsonrpc.Envelope{Method: "tools/call",

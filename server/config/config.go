@@ -152,6 +152,9 @@ func (c Config) OfProject(origin string) bool {
 // `principals.default.roots`, that is not set.
 func (c Config) Origin(key string) string { return c.origins[key] }
 
+// Auto says whether sessions begin in the mode in which a classifier judges calls.
+func (c Config) Auto() bool { return c.Permissions.Mode == permission.Auto }
+
 // Said says whether the value of key was set.
 func (c Config) Said(key string) bool {
 	return c.origins[key] != byDefault && c.origins[key] != serveOrigin

@@ -53,8 +53,9 @@ type Options struct {
 	HTTP         config.HTTP
 	Session      config.Session
 	Log          *slog.Logger
-	Versions     []string      // of the protocol, newest first
-	Patience     time.Duration // how long a progress notification waits for a slow SSE client before it is dropped
+	Versions     []string // of the protocol, newest first
+	// Patience is how long a progress notification waits for a slow SSE client before it is dropped; 0: as usual.
+	Patience time.Duration
 
 	Porter  *auth.Porter // authenticates a request: finds its principal
 	Tenants *tenants.Registry

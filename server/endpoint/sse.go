@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -138,7 +139,7 @@ func (e *Endpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller) {
 		Key: func(env jsonrpc.Envelope) (session.Key, error) {
 			return sessions.HTTPKey(c.who, env, "", sessions.BySSE+id)
 		},
-	}, jsonrpc.NewLineWriter(out, e.o.Patience))
+	}, jsonrpc.NewLineWriter(out, cmp.Or(e.o.Patience, jsonrpc.ProgressPatience)))
 	defer conn.Close()
 	entry := &active{who: c.who, kind: "sse"}
 	x := &sseStream{conn: conn, via: c.who.Via, calls: calls, leave: leave, entry: entry}

@@ -20,16 +20,16 @@ import (
 // agentQueue is how many sub-agents of a principal wait for others at most.
 const agentQueue = 16
 
-// Handed is what sub-agents get of the server.
-type Handed struct {
-	Model loop.Model         // takes the place of that of agent.api, for tests; nil: none does
-	Tools func() []tool.Tool // those that there are, when an agent starts
-	Roots func() []string    // of the person whose process this is, for the command line of another agent
+// handed is what sub-agents get of the server.
+type handed struct {
+	model loop.Model         // takes the place of that of agent.api, for tests; nil: none does
+	tools func() []tool.Tool // those that there are, when an agent starts
+	roots func() []string    // of the person whose process this is, for the command line of another agent
 }
 
-// Agents makes what runs the sub-agents of this process. A command line of another agent gets the tools of this server,
+// agents makes what runs the sub-agents of this process. A command line of another agent gets the tools of this server,
 // so it is used only where it may have all of this process's rights.
-func (o Options) Agents(h Handed) (*agent.Runner, error) {
+func (o Options) agents(h handed) (*agent.Runner, error) {
 	c := o.Config.Tools.Agent
 	r := agent.Options{
 		Auto: c.Backend == config.AgentAuto, Backend: agent.Backend(c.Backend), Sampling: c.Sampling, Depth: c.Depth,
@@ -41,8 +41,8 @@ func (o Options) Agents(h Handed) (*agent.Runner, error) {
 	if o.Serve {
 		r.PerHour = c.MaxPerHour
 	}
-	r.Tools = func() []agent.Offered { return offered(h.Tools()) }
-	if err := agentModels(&r, h.Model, o); err != nil {
+	r.Tools = func() []agent.Offered { return offered(h.tools()) }
+	if err := agentModels(&r, h.model, o); err != nil {
 		return nil, err
 	}
 	if why := noAgentCommand(o); len(c.Command.Argv) > 0 && why != "" {
@@ -111,11 +111,11 @@ func noAgentCommand(o Options) string {
 const shortestKey = 8
 
 // agentCommand is the command line of another agent, with this server for its tools.
-func agentCommand(h Handed, o Options) agent.Command {
+func agentCommand(h handed, o Options) agent.Command {
 	c := o.Config.Tools.Agent.Command
 	env := func() []string {
 		return sandbox.Environ(sandbox.EnvOptions{
-			Roots: h.Roots(), Allow: slices.Concat(o.Config.Shell.EnvAllow, c.EnvAllow),
+			Roots: h.roots(), Allow: slices.Concat(o.Config.Shell.EnvAllow, c.EnvAllow),
 			AllowSecret: c.EnvAllow, Withhold: o.Config.KeyEnvs(), Personal: true,
 		})
 	}

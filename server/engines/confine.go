@@ -31,9 +31,9 @@ func (c *Confinement) Close() {
 	}
 }
 
-// Confinement makes what all commands of this process have in common. dir is the state directory; proven takes the
+// confinement makes what all commands of this process have in common. dir is the state directory; proven takes the
 // place of probing this machine, for tests; nil: it is probed.
-func (o Options) Confinement(dir string, proven func() sandbox.Report) *Confinement {
+func (o Options) confinement(dir string, proven func() sandbox.Report) *Confinement {
 	cfg, made := o.Config, &Confinement{of: o, spares: sandbox.NewSpares()}
 	p := newProver(o.Log)
 	p.prove = func(context.Context) sandbox.Report { return proven() }
@@ -67,8 +67,8 @@ func (o Options) Confinement(dir string, proven func() sandbox.Report) *Confinem
 	return made
 }
 
-// CheckApart refuses directories of several people that cannot be kept from each other's commands.
-func (c *Confinement) CheckApart() error {
+// checkApart refuses directories of several people that cannot be kept from each other's commands.
+func (c *Confinement) checkApart() error {
 	cfg, made := c.of.Config, c.Options
 	if !c.of.Serve || made.Off || listen.WhyShared(cfg) == "" {
 		return nil

@@ -4,9 +4,9 @@ import (
 	"codehand/tools/hooks"
 )
 
-// Hooks makes the engine that runs the operator's programs. around: some run around calls, and not only the
+// hooks makes the engine that runs the operator's programs. around: some run around calls, and not only the
 // classifier.
-func (o Options) Hooks() (runner *hooks.Runner, around bool, err error) {
+func (o Options) hooks() (runner *hooks.Runner, around bool, err error) {
 	cfg := o.Config
 	as := hooks.Options{
 		Classifier: cfg.Permissions.Classifier,

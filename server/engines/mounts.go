@@ -14,9 +14,9 @@ import (
 	"codehand/tools/sandbox"
 )
 
-// Mounts makes what the operator's further MCP servers are reached by; nil: there are none. roots are those of the
+// mounts makes what the operator's further MCP servers are reached by; nil: there are none. roots are those of the
 // person who started the process.
-func (o Options) Mounts(roots func() []string) *mounts.Mounts {
+func (o Options) mounts(roots func() []string) *mounts.Mounts {
 	as := mounts.Options{Log: o.Log}
 	for _, m := range o.Config.Mounts {
 		if m.Off {

@@ -11,8 +11,8 @@ import (
 	websearch "codehand/tools/web/search"
 )
 
-// Web makes the client that fetches pages for all sessions; nil: the operator switched it off.
-func (o Options) Web() (*web.Client, error) {
+// web makes the client that fetches pages for all sessions; nil: the operator switched it off.
+func (o Options) web() (*web.Client, error) {
 	cfg := o.Config
 	if !cfg.Web.Enabled {
 		return nil, nil
@@ -37,9 +37,9 @@ func (o Options) Web() (*web.Client, error) {
 	}), nil
 }
 
-// WebSearch makes what asks the operator's search endpoint; nil: there is none. A key that cannot be read costs only
+// webSearch makes what asks the operator's search endpoint; nil: there is none. A key that cannot be read costs only
 // the searches.
-func (o Options) WebSearch() (*websearch.Engine, error) {
+func (o Options) webSearch() (*websearch.Engine, error) {
 	if !o.Config.Web.Search.On() {
 		return nil, nil
 	}

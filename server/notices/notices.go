@@ -16,6 +16,7 @@ import (
 
 	"codehand/server/hub"
 	"codehand/server/jsonrpc"
+	"codehand/server/pipeline"
 	"codehand/server/prompts"
 	"codehand/server/replies"
 	"codehand/server/request"
@@ -25,6 +26,7 @@ import (
 	"codehand/tools/running"
 	"codehand/tools/session"
 	"codehand/tools/shell"
+	"codehand/tools/tool"
 )
 
 const (
@@ -61,6 +63,30 @@ type Notifier struct {
 	Memory    func(session.Key) session.Memory // the part of the Store that a session or a connection has
 	Ended     <-chan struct{}                  // closed when the server ends: then no client is told anything
 	SkillTime time.Duration                    // how long skills may be looked for before an answer
+}
+
+// Parts are what a Notifier is made of.
+type Parts struct {
+	Sessions *sessions.Table
+	Pipe     *pipeline.Pipeline                  // which calls of prompts and resources pass
+	Find     func(name string) (tool.Tool, bool) // finds a tool of ours
+	CoAuthor string                              // of commits that the prompt commit asks for
+	Replies  replies.Replies
+	Memory   func(session.Key) session.Memory // the part of the Store that a session or a connection has
+	Ended    <-chan struct{}                  // closed when the server ends
+}
+
+// skillTime bounds the search for skills when a client begins, and after a call that may have changed some.
+const skillTime = 2 * time.Second
+
+// New makes a Notifier, with what lists prompts and resources.
+func New(p Parts) *Notifier {
+	library := &resources.Library{Pipe: p.Pipe, Find: p.Find}
+	return &Notifier{
+		Hub: new(hub.Hub), Sessions: p.Sessions, Resources: library,
+		Prompts: &prompts.Library{Resources: library, CoAuthor: p.CoAuthor},
+		Replies: p.Replies, Memory: p.Memory, Ended: p.Ended, SkillTime: skillTime,
+	}
 }
 
 // wishes is where those of a connection are kept.

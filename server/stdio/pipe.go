@@ -33,6 +33,8 @@ type Pipe struct {
 	Busy   func() bool        // a call runs
 	Failed <-chan struct{}    // closed when writing fails
 	Log    *slog.Logger
+	// Patience is how long a progress notification waits for a client that does not read; 0: as long as is usual.
+	Patience time.Duration
 }
 
 // Serve serves until something ends the connection, and returns how long running calls may go on. A signal that was not

@@ -2,6 +2,7 @@ package toolset
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"codehand/server/clients"
@@ -12,6 +13,15 @@ import (
 type Profiles struct {
 	Forced string // client.profile; "": each client has its own
 	Lists  Lists
+}
+
+// NewProfiles makes Profiles. The error names a forced profile that does not exist.
+func NewProfiles(forced string, lists Lists) (Profiles, error) {
+	if _, ok := clients.Named(forced); forced != "" && !ok {
+		return Profiles{}, fmt.Errorf("client.profile: there is no profile %s; there are %s", forced,
+			strings.Join(clients.Names(), ", "))
+	}
+	return Profiles{Forced: forced, Lists: lists}, nil
 }
 
 // Add adds to a client what its profile says. model is what it talks to; "": it does not say.

@@ -1,4 +1,4 @@
-package server
+package calls
 
 import (
 	"context"
@@ -11,13 +11,15 @@ import (
 	"codehand/server/replies"
 	"codehand/server/request"
 	"codehand/server/sessions"
+	"codehand/server/tenants"
+	"codehand/tools/session"
 )
 
-// Call runs one tool in process, as principal local, with the same checks and through the same corridor as a client's
-// call. It returns what the model would read, however much the calls before it showed, and whether that is an error.
-// err is a tool that does not exist, or a fault of ours.
-func (s *Server) Call(ctx context.Context, name string,
-	arguments json.RawMessage) (text string, failed bool, err error) {
+// Call runs one tool in process for a tenant, in the session that keyed finds for its request, with the same checks and
+// through the same pipeline as a client's call. It returns what the model would read, however much the calls before it
+// showed, and whether that is an error. err is a tool that does not exist, or a fault of ours.
+func (h *Handler) Call(ctx context.Context, at *tenants.Tenant, keyed func(jsonrpc.Envelope) (session.Key, error),
+	name string, arguments json.RawMessage) (text string, failed bool, err error) {
 	quoted, err := jsonrpc.Marshal(name)
 	if err != nil {
 		return "", false, err
@@ -31,15 +33,15 @@ func (s *Server) Call(ctx context.Context, name string,
 	case bad != nil:
 		return "", false, errors.New(bad.Message)
 	}
-	if _, ok := s.tools.Get(env.Name); !ok {
-		return "", false, errors.New(s.tools.Unknown(s.local.Offers(false).Catalog, env.Name).Message)
+	if _, ok := h.Tools.Get(env.Name); !ok {
+		return "", false, errors.New(h.Tools.Unknown(at.Offers(false).Catalog, env.Name).Message)
 	}
-	key, err := s.names.Key(env)
+	key, err := keyed(env)
 	if err != nil {
 		return "", false, err
 	}
-	work, _ := s.Serve(request.Request{
-		Envelope: env, Message: message, Tenant: s.local, Session: key, Peer: noPeer{},
+	work, _ := h.Serve(request.Request{
+		Envelope: env, Message: message, Tenant: at, Session: key, Peer: noPeer{},
 		Client: request.Client{ClientRecord: sessions.ClientRecord{Name: "codehand-call"}, Muted: true},
 		Caller: request.Caller{From: pipeline.From{Auth: "none", Transport: pipeline.InProcess}},
 	})

@@ -1,4 +1,5 @@
-package server
+// Package explain says what would become of a call, and which rule decides, without running anything.
+package explain
 
 import (
 	"context"
@@ -11,6 +12,7 @@ import (
 	"codehand/server/pipeline"
 	"codehand/server/sessions"
 	"codehand/server/tenants"
+	"codehand/server/toolset"
 	"codehand/tools/bash"
 	"codehand/tools/permission"
 	"codehand/tools/session"
@@ -26,7 +28,7 @@ type Explanation struct {
 	Off     bool   `json:"off,omitempty"` // the tool is switched off as a whole
 	Code    string `json:"code,omitempty"`
 	Reason  string `json:"reason"`
-	ExplainedRule
+	Ruling
 	About string `json:"about,omitempty"` // the path, sub-command, host or name that decided
 	Mode  string `json:"mode,omitempty"`
 
@@ -35,26 +37,26 @@ type Explanation struct {
 	Suggests string `json:"suggested_rule,omitempty"`
 	Hooks    bool   `json:"hooks_not_run,omitempty"` // they may decide otherwise
 
-	Command *ExplainedCommand `json:"command,omitempty"`
-	Paths   []ExplainedPath   `json:"paths,omitempty"`
+	Command *CommandLine `json:"command,omitempty"`
+	Paths   []Path       `json:"paths,omitempty"`
 }
 
-// An ExplainedRule is the rule that decided; the zero value: none did.
-type ExplainedRule struct {
+// A Ruling is the rule that decided; the zero value: none did.
+type Ruling struct {
 	Rule   string   `json:"rule,omitempty"`   // as written
 	Origin string   `json:"origin,omitempty"` // file and line, flag, environment variable
 	Covers []string `json:"covers,omitempty"` // absolute patterns of the files that it is about here; nil: of none
 }
 
-// An ExplainedCommand is a command as rules see it.
-type ExplainedCommand struct {
-	Class string          `json:"class"` // readonly, write, dangerous, unknown
-	Why   string          `json:"why,omitempty"`
-	Parts []ExplainedPart `json:"parts"`
+// A CommandLine is a command as rules see it.
+type CommandLine struct {
+	Class string       `json:"class"` // readonly, write, dangerous, unknown
+	Why   string       `json:"why,omitempty"`
+	Parts []SubCommand `json:"parts"`
 }
 
-// An ExplainedPart is one simple command.
-type ExplainedPart struct {
+// A SubCommand is one simple command.
+type SubCommand struct {
 	Text  string `json:"text"`
 	Class string `json:"class"`
 	Why   string `json:"why,omitempty"`
@@ -62,8 +64,8 @@ type ExplainedPart struct {
 	Inner bool   `json:"inner,omitempty"`
 }
 
-// An ExplainedPath is one file that the call would touch.
-type ExplainedPath struct {
+// A Path is one file that the call would touch.
+type Path struct {
 	Path   string `json:"path"`
 	Real   string `json:"real,omitempty"` // if it is another one
 	Use    string `json:"use"`            // read, write
@@ -75,26 +77,37 @@ type UnknownToolError struct{ Text string }
 
 func (e *UnknownToolError) Error() string { return e.Text }
 
-// Explain says what would become of a call of principal local, without running anything: the same code decides as about
-// a call that runs. err is an *UnknownToolError, a state store that does not answer, or a fault of ours.
-func (s *Server) Explain(ctx context.Context, name string, arguments json.RawMessage) (Explanation, error) {
-	t, ok := s.tools.Get(name)
+// An Explainer says what would become of calls of one tenant.
+type Explainer struct {
+	Tools  *toolset.Set
+	Tenant *tenants.Tenant
+	Pipe   *pipeline.Pipeline
+	// Keyed finds the session of a request.
+	Keyed func(jsonrpc.Envelope) (session.Key, error)
+	// Open opens a session. None begins, so no hook is told of one.
+	Open func(session.Key, *tenants.Tenant) (*session.State, func(), error)
+}
+
+// Explain says what would become of a call, without running anything: the same code decides as about a call that runs.
+// err is an *UnknownToolError, a state store that does not answer, or a fault of ours.
+func (x Explainer) Explain(ctx context.Context, name string, arguments json.RawMessage) (Explanation, error) {
+	t, ok := x.Tools.Get(name)
 	if !ok {
-		return Explanation{}, &UnknownToolError{s.tools.Unknown(s.local.Offers(false).Catalog, name).Message}
+		return Explanation{}, &UnknownToolError{x.Tools.Unknown(x.Tenant.Offers(false).Catalog, name).Message}
 	}
-	to := s.tools.Follow(s.local, t, arguments)
-	refused := to.Unknown(s.local.Offers(false).Catalog)
+	to := x.Tools.Follow(x.Tenant, t, arguments)
+	refused := to.Unknown(x.Tenant.Offers(false).Catalog)
 	if refused == nil {
-		refused = s.local.Forbids(to.Tool)
+		refused = x.Tenant.Forbids(to.Tool)
 	}
 	if t, arguments = to.Tool, to.Input; refused != nil {
 		return explanation(t, pipeline.Explanation{Refusal: refused}), nil
 	}
-	key, err := s.names.Key(jsonrpc.Envelope{})
+	key, err := x.Keyed(jsonrpc.Envelope{})
 	if err != nil {
 		return Explanation{}, err
 	}
-	state, release, err := s.build(key, s.local) // no session begins, so no hook is told of one
+	state, release, err := x.Open(key, x.Tenant)
 	if err != nil {
 		return Explanation{}, err
 	}
@@ -102,7 +115,7 @@ func (s *Server) Explain(ctx context.Context, name string, arguments json.RawMes
 	if _, err := sessions.Locate(ctx, state); err != nil {
 		return Explanation{}, err
 	}
-	found, err := s.pipe.Explain(ctx, state, t, arguments)
+	found, err := x.Pipe.Explain(ctx, state, t, arguments)
 	if err != nil {
 		return Explanation{}, err
 	}
@@ -141,14 +154,6 @@ func outside(st *session.State, x pipeline.Explanation) string {
 	return ""
 }
 
-// A RuleReport says what one rule covers in the roots, for people and programs.
-type RuleReport = tenants.RuleReport
-
-// Rules says what each rule of principal local covers: how many files there are now is counted until ctx ends.
-func (s *Server) Rules(ctx context.Context) []RuleReport {
-	return s.engines.tenants.Report(ctx, s.local)
-}
-
 func explanation(t tool.Tool, x pipeline.Explanation) Explanation {
 	e := Explanation{Tool: t.Spec.Name, Verdict: "deny", Hooks: x.Unheard}
 	if x.Refusal != nil {
@@ -177,17 +182,17 @@ func explanation(t tool.Tool, x pipeline.Explanation) Explanation {
 	return e
 }
 
-func explainCommand(a *bash.Analysis) *ExplainedCommand {
-	c := &ExplainedCommand{Class: a.Class.String(), Why: a.Why, Parts: []ExplainedPart{}}
+func explainCommand(a *bash.Analysis) *CommandLine {
+	c := &CommandLine{Class: a.Class.String(), Why: a.Why, Parts: []SubCommand{}}
 	for _, p := range a.Parts {
-		c.Parts = append(c.Parts, ExplainedPart{Text: p.Text, Class: p.Class.String(), Why: p.Why, Exact: p.Exact,
+		c.Parts = append(c.Parts, SubCommand{Text: p.Text, Class: p.Class.String(), Why: p.Why, Exact: p.Exact,
 			Inner: p.Inner})
 	}
 	return c
 }
 
-func explainPath(t permission.Target, readOnly bool) ExplainedPath {
-	p := ExplainedPath{Path: t.Value, Use: "write", Inside: t.Inside}
+func explainPath(t permission.Target, readOnly bool) Path {
+	p := Path{Path: t.Value, Use: "write", Inside: t.Inside}
 	if t.Real != t.Value {
 		p.Real = t.Real
 	}

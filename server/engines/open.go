@@ -1,0 +1,190 @@
+package engines
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"codehand/filestate"
+	"codehand/filestate/lock"
+	"codehand/server/config"
+	"codehand/server/sessions"
+	"codehand/server/state"
+	"codehand/server/toolset"
+	"codehand/tools"
+	"codehand/tools/agent"
+	"codehand/tools/git/changes"
+	"codehand/tools/hooks"
+	"codehand/tools/media"
+	"codehand/tools/search"
+	"codehand/tools/session"
+	"codehand/tools/settings"
+	"codehand/tools/tool"
+)
+
+// StoreTime bounds one operation of the Store with its retries.
+const StoreTime = 2 * time.Second
+
+// A Set is the engines of a process, which all its sessions share. Close gives back what they hold.
+type Set struct {
+	Dir      string      // state directory
+	Store    state.Store // set anew once, before the first session: by what counts its operations
+	Durable  bool        // the Store outlives the process
+	Locker   lock.Locker
+	Contents *filestate.Contents
+	Journals *sessions.Journals
+	Search   *search.Engine
+	Settings *settings.Checker
+	Media    *media.Reader
+	Hooks    *hooks.Runner
+	Around   bool // some hooks run around calls, and not only the classifier
+	Confined *Confinement
+	Tools    *toolset.Set
+	tools.Engines
+}
+
+// Open makes the engines, in the order in which one needs another. roots are those of the person whose process it is,
+// once they are known. Nothing is left open after an error.
+func Open(o Options, roots func() []string) (e *Set, err error) {
+	cfg := o.Config
+	e = &Set{Durable: o.Serve}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, e.Close())
+		}
+	}()
+	if e.Dir, err = config.OpenState(cfg.StateDir); err != nil {
+		return e, err
+	}
+	if e.Store, err = openStore(o, e.Dir); err != nil {
+		return e, err
+	}
+	e.Locker = lock.New(filepath.Join(e.Dir, "locks"))
+	e.Contents = filestate.NewContents(0)
+	e.Journals = sessions.NewJournals(e.Dir, e.Locker, cfg, o.Log)
+	e.Search = search.New(search.Options{
+		Workers: cfg.Search.Workers, Outside: cfg.Search.OutsideIgnores == "auto",
+		Home: cfg.Home, ConfigHome: cfg.ConfigHome,
+	})
+	e.Confined = o.confinement(e.Dir, o.Proven)
+	if err := e.Confined.checkApart(); err != nil {
+		return e, err
+	}
+	e.Media = media.New(media.Options{Fit: media.FitOptions{MaxEdge: cfg.Read.ImageMaxEdge},
+		Temp: filepath.Join(e.Dir, "pdf"), Level: e.Confined.Options.Level})
+	if cfg.Journal.Shell {
+		e.Trees = changes.New(cfg.Home, cfg.ConfigHome)
+	}
+	e.Settings = settings.New(cfg.Check)
+	if e.Hooks, e.Around, err = o.hooks(); err != nil {
+		return e, err
+	}
+	return e, e.makeTools(o, roots)
+}
+
+// openStore opens the Store of serve, or makes that of a process for one person.
+func openStore(o Options, dir string) (state.Store, error) {
+	if !o.Serve {
+		return state.NewMemory(state.MemoryOptions{}), nil
+	}
+	cfg := o.Config
+	store, err := state.Open(context.Background(), cfg.Store.URL, state.Options{
+		Dir: dir, Timeout: cmp.Or(o.StoreTime, StoreTime), SessionLife: cfg.Session.TTL,
+		MaxBytes: cfg.Store.MaxBytes, Sync: cfg.Store.Sync,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if stats, ok := store.(state.Stater); ok && stats.Stats().Cut > 0 {
+		o.Log.Warn("truncated the end of the state log: it was half-written or never synced",
+			"bytes", stats.Stats().Cut)
+	}
+	return store, nil
+}
+
+// makeTools makes the engines that tools are handed, and the tools.
+func (e *Set) makeTools(o Options, roots func() []string) (err error) {
+	if e.Web, err = o.web(); err != nil {
+		return err
+	}
+	if e.WebSearch, err = o.webSearch(); err != nil {
+		return err
+	}
+	e.Mounts = o.mounts(roots)
+	all := func() []tool.Tool { return e.Tools.All() }
+	if e.Agents, err = o.agents(handed{model: o.Model, tools: all, roots: roots}); err != nil {
+		return err
+	}
+	var own []tool.Tool
+	if o.Tools != nil {
+		own = limitReports(o.Tools(e.Engines), o.Config.Tools.Agent.MaxOutput)
+	}
+	sources := append([]toolset.Source{toolset.Fixed(own)}, o.Sources...)
+	if e.Mounts != nil {
+		sources = append(sources, e.Mounts)
+	}
+	e.Tools, err = toolset.New(toolset.Lists{Deferral: o.Config.Tools.Deferral, Always: o.Config.Tools.Always},
+		sources...)
+	return err
+}
+
+// limitReports gives the tools that return reports of sub-agents as many characters as agent.max_output says.
+func limitReports(tools []tool.Tool, most int) []tool.Tool {
+	limited := slices.Clone(tools)
+	for i, t := range limited {
+		if most > 0 && t.Spec.Reports {
+			limited[i] = t.Limited(most)
+		}
+	}
+	return limited
+}
+
+// MayAsk says whether something may ask the clients of calls while these work.
+func (e *Set) MayAsk(cfg config.Config) bool {
+	return cfg.Web.Sampling || e.Agents.InForce(true) != agent.None
+}
+
+// Memory is the part of the Store that one session has.
+func (e *Set) Memory(key session.Key) state.Store {
+	return state.Scoped(e.Store, "sess."+state.Hash(key.Principal)+"."+state.Hash(key.Session))
+}
+
+// Cells is Memory for what keeps cells alone.
+func (e *Set) Cells(key session.Key) session.Memory { return e.Memory(key) }
+
+// ActiveCell names the value in which a session keeps the tools that it found.
+const ActiveCell = "cell.active"
+
+// Active is what a session has found, without opening it: nothing begins because a client lists.
+func (e *Set) Active(key session.Key) session.Cell[[]string] {
+	return session.NewCell[[]string](e.Memory(key), ActiveCell)
+}
+
+// Close gives back what the engines hold. What was never made has nothing.
+func (e *Set) Close() error {
+	if e.Agents != nil {
+		e.Agents.Close()
+	}
+	e.Mounts.Close()
+	if e.Hooks != nil {
+		e.Hooks.Close()
+	}
+	e.Confined.Close()
+	var errs []error
+	if e.Journals != nil {
+		errs = append(errs, e.Journals.Close())
+	}
+	if e.Search != nil {
+		errs = append(errs, e.Search.Close())
+	}
+	if e.Trees != nil {
+		e.Trees.Close()
+	}
+	if e.Store != nil {
+		errs = append(errs, e.Store.Close())
+	}
+	return errors.Join(errs...)
+}
