@@ -61,8 +61,9 @@ type mount struct {
 	log *slog.Logger
 
 	mu    sync.Mutex
-	links map[string]*link // by whom they are shared with
-	sum   string           // of what tools were made of; "": none yet
+	links map[string]*link  // by whom they are shared with
+	sum   string            // of what tools were made of; "": none yet
+	seen  map[string]string // how each tool was described, by the server's name for it
 	tools []tool.Tool
 	ended bool
 }
@@ -252,6 +253,21 @@ func (x *mount) retire() {
 	}
 }
 
+// changed remembers how tools are described, and returns those that were described in another way. x.mu is held.
+func (x *mount) changed(all []upstream.Definition) (names []string) {
+	if x.seen == nil {
+		x.seen = map[string]string{}
+	}
+	for _, d := range all {
+		now, err := json.Marshal(d)
+		if before, seen := x.seen[d.Name]; err != nil || seen && before != string(now) {
+			names = append(names, d.Name)
+		}
+		x.seen[d.Name] = string(now)
+	}
+	return names
+}
+
 // define takes what a server says that it has.
 func (x *mount) define(all []upstream.Definition, left int) {
 	raw, err := json.Marshal(all)
@@ -264,10 +280,13 @@ func (x *mount) define(all []upstream.Definition, left int) {
 	if !same {
 		x.sum, x.tools = string(raw), x.make(all)
 	}
-	made := len(x.tools)
+	made, changed := len(x.tools), x.changed(all)
 	x.mu.Unlock()
 	if same {
 		return
+	}
+	for _, name := range changed {
+		x.log.Warn("a mounted server describes a tool in another way than before", "tool", nameOf(x.Name, name))
 	}
 	if left > 0 {
 		x.log.Warn("tools of a mounted server are left out: they cannot be read, or are too many", "tools", left)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http/httptest"
 	"os"
 	"strconv"
@@ -357,6 +358,23 @@ func TestListChanged(t *testing.T) {
 	<-m.Changed()
 	if all := m.Tools(); len(all) != 1 || all[0].Spec.Name != "mcp__demo__other" {
 		t.Errorf("%d tools", len(all))
+	}
+}
+
+// A tool that is described in another way than before is logged, one that comes or goes is not.
+func TestChangedDescription(t *testing.T) {
+	t.Parallel()
+	var log strings.Builder
+	m := New(Options{Servers: []Remote{{Name: "demo", Reach: over(fake{})}}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	defer m.Close()
+	x := m.all[0]
+	for _, all := range [][]upstream.Definition{
+		{{Name: "a", Description: "one"}, {Name: "b"}}, {{Name: "b"}, {Name: "c"}}, {{Name: "a", Description: "two"}, {Name: "b"}},
+	} {
+		x.define(all, 0)
+	}
+	if got := log.String(); strings.Count(got, "another way") != 1 || !strings.Contains(got, "tool=mcp__demo__a") {
+		t.Error(got)
 	}
 }
 
