@@ -54,11 +54,13 @@ func (c *call) askPermission(ctx context.Context, d permission.Decision, r permi
 	switch {
 	case a.Outcome != tool.Accepted || len(said) != 1 || !slices.Contains(q.choices, said[0]) || said[0] == denyIt:
 		return c.declined(ctx, d, q.rule, a)
+	case said[0] == allowSession && q.rule == "":
+		c.grant(ctx, permission.Grant{Rule: q.session, Discards: true})
 	case said[0] == allowSession:
-		c.grant(ctx, q.rule)
+		c.grant(ctx, permission.Grant{Rule: q.rule})
 	case said[0] == allowAlways:
 		if err := c.pipe.Always.keep(ctx, q.rule); err != nil {
-			c.grant(ctx, q.rule) // at least that
+			c.grant(ctx, permission.Grant{Rule: q.rule}) // at least that
 			c.pipe.log().WarnContext(ctx, "a rule cannot be kept", "rule", q.rule, "call", c.visit.id, "error", err)
 		}
 	}
@@ -122,10 +124,10 @@ func openedName(d permission.Decision) string {
 
 // grant keeps a rule for the rest of the session; where there are too many, the oldest goes. If that fails, the person
 // is asked again the next time.
-func (c *call) grant(ctx context.Context, rule string) {
-	now := time.Now()
+func (c *call) grant(ctx context.Context, g permission.Grant) {
+	g.At = time.Now()
 	_, err := c.state.Grants.Change(ctx, func(all []permission.Grant) ([]permission.Grant, error) {
-		return permission.WithGrant(all, rule, now), nil
+		return permission.WithGrant(all, g), nil
 	})
 	if err != nil {
 		c.pipe.log().WarnContext(ctx, "a rule for this session cannot be kept", "tool", c.bound.Spec.Name,

@@ -19,6 +19,7 @@ type permissionAsk struct {
 	tool.Question
 	choices []string
 	rule    string // would allow the call; "": none would
+	session string // would allow it in this session alone, as one that may discard content; "": none would
 }
 
 // digest names what a person sees, and the input that it is about.
@@ -67,6 +68,12 @@ func (c *call) permissionQuestion(ctx context.Context, d permission.Decision, r 
 		if always := c.pipe.Always; always != nil {
 			q.choices = append(q.choices, allowAlways)
 			fmt.Fprintf(&end, "%q adds that rule to permissions.allow in %s\n", allowAlways, oneLine(always.File))
+		}
+	}
+	if q.rule == "" && !hidden && !c.state.Shared {
+		if q.session = c.state.Rules.SuggestForSession(r); q.session != "" {
+			q.choices = append(q.choices, allowSession)
+			fmt.Fprintf(&end, "%q allows %s, whatever it discards\n", allowSession, oneLine(q.session))
 		}
 	}
 	q.choices = append(q.choices, denyIt)

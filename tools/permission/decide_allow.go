@@ -134,7 +134,8 @@ func (p *Policy) allowsCommand(r *Request, t *Target, granted []rule) *rule {
 		return rule
 	}
 	a := t.Analysis
-	if a.Class == bash.Dangerous || a.Unclear || len(a.Parts) == 0 || p.writesOutside(r, granted) {
+	discards := a.Class == bash.Dangerous && len(a.Losses()) > 0
+	if a.Class == bash.Dangerous && !discards || a.Unclear || len(a.Parts) == 0 || p.writesOutside(r, granted) {
 		return nil
 	}
 	// What changes something in a command of read-only parts is what stands around them.
@@ -151,7 +152,7 @@ func (p *Policy) allowsCommand(r *Request, t *Target, granted []rule) *rule {
 		}
 		rule := pick(p.allow, granted, func(rule *rule) bool {
 			return rule.ofCommand() && rule.text.match(part.Text) && rule.text.spells(part.Lead) &&
-				rule.names(r.Tool, r.Aliases, r.Family)
+				rule.names(r.Tool, r.Aliases, r.Family) && (!discards || rule.discards)
 		})
 		if rule == nil {
 			return nil

@@ -13,7 +13,9 @@ type Grant struct {
 	At    time.Time `json:"at"`
 	Until time.Time `json:"until,omitzero"` // of a loan; never longer than what a person grants holds
 	Skill string    `json:"skill,omitempty"`
-	File  string    `json:"-"` // that the rule was added to, since this process read it; "": it holds in one session only
+	// Discards: it was allowed for commands that may discard content, and covers these as well
+	Discards bool   `json:"discards,omitempty"`
+	File     string `json:"-"` // that the rule was added to, since this process read it; "": it holds in one session only
 }
 
 const (
@@ -50,12 +52,12 @@ func parseGrant(text, origin string) (rule, error) {
 	return r, err
 }
 
-// WithGrant returns the grants of a session with a rule that a person allowed now. Where there are too many, the oldest
+// WithGrant returns the grants of a session with one that a person allowed now. Where there are too many, the oldest
 // goes.
-func WithGrant(all []Grant, text string, now time.Time) []Grant {
+func WithGrant(all []Grant, now Grant) []Grant {
 	own, lent := partGrants(all)
-	own = slices.DeleteFunc(own, func(g Grant) bool { return g.Rule == text })
-	own = append(own, Grant{Rule: text, At: now})
+	own = slices.DeleteFunc(own, func(g Grant) bool { return g.Rule == now.Rule && g.Discards == now.Discards })
+	own = append(own, now)
 	return append(own[max(0, len(own)-maxGrants):], lent...)
 }
 
@@ -119,7 +121,7 @@ func (r *Request) granted() []rule {
 			continue
 		}
 		if parsed, err := parseGrant(g.Rule, g.origin()); err == nil {
-			parsed.lent = g.lent()
+			parsed.lent, parsed.discards = g.lent(), g.Discards && !g.lent()
 			rules = append(rules, parsed)
 		}
 	}

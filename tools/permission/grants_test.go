@@ -72,7 +72,7 @@ func TestLoanDecisions(t *testing.T) {
 			}
 			r = c.request
 			r.Own, r.Mode, r.Cwd, r.Now = Allow, c.mode, "/w", noon
-			r.Grants = WithGrant(nil, c.rule, noon)
+			r.Grants = WithGrant(nil, Grant{Rule: c.rule, At: noon})
 			if d := p.Decide(r); d.Verdict < c.want {
 				t.Errorf("a loan allows what a grant does not: %+v", d)
 			}
@@ -83,7 +83,7 @@ func TestLoanDecisions(t *testing.T) {
 // TestGrantLife: a grant holds for a day, a loan as long as it says and no longer than a grant.
 func TestGrantLife(t *testing.T) {
 	t.Parallel()
-	grant, loan := WithGrant(nil, "Bash", noon)[0], WithLoan(nil, "x", []string{"Bash"}, noon, 10*time.Minute)[0]
+	grant, loan := WithGrant(nil, Grant{Rule: "Bash", At: noon})[0], WithLoan(nil, "x", []string{"Bash"}, noon, 10*time.Minute)[0]
 	long := WithLoan(nil, "x", []string{"Bash"}, noon, 100*time.Hour)[0]
 	for _, c := range []struct {
 		grant Grant
@@ -117,15 +117,15 @@ func TestGrantLists(t *testing.T) {
 	t.Parallel()
 	var all []Grant
 	for i := range maxGrants + 10 {
-		all = WithGrant(all, fmt.Sprintf("Bash(a%d)", i), noon)
+		all = WithGrant(all, Grant{Rule: fmt.Sprintf("Bash(a%d)", i), At: noon})
 	}
 	var many []string
 	for i := range MaxLoans + 10 {
 		many = append(many, fmt.Sprintf("Bash(b%d)", i))
 	}
 	all = WithLoan(all, "x", many, noon, time.Minute)
-	all = WithGrant(all, "Bash(c)", noon)
-	all = WithGrant(all, "Bash(b0)", noon)
+	all = WithGrant(all, Grant{Rule: "Bash(c)", At: noon})
+	all = WithGrant(all, Grant{Rule: "Bash(b0)", At: noon})
 	own, lent := partGrants(all)
 	if len(own) != maxGrants || own[0].Rule != "Bash(a12)" || own[maxGrants-1].Rule != "Bash(b0)" || len(lent) != MaxLoans {
 		t.Errorf("%d grants from %s to %s, and %d loans", len(own), own[0].Rule, own[len(own)-1].Rule, len(lent))

@@ -66,3 +66,57 @@ func TestHeldCommands(t *testing.T) {
 		}
 	}
 }
+
+// A question about content that cannot be kept offers the session the same program and verb. Only what was granted for
+// that covers such commands, and nothing that reaches further.
+func TestSuggestForSession(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ command, want, covers, not string }{
+		{"rm -rf src", "Bash(rm *)", "rm -f a b", "rm -rf src; git push --force"},
+		{"git clean -fdx", "Bash(git clean *)", "git clean -fd", "git reset --hard"},
+		{"git -C x clean -fd", "", "", ""},
+		{"rm -rf a && make", "", "", ""},
+		{"git push --force", "", "", ""},
+		{"rm -rf .git", "", "", ""},
+		{"rm -rf /w", "", "", ""},
+		{"sudo rm -rf x", "", "", ""},
+		{"make", "", "", ""},
+	} {
+		w := newWorld()
+		w.confined = true
+		w.options.Allow = []Rule{{Text: "Bash(rm *)"}, {Text: "Bash(git clean *)"}} // covers nothing that discards
+		p, err := New(w.options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p = p.At(w.roots, w.cwd)
+		request := func(command string, grants ...Grant) Request {
+			a := bash.Analyze(command, w.inside)
+			a.Hold()
+			r := Request{Tool: "run_shell", Aliases: []string{"Bash"}, Family: FamilyBash, Own: Allow, Cwd: w.cwd, Now: noon,
+				Confined: true, Grants: grants}
+			r.Targets = append(w.files(a), Target{Kind: Command, Value: command, Analysis: &a})
+			for i := range r.Targets {
+				w.resolve(&r.Targets[i])
+			}
+			return r
+		}
+		if got := p.SuggestForSession(request(c.command)); got != c.want {
+			t.Errorf("%q: %q, want %q", c.command, got, c.want)
+		}
+		if c.want == "" {
+			continue
+		}
+		for command, want := range map[string]Verdict{c.command: Allow, c.covers: Allow, c.not: Ask} {
+			if d := p.Decide(request(command, Grant{Rule: c.want, At: noon, Discards: true})); d.Verdict != want {
+				t.Errorf("%q granted %s: %d, want %d", command, c.want, d.Verdict, want)
+			}
+			if d := p.Decide(request(command, Grant{Rule: c.want, At: noon})); d.Verdict != Ask {
+				t.Errorf("%q granted %s for what discards nothing: %d", command, c.want, d.Verdict)
+			}
+			if d := p.Decide(request(command, Grant{Rule: c.want, At: noon, Discards: true, Skill: "x"})); d.Verdict != Ask {
+				t.Errorf("%q lent %s: %d", command, c.want, d.Verdict)
+			}
+		}
+	}
+}

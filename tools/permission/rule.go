@@ -28,6 +28,7 @@ type rule struct {
 	allows   bool     // else it denies or asks
 	glob     *glob    // the name has a `*`
 	lent     bool     // by a skill
+	discards bool     // a person allowed it in this session for commands that may discard content
 	reads    bool     // it is about reading files
 	writes   bool     // it is about changing files
 

@@ -42,6 +42,47 @@ func (p *Policy) Suggest(r Request) string {
 	return ""
 }
 
+// SuggestForSession returns the rule that would allow a call, and others of the same program and verb, which is asked
+// about only because it may discard content that cannot be kept; "": there is none. It is to be granted for one session
+// (Grant.Discards), and allows nothing in a file.
+func (p *Policy) SuggestForSession(r Request) string {
+	if p == nil || !p.made {
+		return ""
+	}
+	p.complete(&r)
+	if d := p.Decide(r); d.Verdict != Ask || d.Hard {
+		return ""
+	}
+	var own *Target
+	for i := range r.Targets {
+		if t := &r.Targets[i]; t.Use == ByCall {
+			if own != nil || t.Kind != Command || len(t.Analysis.Losses()) == 0 {
+				return ""
+			}
+			own = t
+		}
+	}
+	if own == nil || len(own.Analysis.Parts) != 1 {
+		return ""
+	}
+	words := strings.Fields(own.Analysis.Parts[0].Text)
+	if len(words) > 1 && words[0] == "git" {
+		words = words[:2]
+	} else {
+		words = words[:min(len(words), 1)]
+	}
+	if len(words) == 0 || slices.ContainsFunc(words, notPlain) || words[len(words)-1][0] == '-' {
+		return ""
+	}
+	text := "Bash(" + strings.Join(words, " ") + " *)"
+	r.parsed = nil
+	r.Grants = append(slices.Clip(r.Grants), Grant{Rule: text, At: r.Now, Discards: true})
+	if utf8.RuneCountInString(text) > maxSuggested || p.Decide(r).Verdict != Allow {
+		return ""
+	}
+	return text
+}
+
 // suggestions are rules that might allow the call, the best first. outside is a file outside the roots that a command
 // of the call reads; "": none.
 func suggestions(r *Request, outside string) []string {
