@@ -230,8 +230,8 @@ func TestPermissionWords(t *testing.T) {
 	p, s := newCorridor(), newState(t, "s")
 	c := &call{pipe: p.Pipeline, state: s}
 	c.bound.Spec.Name = "x"
-	err := c.settle(t.Context(), permission.Decision{Rule: "~/.ssh", Origin: permission.BuiltIn, Reason: "secrets are closed to every tool"}, permission.Request{})
+	err := (&decided{call: c, decision: permission.Decision{Rule: "~/.ssh", Origin: permission.BuiltIn, Reason: "secrets are closed to every tool"}}).settle(t.Context())
 	wantRefusal(t, err, tool.PermissionDenied, "Permission denied: x: rule ~/.ssh, built in (secrets are closed to every tool).")
-	err = c.settle(t.Context(), permission.Decision{Off: true, Rule: "x"}, permission.Request{})
+	err = (&decided{call: c, decision: permission.Decision{Off: true, Rule: "x"}}).settle(t.Context())
 	wantRefusal(t, err, tool.ToolDisabled, "x is not available: rule x")
 }

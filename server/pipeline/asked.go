@@ -14,10 +14,9 @@ import (
 // They are asked once, however often the call comes back. Allow: the call runs; it is never the answer to a hard ask,
 // which only a person may lift. Deny: the error is the refusal. Ask: they leave it to the person. What was decided is
 // noted in the record.
-func (c *call) hookDecision(ctx context.Context,
-	d permission.Decision) (v permission.Verdict, reason string, err error) {
+func (c *decided) hookDecision(ctx context.Context) (v permission.Verdict, reason string, err error) {
 	if c.found.Request == nil {
-		o, err := c.askRequestHooks(ctx, d)
+		o, err := c.askRequestHooks(ctx)
 		if err != nil {
 			return permission.Deny, "", err
 		}
@@ -31,7 +30,7 @@ func (c *call) hookDecision(ctx context.Context,
 		return permission.Deny, reason, blocked(o.Origin, reason)
 	case slices.Contains(o.Opinions, permission.Ask) || !slices.Contains(o.Opinions, permission.Allow):
 		return permission.Ask, reason, nil
-	case d.Hard:
+	case c.decision.Hard:
 		c.pipe.log().InfoContext(ctx, "a hook's allow does not count where a person must decide", "tool",
 			c.bound.Spec.Name,
 			"call", c.visit.id)
@@ -46,13 +45,13 @@ func (c *call) hookDecision(ctx context.Context,
 	return permission.Allow, reason, nil
 }
 
-func (c *call) askRequestHooks(ctx context.Context, d permission.Decision) (hooks.Outcome, error) {
+func (c *decided) askRequestHooks(ctx context.Context) (hooks.Outcome, error) {
 	if !c.wants(hooks.PermissionRequest) {
 		return hooks.Outcome{}, nil
 	}
 	defer c.aside()()
 	e := c.event()
-	e.Reason = because(d)
+	e.Reason = because(c.decision)
 	o, err := c.pipe.Hooks.Asked(ctx, e)
 	if gone := interrupted(ctx); gone != nil {
 		return o, gone

@@ -12,7 +12,7 @@ import (
 
 // details lists what a call brings beside what it touches. Where the tool itself can say what the call would do, that
 // stands for the texts of its input; else these are listed, but for what says nothing, as false or "".
-func (c *call) details(ctx context.Context) string {
+func (c *decided) details(ctx context.Context) string {
 	if c.bound.Details != nil {
 		if own := c.bound.Details(ctx, c.state); own != "" {
 			shown, _ := reveal(own, true)
@@ -25,7 +25,7 @@ func (c *call) details(ctx context.Context) string {
 }
 
 // detail writes one value of an input under its name.
-func (c *call) detail(b *strings.Builder, name string, value json.RawMessage) {
+func (c *decided) detail(b *strings.Builder, name string, value json.RawMessage) {
 	switch value = bytes.TrimSpace(value); {
 	case len(value) == 0:
 	case value[0] == '{':

@@ -42,7 +42,7 @@ func (p *Pipeline) Explain(ctx context.Context, s *session.State, t tool.Tool,
 	e.Request, e.Decision = c.decide(ctx)
 	if e.Decision.Verdict == permission.Ask {
 		e.ByClient = !e.Decision.Hard && p.AskFallback == AskClient
-		q := c.permissionQuestion(ctx, e.Decision, e.Request, "")
+		q := (&decided{call: c, about: e.Request, decision: e.Decision}).permissionQuestion(ctx, "")
 		e.Question, e.Suggests = q.Text, q.rule
 	}
 	return e, nil

@@ -14,19 +14,28 @@ import (
 	"codehand/tools/tool"
 )
 
+// A decided is a call about which the rules have decided, until it is clear whether it runs: hooks, the client or a
+// person may have to say so.
+type decided struct {
+	*call
+	about    permission.Request // what the decision depends on
+	decision permission.Decision
+}
+
 // permit is stage 4: the one decision about the call, and a person's where that decision asks for one. A call that asks
 // a person gives up its place in the queue first.
 func (c *call) permit(ctx context.Context) error {
 	r, d := c.decide(ctx)
+	decided := &decided{call: c, about: r, decision: d}
 	guardOpens(c)
 	c.record.decided(d, r)
 	if c.record.By == byHook {
 		c.record.Origin = c.found.Hooks.Origin
 	}
 	if d.Verdict != permission.Deny && c.saidNo() {
-		return c.refusedNow(ctx, d, r)
+		return decided.refusedNow(ctx)
 	}
-	if err := c.settle(ctx, d, r); err != nil {
+	if err := decided.settle(ctx); err != nil {
 		return err
 	}
 	if err := c.question(ctx); err != nil {
@@ -48,28 +57,28 @@ func (c *call) saidNo() bool {
 }
 
 // refusedNow is the refusal of a call to which a person said no.
-func (c *call) refusedNow(ctx context.Context, d permission.Decision, r permission.Request) error {
-	rule := c.state.Rules.Suggest(r)
-	if d.Verdict == permission.Allow { // that rule did not decide
+func (c *decided) refusedNow(ctx context.Context) error {
+	rule := c.state.Rules.Suggest(c.about)
+	if c.decision.Verdict == permission.Allow { // that rule did not decide
 		c.record.Rule, c.record.Origin = "", ""
 	}
 	c.record.Asked, c.record.By = true, byUser
-	return c.declined(ctx, d, rule, c.arrival.Reply.Answer)
+	return c.declined(ctx, rule, c.arrival.Reply.Answer)
 }
 
 // settle turns the decision into an answer: nil lets the call run.
-func (c *call) settle(ctx context.Context, d permission.Decision, r permission.Request) error {
+func (c *decided) settle(ctx context.Context) error {
 	name := c.bound.Spec.Name
 	switch {
-	case c.arrival.From.Page && d.Verdict != permission.Deny && !r.ReadOnly && !r.Private:
+	case c.arrival.From.Page && c.decision.Verdict != permission.Deny && !c.about.ReadOnly && !c.about.Private:
 		return tool.Refuse(tool.PermissionDenied, "Permission denied: %s: a web page may only read here. The "+
 			"user can list the page's origin in http.allowed_origins, or serve with tokens.", name)
-	case d.Verdict == permission.Allow:
+	case c.decision.Verdict == permission.Allow:
 		return nil
-	case d.Verdict == permission.Ask:
-		return c.settleAsk(ctx, d, r)
+	case c.decision.Verdict == permission.Ask:
+		return c.settleAsk(ctx)
 	}
-	return deniedCall(c, d)
+	return deniedCall(c.call, c.decision)
 }
 
 // deniedCall is the refusal of a call that a decision denies. A search is told how to go on.
@@ -114,18 +123,18 @@ func denial(name string, d permission.Decision) error {
 }
 
 // settleAsk finds who may say yes: the operator's hooks, the client's own dialog where that is set, else a person.
-func (c *call) settleAsk(ctx context.Context, d permission.Decision, r permission.Request) error {
-	v, why, err := c.hookDecision(ctx, d)
+func (c *decided) settleAsk(ctx context.Context) error {
+	v, why, err := c.hookDecision(ctx)
 	switch {
 	case err != nil:
 		return err
 	case v == permission.Allow:
 		return nil
-	case leaves(c, d):
+	case leaves(c.call, c.decision):
 		c.record.Decision, c.record.By = askAllowed, byClient
 		return nil
 	}
-	return c.askPermission(ctx, d, r, why)
+	return c.askPermission(ctx, why)
 }
 
 // leaves says whether the client's own dialog stands in for a person.

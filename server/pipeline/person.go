@@ -24,8 +24,8 @@ const (
 )
 
 // askPermission puts the call to a person. Anything but an acceptance of what was shown is a no.
-func (c *call) askPermission(ctx context.Context, d permission.Decision, r permission.Request, hookSays string) error {
-	q := c.permissionQuestion(ctx, d, r, hookSays)
+func (c *decided) askPermission(ctx context.Context, hookSays string) error {
+	q := c.permissionQuestion(ctx, hookSays)
 	shown := q.digest(c.record.Digest)
 	if c.found.Shown != shown { // what a person saw is not what would run now
 		if c.replied(askedPermission) {
@@ -37,7 +37,7 @@ func (c *call) askPermission(ctx context.Context, d permission.Decision, r permi
 		c.record.Asked, c.record.Verdict, c.record.Decision, c.record.By = true, "allow", askAllowed, byUser
 		return nil
 	}
-	if !d.Hard && c.canAsk() && !c.replied(askedPermission) {
+	if !c.decision.Hard && c.canAsk() && !c.replied(askedPermission) {
 		if err := c.declinedJustNow(ctx); err != nil {
 			return err
 		}
@@ -47,13 +47,13 @@ func (c *call) askPermission(ctx context.Context, d permission.Decision, r permi
 		return err
 	}
 	if a.Outcome == tool.Unanswered {
-		return c.unavailable(d, q.rule, " and this client cannot ask one.")
+		return c.unavailable(q.rule, " and this client cannot ask one.")
 	}
 	c.record.Asked, c.record.By = true, byUser
 	said := a.Values[decisionField]
 	switch {
 	case a.Outcome != tool.Accepted || len(said) != 1 || !slices.Contains(q.choices, said[0]) || said[0] == denyIt:
-		return c.declined(ctx, d, q.rule, a)
+		return c.declined(ctx, q.rule, a)
 	case said[0] == allowSession && q.rule == "":
 		c.grant(ctx, permission.Grant{Rule: q.session, Discards: true})
 	case said[0] == allowSession:
@@ -71,7 +71,7 @@ func (c *call) askPermission(ctx context.Context, d permission.Decision, r permi
 
 // unavailable refuses a call that needs a person where none answers, for which why ends the sentence. rule would allow
 // the call; "": none would.
-func (c *call) unavailable(d permission.Decision, rule, why string) error {
+func (c *decided) unavailable(rule, why string) error {
 	c.record.Decision, c.record.By = askDenied, byClient
 	if c.arrival.inside != nil {
 		c.record.By = byTool
@@ -82,7 +82,7 @@ func (c *call) unavailable(d permission.Decision, rule, why string) error {
 	}
 	return tool.Refuse(tool.AskUnavailable,
 		"Permission denied: %s needs a person's approval%s It is asked because: %s. %s", c.bound.Spec.Name,
-		why, because(d), remedy(c.pipe.UserFile, d, rule))
+		why, because(c.decision), remedy(c.pipe.UserFile, c.decision, rule))
 }
 
 // remedy says what the user, whose settings are in file, can do so that a call runs for which a person must say yes.
@@ -124,7 +124,7 @@ func openedName(d permission.Decision) string {
 
 // grant keeps a rule for the rest of the session; where there are too many, the oldest goes. If that fails, the person
 // is asked again the next time.
-func (c *call) grant(ctx context.Context, g permission.Grant) {
+func (c *decided) grant(ctx context.Context, g permission.Grant) {
 	g.At = time.Now()
 	_, err := c.state.Grants.Change(ctx, func(all []permission.Grant) ([]permission.Grant, error) {
 		return permission.WithGrant(all, g), nil
@@ -144,7 +144,7 @@ const (
 )
 
 // declinedJustNow refuses a default ask about a call that a person has just declined.
-func (c *call) declinedJustNow(ctx context.Context) error {
+func (c *decided) declinedJustNow(ctx context.Context) error {
 	d, err := c.state.Declines.Load(ctx)
 	if err != nil {
 		return c.stateUnavailable(ctx, err)
@@ -160,15 +160,15 @@ func (c *call) declinedJustNow(ctx context.Context) error {
 }
 
 // declineKey is what a decline of this call is known by.
-func (c *call) declineKey() string {
+func (c *decided) declineKey() string {
 	return digest([]byte(c.bound.Spec.Name + "\x00" + c.record.Digest))
 }
 
 // declined remembers a decline, and returns the refusal. A question without an answer does not count as a decline.
-func (c *call) declined(ctx context.Context, d permission.Decision, rule string, a tool.Answer) error {
+func (c *decided) declined(ctx context.Context, rule string, a tool.Answer) error {
 	c.record.Verdict, c.record.Decision = "deny", askDenied
 	if a.Silent {
-		refused := c.unavailable(d, rule, ". No person answered.")
+		refused := c.unavailable(rule, ". No person answered.")
 		c.record.By = byUser
 		return refused
 	}
@@ -177,15 +177,15 @@ func (c *call) declined(ctx context.Context, d permission.Decision, rule string,
 	if said := strings.Join(a.Values[reasonField], " "); a.Outcome == tool.Accepted && said != "" {
 		text += " They said: " + hookText(said)
 	}
-	text += "\nIt was asked because: " + because(d) + "."
+	text += "\nIt was asked because: " + because(c.decision) + "."
 	if rule != "" {
-		text += " " + remedy(c.pipe.UserFile, d, rule)
+		text += " " + remedy(c.pipe.UserFile, c.decision, rule)
 	}
 	return tool.Refuse(tool.UserDeclined, "%s", text)
 }
 
 // noteDecline remembers a decline; where there are too many, the oldest goes.
-func (c *call) noteDecline(ctx context.Context) {
+func (c *decided) noteDecline(ctx context.Context) {
 	key, now := c.declineKey(), time.Now()
 	_, err := c.state.Declines.Change(ctx, func(d session.Declines) (session.Declines, error) {
 		at := maps.Clone(d.At)

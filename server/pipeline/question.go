@@ -37,18 +37,17 @@ const maxQuestion = 4_000
 // permissionQuestion asks about the call in words of ours. Some clients show two lines of a question: the first says
 // what the call is about, the second why a person decides and which rule would allow it. Then comes what it would do.
 // Lines of the call are indented, so that none of them looks like one of ours.
-func (c *call) permissionQuestion(ctx context.Context, d permission.Decision, r permission.Request,
-	hookSays string) permissionAsk {
+func (c *decided) permissionQuestion(ctx context.Context, hookSays string) permissionAsk {
 	q := permissionAsk{choices: []string{allowOnce}}
-	head, own, files, hidden := c.touched(r)
+	head, own, files, hidden := c.touched()
 	q.Title = "Allow " + c.bound.Spec.Name + "?"
 	if head != "" {
 		q.Title = "Allow " + c.bound.Spec.Name + ": " + head
 	}
 
-	q.rule = c.state.Rules.Suggest(r)
-	why := "Asked because: " + clipLine(oneLine(because(d))) + "."
-	if harm := oneLine(c.danger(r)); harm != "" && !d.Dangerous {
+	q.rule = c.state.Rules.Suggest(c.about)
+	why := "Asked because: " + clipLine(oneLine(because(c.decision))) + "."
+	if harm := oneLine(c.danger()); harm != "" && !c.decision.Dangerous {
 		why += " Warning: " + clipLine(harm) + "."
 	}
 	if q.rule != "" {
@@ -71,7 +70,7 @@ func (c *call) permissionQuestion(ctx context.Context, d permission.Decision, r 
 		}
 	}
 	if q.rule == "" && !hidden && !c.state.Shared {
-		if q.session = c.state.Rules.SuggestForSession(r); q.session != "" {
+		if q.session = c.state.Rules.SuggestForSession(c.about); q.session != "" {
 			q.choices = append(q.choices, allowSession)
 			fmt.Fprintf(&end, "%q allows %s, whatever it discards\n", allowSession, oneLine(q.session))
 		}
@@ -105,7 +104,7 @@ const maxHead = 200
 
 // touched says in a line what the call is about, lists it where a line does not hold it, and lists the files that its
 // commands are known to touch. hidden says that something in it could not have been seen.
-func (c *call) touched(r permission.Request) (head, own, files string, hidden bool) {
+func (c *decided) touched() (head, own, files string, hidden bool) {
 	var b, f strings.Builder
 	several := 0
 	show := func(s string, lines bool) string {
@@ -113,7 +112,7 @@ func (c *call) touched(r permission.Request) (head, own, files string, hidden bo
 		hidden = hidden || n
 		return shown
 	}
-	for _, t := range r.Targets {
+	for _, t := range c.about.Targets {
 		if t.Use == permission.CommandPerhaps {
 			continue // the reason names the one that matters
 		}
@@ -148,8 +147,8 @@ func (c *call) touched(r permission.Request) (head, own, files string, hidden bo
 }
 
 // danger says why a command of the call is dangerous; "": none is.
-func (c *call) danger(r permission.Request) string {
-	for _, t := range r.Targets {
+func (c *decided) danger() string {
+	for _, t := range c.about.Targets {
 		if t.Kind != permission.Command {
 			continue
 		}
