@@ -40,8 +40,8 @@ func distinct(full, server, own string) string {
 // plain is foreign text as it may stand in a list of tools: without controls, and without what frames such lists.
 func plain(text string, most int) string {
 	text = strings.TrimSpace(results.Printed(text))
-	for _, frame := range []string{"<function", "</function", "<system", "</system"} {
-		text = replaceFold(text, frame, "&lt;"+frame[1:])
+	for _, frame := range []string{"function", "/function", "system", "/system"} {
+		text = replaceFold(text, "<"+frame, "&lt;"+frame)
 	}
 	return cut(text, most)
 }

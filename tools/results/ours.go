@@ -21,7 +21,7 @@ const codes = "INPUT_INVALID UNKNOWN_TOOL TOOL_DISABLED PERMISSION_DENIED ASK_UN
 	"NOT_READ_ONLY NOT_IN_PLAN_MODE PLAN_EMPTY PLAN_TEXT_NEEDED JOB_UNKNOWN JOB_LIMIT SKILL_UNKNOWN SKILL_USER_ONLY " +
 	"SKILL_DENIED AGENT_UNKNOWN AGENT_NO_TOOLS AGENT_FAILED AGENT_STOPPED AGENT_STALLED AGENT_LIMIT " +
 	"TASK_UNKNOWN TASK_CYCLE TASK_LIMIT CONFIG_FIXED CONFIG_UNKNOWN CHANGE_UNKNOWN UNDO_CONFLICT UNDO_UNAVAILABLE " +
-	"URL_INVALID URL_BLOCKED HTTP_ERROR FETCH_FAILED SEARCH_FAILED SEARCH_LIMIT " +
+	"URL_INVALID URL_BLOCKED HTTP_ERROR FETCH_FAILED SEARCH_FAILED SEARCH_LIMIT UPSTREAM_DOWN UPSTREAM_ERROR " +
 	"RATE_LIMITED SCOPE_MISSING WORKSPACE_UNAVAILABLE AUDIT_UNAVAILABLE"
 
 // ours matches a line of a program's output that is equal in form to one which this server adds to outputs, with any
@@ -106,7 +106,8 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[line \d+ is too long for an answer `,
 		`\[sub-agent output imitated instructions: `, `\[agent agent_`, `Part \d of \d, `,
 		`\[This is your last turn: `, `\[\d+ more bytes are left out\]`, `\[an image \(`, `\[key\][ \t]*$`,
-		`\[lines \d+-\d+ of `,
+		`\[lines \d+-\d+ of `, `\[the server \S+ is starting; `,
+		`\[files that it may discard were kept `, `\[git keeps what was dropped `, `\[commands see only their own `,
 	}, "|") + ")")
 })
 
