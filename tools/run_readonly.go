@@ -86,7 +86,7 @@ func runRunReadonly(ctx context.Context, env tool.Env, in runReadonlyInput) (too
 	timeout, early, more := runReadonlyTimeout(env, in)
 	job, err := env.Shell.Start(ctx, shell.Command{Text: in.Command, Dir: dir, Timeout: timeout,
 		Neutral: !env.Analysis.Held, Profile: confined.Profile, Level: confined.Level, Groups: confined.Groups,
-		Spares: confined.Spares, Env: confined.Env, Serve: confined.Serve})
+		Spares: confined.Spares, Env: confined.Env, Serve: confined.Serve, Hold: confined.Hold})
 	_ = dir.Close() // only a place to start from
 	if err != nil {
 		return tool.Result{}, wording.StartRefusal(err)

@@ -104,7 +104,7 @@ func runRunShell(ctx context.Context, env tool.Env, trees *changes.Trees, in run
 	job, err := env.Shell.Start(ctx, shell.Command{Text: in.Command, Dir: dir, Timeout: timeout,
 		Background: in.Background, Neutral: env.Analysis.Class == bash.ReadOnly && !env.Analysis.Held,
 		Profile: confined.Profile, Level: confined.Level, Groups: confined.Groups,
-		Spares: confined.Spares, Env: confined.Env, Serve: confined.Serve})
+		Spares: confined.Spares, Env: confined.Env, Serve: confined.Serve, Hold: confined.Hold})
 	_ = dir.Close() // only a place to start from
 	if err != nil {
 		held.Drop()

@@ -32,7 +32,7 @@ const root = "../.."
 
 // rooms are all packages, from the top down, each with the rooms that it may import.
 var rooms = map[string][]string{
-	"cmd/codehand":    {"server", "server/audit", "server/auth", "server/bridge", "server/clients", "server/clients/install", "server/clients/install/forms", "server/config", "server/control", "server/doctor", "server/engines", "server/explain", "server/instructions", "server/issuer", "server/listen", "server/logging", "server/people", "server/public", "server/replies", "server/sessions", "server/state", "server/toolset", "tools", "tools/bash", "tools/results", "tools/sandbox", "tools/secrets", "tools/tool"},
+	"cmd/codehand":    {"server", "server/audit", "server/auth", "server/bridge", "server/clients", "server/clients/install", "server/clients/install/forms", "server/config", "server/control", "server/doctor", "server/engines", "server/explain", "server/instructions", "server/issuer", "server/listen", "server/logging", "server/people", "server/public", "server/replies", "server/sessions", "server/state", "server/toolset", "tools", "tools/bash", "tools/confine/caches", "tools/results", "tools/sandbox", "tools/secrets", "tools/tool"},
 	"cmd/conformance": {"server", "server/config", "server/engines", "server/listen", "server/mcpgo"},
 
 	"server":         {"server/asking", "server/calls", "server/config", "server/endpoint", "server/engines", "server/explain", "server/listen", "server/mcpgo", "server/notices", "server/opening", "server/pipeline", "server/public", "server/replies", "server/sessions", "server/stdio", "server/subagents", "server/team", "server/tenants", "server/toolset", "tools/sandbox"},
@@ -61,7 +61,7 @@ var rooms = map[string][]string{
 		"server/jsonrpc", "server/pipeline", "server/request", "server/sessions", "server/state", "server/waiting", "tools/agent",
 		"tools/agent/loop", "tools/hooks", "tools/permission", "tools/session", "tools/tool",
 	},
-	"server/engines": {"filestate", "filestate/lock", "server/config", "server/listen", "server/sessions", "server/state", "server/toolset", "tools", "tools/agent", "tools/agent/loop", "tools/agent/models", "tools/confine", "tools/git/changes", "tools/hooks", "tools/keys", "tools/media", "tools/mounts", "tools/mounts/upstream", "tools/sandbox", "tools/search", "tools/session", "tools/settings", "tools/tool", "tools/web", "tools/web/guard", "tools/web/search"},
+	"server/engines": {"filestate", "filestate/lock", "server/config", "server/listen", "server/sessions", "server/state", "server/toolset", "tools", "tools/agent", "tools/agent/loop", "tools/agent/models", "tools/confine", "tools/confine/caches", "tools/git/changes", "tools/hooks", "tools/keys", "tools/media", "tools/mounts", "tools/mounts/upstream", "tools/sandbox", "tools/search", "tools/session", "tools/settings", "tools/tool", "tools/web", "tools/web/guard", "tools/web/search"},
 	"server/mcpgo": {
 		"server/hub", "server/instructions", "server/jsonrpc", "server/notices", "server/prompts", "server/replies", "server/request",
 		"server/resources", "server/sessions", "server/tenants", "server/toolset", "tools/results", "tools/session",
@@ -151,8 +151,9 @@ var rooms = map[string][]string{
 	"tools/sandbox/cgroup":             {},
 	"tools/sandbox/kernel":             {}, // comes before all others when the program starts, so it needs little
 	"tools/sandbox/probe":              {},
+	"tools/confine/caches":             {},
 	"tools/confine/look":               {},
-	"tools/confine":                    {"tools/confine/look", "tools/git", "tools/guarded", "tools/permission", "tools/sandbox", "tools/sandbox/proxy", "tools/web/guard"},
+	"tools/confine":                    {"tools/confine/caches", "tools/confine/look", "tools/git", "tools/guarded", "tools/permission", "tools/sandbox", "tools/sandbox/proxy", "tools/web/guard"},
 	"tools/search":                     {"tools/search/ignore", "tools/search/pattern"},
 	"tools/search/pattern":             {},
 	"tools/search/page":                {},

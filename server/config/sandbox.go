@@ -22,12 +22,13 @@ type Sandbox struct {
 	Display   bool           // commands of the person at the machine reach the display
 	Memory    int64          // bytes of a command with all that it starts, where control groups can be used
 	Processes int            // of a command, with threads
+	CacheMax  int64          // bytes that the private caches of one principal may keep
 }
 
 // defaultSandbox is what holds if nothing is said.
 func defaultSandbox() Sandbox {
 	return Sandbox{Policy: "best-effort", MinLevel: 2, AutoAllow: true, Network: NetworkOn, Memory: 8 * gib,
-		Processes: 512}
+		Processes: 512, CacheMax: 20 * gib}
 }
 
 // sandboxTable is about what confines commands.
@@ -62,6 +63,9 @@ func sandboxTable(c *Config) []setting {
 			size{&c.Sandbox.Memory, 64 * mib, 1024 * gib}},
 		{"sandbox.processes", "processes and threads of a command", operatorOnly,
 			number{&c.Sandbox.Processes, 32, 1 << 20, false}},
+		{"sandbox.cache_max", "largest size of the caches that commands have, for each principal; what was not used " +
+			"for the longest time is removed while no command runs", operatorOnly,
+			size{&c.Sandbox.CacheMax, 64 * mib, 1024 * gib}},
 		{"web.allow_private",
 			"private networks that allowed names may lead to, as 10.1.0.0/16; this machine and the metadata services " +
 				"of clouds stay closed", operatorOnly, networks{&c.Sandbox.Addresses.Private, readPrivate}},

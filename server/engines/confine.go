@@ -19,13 +19,15 @@ type Confinement struct {
 	Proven func() sandbox.Report
 	of     Options
 	prover *prover
+	tidy   tidy
 	spares *sandbox.Spares
 }
 
-// Close ends the probes that run beside commands, and gives back what waits for the next one. A nil Confinement has
-// nothing.
+// Close ends the probes that run beside commands and the tidying of caches, and gives back what waits for the next
+// command. A nil Confinement has nothing.
 func (c *Confinement) Close() {
 	if c != nil {
+		c.tidy.close()
 		c.prover.close()
 		c.spares.Close()
 	}
@@ -48,6 +50,7 @@ func (o Options) confinement(dir string, proven func() sandbox.Report) *Confinem
 		}
 	}
 	made.prover, made.Proven = p, p.report
+	made.tidy.begin(config.CacheDir(dir), cfg.Sandbox.CacheMax, o.Log)
 	c := confine.Options{
 		Readable: canonical(cfg.Sandbox.Readable), Writable: canonical(cfg.Sandbox.Writable),
 		Hide:   append(ownSecrets(cfg), cfg.Sandbox.Hide...),

@@ -217,7 +217,7 @@ func (c *Confiner) Environ(u Use, full bool) []string {
 	if cache == "" {
 		return env
 	}
-	for _, v := range caches {
+	for _, v := range cacheVars {
 		env = append(env, v.name+"="+filepath.Join(cache, v.dir))
 	}
 	return slices.Concat(env, []string{"GOPROXY=" + c.goProxy()}, c.maven(cache), c.installed(cache))
@@ -243,8 +243,8 @@ func (c *Confiner) installed(cache string) []string {
 	return append(env, "PATH="+strings.Join(path, string(filepath.ListSeparator)))
 }
 
-// caches are the variables by which programs find where they keep what can be had again.
-var caches = []struct{ name, dir string }{
+// cacheVars are the variables by which programs find where they keep what can be had again.
+var cacheVars = []struct{ name, dir string }{
 	{"XDG_CACHE_HOME", "xdg"}, {"GOCACHE", "go-build"}, {"GOMODCACHE", "go-mod"}, {"npm_config_cache", "npm"},
 	{"PIP_CACHE_DIR", "pip"}, {"UV_CACHE_DIR", "uv"}, {"CARGO_HOME", "cargo"}, {"GRADLE_USER_HOME", "gradle"},
 }
@@ -265,7 +265,7 @@ func (c *Confiner) maven(cache string) []string {
 // more. Modules of go are those of the other commands' cache.
 func (c *Confiner) inspectEnv() (env []string) {
 	cache, inspected := c.cache()
-	for _, v := range caches {
+	for _, v := range cacheVars {
 		if cache == "" {
 			break
 		}
@@ -306,7 +306,7 @@ func (c *Confiner) cache() (all, inspected string) {
 		if err != nil {
 			return "", ""
 		}
-		for _, v := range caches {
+		for _, v := range cacheVars {
 			_ = root.Mkdir(v.dir, 0o700) // it is there, or a command made something else of it, and has that
 		}
 		_ = root.Close() // no file was written

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
 
+	"codehand/tools/confine/caches"
 	"codehand/tools/confine/look"
 	"codehand/tools/permission"
 	"codehand/tools/sandbox"
@@ -35,6 +37,9 @@ type Command struct {
 	Env     []string        // besides its usual environment
 	News    string          // a line for its answer, about what has changed for commands; "": nothing
 	Proxy   *proxy.Proxy    // its way to the network; the caller serves it at Process.Listener. nil: it has none
+
+	// Hold keeps the private caches as they are until release, for the time of the command; nil: it has none
+	Hold func() (release func(), err error)
 
 	by       map[string]string // of Profile
 	readOnly bool              // Profile is that of commands that only read
@@ -118,6 +123,9 @@ func (s *Session) Command(u Use) (Command, error) {
 	p.Processes = proven.Processes
 	c.readOnly = u.ReadOnly
 	c.Profile, c.by, c.Groups, c.Spares = &p, now.by, proven.Groups, proven.Spares
+	if all, _ := s.cache(); all != "" {
+		c.Hold = func() (func(), error) { return caches.Hold(filepath.Dir(all)) }
+	}
 	c.Env = s.Environ(u, proven.Level == sandbox.LevelFull)
 	if p.Network == sandbox.NetworkList && proven.Level == sandbox.LevelFull {
 		c.Proxy = proxy.New(s.o.Network.Domains, s.o.Network.Addresses)

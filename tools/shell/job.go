@@ -67,6 +67,7 @@ type Printed struct {
 // A doer is what a Job waits for.
 type doer struct {
 	process *sandbox.Process // nil: it is a Work
+	unhold  func()           // lets go of what the command used; not nil once it has started
 	work    chan struct{}    // closed when the Work has returned; nil: it is a command
 }
 

@@ -117,6 +117,7 @@ func (j *Job) end(tick <-chan time.Time) (ended int) {
 // finish closes the files and writes down how the command ended.
 func (j *Job) finish(why State, left int) {
 	j.output.finish()
+	j.unhold()
 	cwd := j.shell.script.cwd(j.base())
 	j.shell.script.cleanUp(j.base())
 

@@ -195,6 +195,8 @@ type Command struct {
 	// Serve serves what the command connects to, if its network is a list, until ctx ends. nil: the network stays
 	// closed
 	Serve func(ctx context.Context, l net.Listener) error
+	// Hold keeps what the command uses until release, which is called when its tree is over. nil: nothing is kept
+	Hold func() (release func(), err error)
 }
 
 // The errors of the package.
@@ -305,12 +307,19 @@ func (s *Shell) execute(ctx context.Context, j *Job, c Command) error {
 			return fmt.Errorf("%w: %w", ErrState, err)
 		}
 	}
+	j.unhold = func() {}
+	if c.Hold != nil {
+		if j.unhold, err = c.Hold(); err != nil {
+			return fmt.Errorf("%w: %w", ErrState, err)
+		}
+	}
 	j.process, err = sandbox.Start(ctx, sandbox.Cmd{
 		Path: s.script.path, Args: args, Env: env, Dir: c.Dir,
 		Stdout: j.output.out.file, Stderr: j.output.err.file, Profile: profile, Level: c.Level,
 		Groups: c.Groups, Spares: c.Spares,
 	})
 	if err != nil {
+		j.unhold()
 		return err
 	}
 	if l := j.process.Listener(); l != nil && c.Serve != nil {
