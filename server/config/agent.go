@@ -97,8 +97,8 @@ func agentTable(c *Config) []setting {
 		{"agent.api.key_file", "file that holds the key, readable by its owner alone", operatorOnly,
 			file{&a.API.KeyFile}},
 		{"agent.command.argv",
-			"program and arguments of another agent; {prompt}, {model}, {cwd}, {mcp_config} and {mcp_toml} are " +
-				"filled in, without {prompt} the task is its input", operatorOnly, command{&a.Command.Argv}},
+			"program and arguments of another agent; {prompt}, {model}, {cwd}, {empty}, {mcp_config} and {mcp_toml} " +
+				"are filled in, without {prompt} the task is its input", operatorOnly, command{&a.Command.Argv}},
 		{"agent.command.argv_resume", "likewise, for a message to a sub-agent that has ended; empty: there is no way",
 			operatorOnly, command{&a.Command.Resume}},
 		{"agent.command.env_allow", "environment variables that this agent gets besides the usual ones, also secrets",

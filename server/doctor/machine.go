@@ -276,6 +276,11 @@ func (m Machine) agents(env []string) Finding {
 	case len(a.Command.Argv) > 0 && only("command"):
 		const key = "agent.command.argv"
 		f, ok := backend("backends", key, m.Config.Origin(key), a.Command.Argv, env)
+		if ok && !ignoresWorkspace(a.Command.Argv) {
+			return Finding{"backends", Note, "sub-agents: " + a.Command.Argv[0] + ", outside of the sandbox; " +
+				"files of a workspace (settings, hooks, MCP servers, plugins) may make it run their programs there",
+				"use a line of docs/agents.md, or make sure that it obeys no files of the directory it works in"}
+		}
 		if ok {
 			f = Finding{"backends", OK, "sub-agents: " + a.Command.Argv[0] + ", outside of the sandbox", ""}
 		}

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -28,9 +30,9 @@ const DepthVariable = "CODEHAND_AGENT_DEPTH"
 // A Command is the command line of another agent. It runs with the rights of this server, outside of any sandbox,
 // because it brings its own.
 type Command struct {
-	// Argv is the program, absolute or a name for PATH, and its arguments. {prompt}, {model}, {cwd}, {mcp_config} and
-	// {mcp_toml} are replaced within each; without {prompt} the prompt is its input. Resume is likewise for a message
-	// to one that has ended; empty: there is no way.
+	// Argv is the program, absolute or a name for PATH, and its arguments. {prompt}, {model}, {cwd}, {empty},
+	// {mcp_config} and {mcp_toml} are replaced within each; without {prompt} the prompt is its input. Resume is
+	// likewise for a message to one that has ended; empty: there is no way.
 	Argv, Resume []string
 	Env          func() []string // its environment, without DepthVariable
 	// Hide takes the keys in its environment out of what it printed; nil: there are none.
@@ -161,8 +163,12 @@ func (p *program) start(ctx context.Context, argv []string, prompt string) (err 
 	if err := server.write(config); err != nil {
 		return err
 	}
+	empty := filepath.Join(p.dir, "empty")
+	if err := os.Mkdir(empty, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
 	fill := strings.NewReplacer("{prompt}", prompt, "{model}", o.Model, "{cwd}", o.Parent.Cwd, "{mcp_config}", config,
-		"{mcp_toml}", server.toml())
+		"{mcp_toml}", server.toml(), "{empty}", empty)
 	args := make([]string, len(argv))
 	for i, arg := range argv {
 		if args[i] = fill.Replace(arg); len(args[i]) > maxArgument {
