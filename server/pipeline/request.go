@@ -10,6 +10,7 @@ import (
 
 	"codehand/tools/bash"
 	"codehand/tools/permission"
+	"codehand/tools/session"
 	"codehand/tools/workspace"
 )
 
@@ -73,24 +74,27 @@ func (c *call) request() permission.Request {
 	r.Cwd = c.state.Space.Cwd()
 	for _, t := range r.Targets {
 		if t.Kind == permission.Command && t.Analysis != nil {
-			r.Targets = append(r.Targets, c.commandFiles(t.Analysis)...)
+			r.Targets = append(r.Targets, onDisk{c.state}.commandFiles(t.Analysis)...)
 		}
 	}
 	for i := range r.Targets {
 		if t := &r.Targets[i]; t.Kind == permission.Path {
-			c.resolve(t)
+			onDisk{c.state}.resolve(t)
 		}
 	}
 	for i := range c.bound.Targets {
 		if a := c.bound.Targets[i].Analysis; a != nil && !a.Held { // else the kernel keeps what is not named
-			r.Targets = append(r.Targets, c.spreads(a)...)
+			r.Targets = append(r.Targets, onDisk{c.state}.spreads(a)...)
 		}
 	}
 	return r
 }
 
+// onDisk looks at the disk for what a decision depends on, with the roots and rules of a session.
+type onDisk struct{ state *session.State }
+
 // resolve looks at the disk for what a path leads to, and under what other names it is there.
-func (c *call) resolve(t *permission.Target) {
+func (c onDisk) resolve(t *permission.Target) {
 	space := c.state.Space
 	t.Real, t.Inside = space.Resolve(t.Value)
 	if !t.Inside {
@@ -146,7 +150,7 @@ func realPath(path string) string {
 const maxCommandFiles = 200
 
 // commandFiles are the files that a command is known to touch, as its shell would open them.
-func (c *call) commandFiles(a *bash.Analysis) []permission.Target {
+func (c onDisk) commandFiles(a *bash.Analysis) []permission.Target {
 	files := a.Files[:min(len(a.Files), maxCommandFiles)]
 	targets := make([]permission.Target, 0, len(files))
 	for _, f := range files {
@@ -173,7 +177,7 @@ func (c *call) commandFiles(a *bash.Analysis) []permission.Target {
 }
 
 // opened is a path of a command as its shell would open it.
-func (c *call) opened(path string) string {
+func (c onDisk) opened(path string) string {
 	switch {
 	case filepath.IsAbs(path):
 		return filepath.Clean(path)
@@ -183,7 +187,7 @@ func (c *call) opened(path string) string {
 	return filepath.Join(c.state.Space.Cwd(), path) // never by Abs, which takes a URL for a path
 }
 
-// unclean is call.opened for a path that keeps what stands before its `..`.
+// unclean is onDisk.opened for a path that keeps what stands before its `..`.
 func unclean(space *workspace.Space, path string) string {
 	switch {
 	case filepath.IsAbs(path):

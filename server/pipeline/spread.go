@@ -19,7 +19,7 @@ const maxGlobbed = 50_000
 // is about, or that are protected: the rule judges such a command as if it had named them. A refusal names the place
 // and not the file, which the caller may not be allowed to see. Without a rule about paths, spreads does not walk the
 // directories that the command descends into.
-func (c *call) spreads(a *bash.Analysis) []permission.Target {
+func (c onDisk) spreads(a *bash.Analysis) []permission.Target {
 	compares := c.state.Rules.ComparesPaths()
 	targets := make([]permission.Target, 0, len(a.Spreads))
 	left := maxGlobbed
@@ -34,7 +34,7 @@ func (c *call) spreads(a *bash.Analysis) []permission.Target {
 
 // A spreadLook looks at one place on the disk.
 type spreadLook struct {
-	c    *call
+	c    onDisk
 	s    *bash.Spread
 	left *int // entries that may still be looked at
 
