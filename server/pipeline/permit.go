@@ -78,32 +78,7 @@ func (c *decided) settle(ctx context.Context) error {
 	case c.decision.Verdict == permission.Ask:
 		return c.settleAsk(ctx)
 	}
-	return deniedCall(c.call, c.decision)
-}
-
-// deniedCall is the refusal of a call that a decision denies. A search is told how to go on.
-func deniedCall(c *call, d permission.Decision) error {
-	err := denial(c.bound.Spec.Name, d)
-	refused, ok := refusal(err)
-	if !ok || d.Rule == "" || d.Origin == permission.BuiltIn {
-		return err
-	}
-	for _, t := range c.bound.Targets {
-		if t.Kind != permission.Command {
-			continue
-		}
-		for i := range t.Analysis.Spreads {
-			s := &t.Analysis.Spreads[i]
-			place := physical(unclean(c.state.Space, s.Dir))
-			if d.About == place || s.Named() && strings.HasPrefix(d.About, strings.TrimSuffix(place, "/")+"/") {
-				refused.Text += " It covers files in " + place + " that the command does not name. Name those that " +
-					"are needed, leave out the others (grep -r --exclude-dir=NAME, rg -g '!NAME'), or use " +
-					"grep_search, which leaves out what a rule denies."
-				return refused
-			}
-		}
-	}
-	return err
+	return denial(name, c.decision)
 }
 
 // denial is the refusal of a call of the tool name that a decision denies.

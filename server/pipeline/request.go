@@ -82,11 +82,6 @@ func (c *call) request() permission.Request {
 			onDisk{c.state}.resolve(t)
 		}
 	}
-	for i := range c.bound.Targets {
-		if a := c.bound.Targets[i].Analysis; a != nil && !a.Held { // else the kernel keeps what is not named
-			r.Targets = append(r.Targets, onDisk{c.state}.spreads(a)...)
-		}
-	}
 	return r
 }
 
@@ -104,7 +99,7 @@ func (c onDisk) resolve(t *permission.Target) {
 		return
 	}
 	also, whole := space.Names(t.Value)
-	t.Also, t.Unsure = also, !whole
+	t.Also, t.Unsure = also, t.Unsure || !whole
 	t.Folds = c.state.Rules.ComparesPaths() && space.Folds(t.Value)
 }
 
@@ -166,6 +161,10 @@ func (c onDisk) commandFiles(a *bash.Analysis) []permission.Target {
 		if f.InDir && c.state.Space.Barred(t.Value) {
 			continue
 		}
+		if f.Deep && !a.Held && c.state.Rules.Compares(f.Write) { // else the kernel keeps what is not named
+			info, err := os.Stat(t.Value)
+			t.Unsure = err == nil && info.IsDir()
+		}
 		targets = append(targets, t)
 		if strings.Contains(f.Path, "..") { // a link before it leads elsewhere than the text
 			if t.Value = physical(unclean(c.state.Space, f.Path)); t.Value != targets[len(targets)-1].Value {
@@ -196,4 +195,18 @@ func unclean(space *workspace.Space, path string) string {
 		return space.Abs(path)
 	}
 	return space.Cwd() + "/" + path
+}
+
+// physical is an absolute path without `..`, which leads up from where a link leads.
+func physical(path string) string {
+	path = filepath.ToSlash(path)
+	at := strings.LastIndex(path+"/", "/../")
+	if at < 0 {
+		return filepath.Clean(path)
+	}
+	up, err := filepath.EvalSymlinks(path[:at+len("/..")])
+	if err != nil {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(up, path[at+len("/.."):])
 }

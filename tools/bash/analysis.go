@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"codehand/tools/git"
 )
 
 // A Class says what a command line can do at most. The zero value is Unknown: treated as writing.
@@ -43,10 +41,6 @@ type Analysis struct {
 	// list is never complete for a command that is not ReadOnly.
 	Files []FileUse
 
-	// Spreads are places in which the command is known to touch files that Files does not name, at most maxSpreads.
-	// A caller that decides about the command looks there for files that have rules.
-	Spreads []Spread
-
 	// Removes are the operands of rm and rmdir, without quotes, with expansions as written (`$HOME`, `"$x"/*` is
 	// `$x/*`).
 	Removes []string
@@ -63,11 +57,11 @@ type Analysis struct {
 	// calls Distrust.
 	Git []string
 
-	GitFiles
+	// GitShows says that git shows contents of files which the text does not name, GitChanges that it changes such.
+	GitShows, GitChanges bool
 
-	// UnsureReads says why the command may read files that neither Files nor Spreads tells, in half a sentence; "":
-	// none but those that the programs which it starts choose by themselves. UnsureWrites says it of files that it
-	// changes.
+	// UnsureReads says why the command may read files that Files does not tell, in half a sentence; "": none but those
+	// that the programs which it starts choose by themselves. UnsureWrites says it of files that it changes.
 	UnsureReads  string
 	UnsureWrites string
 
@@ -91,13 +85,6 @@ type ByKernel struct {
 
 	// Contained says that the command runs in the profile that changes nothing and reaches nothing, whatever it says.
 	Contained bool
-}
-
-// GitFiles are the files of repositories that git uses besides Analysis.Files. Who decides about the command asks
-// git.Inspector what is in them.
-type GitFiles struct {
-	Shows   []git.Show // what it shows
-	Changes []git.Show // what it changes of the files that it tracks
 }
 
 // Reason is Why without the number of the rule, which means nothing to readers without the table of rules.
@@ -135,6 +122,7 @@ type FileUse struct {
 	Path  string
 	Write bool
 	InDir bool // only if the path above it is a directory: `cp a b` writes b, or b/a
+	Deep  bool // if it is a directory, also what is below it: `grep -r x d`, `mv d e`
 
 	// Perhaps: it is a word of a program that uses it in an unknown way. Write means nothing then.
 	Perhaps bool
@@ -159,31 +147,28 @@ func Analyze(command string, inside func(path string) bool) Analysis {
 	if a.Hidden == "" {
 		a.Hidden = a.hidden
 	}
-	a.lookAtGit(s)
+	a.lookAtGit(s.found())
 	return a
 }
 
-// lookAtGit notes where git starts and what it shows.
-func (a *Analysis) lookAtGit(s *script) {
-	if slices.ContainsFunc(a.Parts, Part.readsGit) {
-		places, all := s.gitPlaces()
-		if !all {
-			a.Distrust("the directory in which it starts is unknown")
-		} else {
-			a.Git = places
-		}
+// lookAtGit notes where git starts, and whether it shows or changes files that the text does not name.
+func (a *Analysis) lookAtGit(f *finding) {
+	for i := range f.commands {
+		f.commands[i].eachGit(func(call *gitCall) {
+			a.GitShows, a.GitChanges = a.GitShows || call.shows(), a.GitChanges || call.changes()
+		})
 	}
-	added := false
-	for i := range s.found().commands {
-		c := &s.found().commands[i]
-		now := a.shows(c, added)
-		for _, other := range c.others {
-			elsewhere := *c
-			elsewhere.stand = stand{ground: other}
-			a.shows(&elsewhere, added)
-		}
-		added = now
+	a.unsure(a.GitShows, false, "git shows files that the text does not name")
+	a.unsure(false, a.GitChanges, "git changes files that the text does not name")
+	if !a.GitShows && !slices.ContainsFunc(a.Parts, Part.readsGit) {
+		return
 	}
+	places, known := f.gitPlaces()
+	if !known {
+		a.Distrust("the directory in which it starts is unknown")
+		return
+	}
+	a.Git = places
 }
 
 // Distrust takes git out of what is ReadOnly: rule R6, where nothing confines the programs that a repository's own
@@ -243,13 +228,13 @@ func (a *Analysis) Contain() {
 	for i := range a.Files {
 		a.Files[i].Write = false
 	}
-	a.Removes, a.Changes, a.UnsureWrites = nil, nil, ""
+	a.Removes, a.GitChanges, a.UnsureWrites = nil, false, ""
 }
 
 // NamesChange says whether the text names something that the command changes, so that it is pointless where nothing can
 // be changed. What is made in a directory for temporary files does not count: each command has its own there.
 func (a *Analysis) NamesChange() bool {
-	if len(a.Removes) > 0 || len(a.GitFiles.Changes) > 0 {
+	if len(a.Removes) > 0 || a.GitChanges {
 		return true
 	}
 	return slices.ContainsFunc(a.Files, func(f FileUse) bool {

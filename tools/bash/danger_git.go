@@ -186,3 +186,10 @@ func gitConfigOf(args []spelt) (use gitConfigUse) {
 	use.reads = use.reads || !changes && len(operands) < 2
 	return use
 }
+
+// bisectRuns says whether the words behind `git bisect view` are a sub-command of git, an alias or a program: what
+// does not begin with a dash (git 2.39.5, builtin/bisect--helper.c, bisect_visualize).
+func (c *gitCall) bisectRuns() bool {
+	return c.sub == "bisect" && isOneOf(c.firstPlain(), "view visualize") &&
+		len(readAs(gitRow("log"), c.args).Operands) > 1
+}

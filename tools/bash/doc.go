@@ -8,7 +8,7 @@
 //     and what is fed to a shell; parts_spell.go says what each word is.
 //   - values*.go, on the way: a word with variables has each value that the text gives them.
 //   - reading.go: the words of a command are told apart by the row of its program (tools/bash/programs).
-//   - files*.go, spread.go, gitplaces.go: which paths the command names or is known to touch, and what git shows.
+//   - files*.go: which paths the command names or is known to touch, and where git starts.
 //   - prove*.go, sed.go: rules R0 to R6. If all hold for every part, the command only reads.
 //   - danger*.go: rule R7. It looks at every word, and its answer replaces that of the proof.
 //

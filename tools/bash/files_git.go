@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"codehand/tools/bash/programs"
 )
 
 // gitPaths are the paths that a git command changes as it is told to: its operands, and its own configuration.
@@ -163,3 +165,120 @@ func isOneOf(word, list string) bool {
 }
 
 func literalSpelt(text string) spelt { return spelt{text: text, bare: text} }
+
+// eachGit calls visit for each call of git that a command is known to be.
+func (c *simple) eachGit(visit func(call *gitCall)) {
+	for n, h := range c.heads {
+		if !h.quiet && h.name == "git" {
+			visit(c.reading(n).gitCall())
+		}
+	}
+}
+
+// gitPlaces are the directories in which git may start, as the shell would enter them: relative to where the line
+// starts; all: there are no others.
+func (f *finding) gitPlaces() (places []string, all bool) {
+	all = !f.odd
+	for i := range f.commands {
+		c := &f.commands[i]
+		all = all && !c.moves()
+		c.eachGit(func(call *gitCall) {
+			for _, at := range append([]ground{c.ground}, c.others...) {
+				place, known := at.gitStart(call)
+				places, all = append(places, place), all && known
+			}
+		})
+	}
+	slices.Sort(places)
+	places = slices.Compact(places)
+	return places, all && len(places) <= maxGrounds
+}
+
+// gitStart is where git starts for which a shell stands there. Not ok: the text does not tell, or a link may lead
+// elsewhere than the text.
+func (st *ground) gitStart(call *gitCall) (place string, ok bool) {
+	dir, known := call.starts()
+	if dir.text == "" {
+		dir = literalSpelt(".")
+	}
+	c := simple{stand: stand{ground: *st}}
+	place, ok = c.place(&dir)
+	for i := range len(call.own.args) - len(call.args) {
+		ok = ok && call.own.args[i].shape&computed == 0 // it may be -C
+	}
+	ok = ok && known && !strings.HasPrefix(place, "~") && !slices.Contains(strings.Split(place, "/"), "..")
+	return path.Clean(place), ok
+}
+
+// moves says whether the shell may stand elsewhere behind a command than the text tells.
+func (c *simple) moves() bool {
+	return slices.ContainsFunc(c.heads, func(h head) bool {
+		return !h.quiet && (isOneOf(h.name, "eval source . builtin trap alias enable exec") ||
+			h.at > 0 && isOneOf(h.name, "cd pushd popd") || c.words[h.at].shape&computed != 0)
+	})
+}
+
+// shows says whether git may show contents of files that its words do not name, as far as its row and its options tell.
+// Options that the table does not know count as if they made it.
+func (c *gitCall) shows() bool {
+	switch {
+	case c.sub == "", isOneOf(c.sub, "blame annotate apply"):
+		return false
+	case c.row == nil, c.told(programs.Shows):
+		return true
+	case isOneOf(c.sub, "log whatchanged diff diff-files diff-tree diff-index show"):
+	case isOneOf(c.sub, "branch tag for-each-ref"): // %(raw) is what is in an object
+		return slices.ContainsFunc(c.args, func(w spelt) bool { return strings.Contains(w.text, "raw") })
+	case isOneOf(c.sub, "stash bisect notes fsck mktree update-index read-tree worktree rerere reflog"):
+		return true // perhaps: what else they do is not looked at
+	default:
+		return !c.row.Has("names")
+	}
+	for i := range c.Options {
+		o := &c.Options[i]
+		text := c.args[o.At].bare
+		if number := len(text) > 1 && strings.Trim(text[1:], digits) == ""; o.Option == nil && !number {
+			return true
+		}
+	}
+	return c.does(programs.Shows) && !c.told(programs.Hides)
+}
+
+// changes says whether git may change files that its words do not name.
+func (c *gitCall) changes() bool {
+	switch first := c.firstPlain(); c.sub {
+	case "checkout", "switch": // a new branch that begins here changes nothing
+		return c.has("-b", "-B", "-c", "-C", "--create", "--force-create", "--orphan") == "" || len(c.operands()) > 0
+	case "restore":
+		return len(c.restored()) > 0 || c.has("--pathspec-from-file") != ""
+	case "reset":
+		return c.has("--hard", "--merge", "--keep", "-p", "--patch") != ""
+	case "apply":
+		return !mayHave(c.args, "", "--stat", "--numstat", "--summary", "--check") || mayHave(c.args, "", "--apply")
+	case "read-tree":
+		return mayHave(c.args, "u", "--reset")
+	case "stash":
+		return !isOneOf(first, "list show drop clear create store")
+	case "submodule":
+		return isOneOf(first, "update deinit")
+	case "sparse-checkout":
+		return !isOneOf(first, "list check-rules")
+	case "bisect":
+		return !isOneOf(first, "log view visualize terms")
+	}
+	return isOneOf(c.sub, "checkout-index rm mv merge-file mergetool merge pull cherry-pick revert rebase am "+
+		"filter-branch checkout--worker")
+}
+
+// pathInRevision is the path in `REV:path` and `:N:path`, relative to where git starts if it begins with ./, else to
+// the top of the repository; "": there is none.
+func pathInRevision(text string) string {
+	_, name, is := strings.Cut(text, ":")
+	if stage, rest, staged := strings.Cut(name, ":"); staged && len(stage) == 1 && isDigit(stage[0]) {
+		name = rest
+	}
+	if !is || name == "" || name[0] == '/' {
+		return ""
+	}
+	return strings.TrimPrefix(name, "./")
+}

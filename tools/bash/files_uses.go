@@ -51,7 +51,7 @@ func (a *Analysis) touchOne(f *finding, c *simple, piped bool, seen map[FileUse]
 				continue
 			}
 			t.use(&w, FileUse{Write: r.Op != syntax.RdrIn && r.Op != syntax.DplIn})
-			t.globs([]spelt{w}, Spread{Write: r.Op != syntax.RdrIn && r.Op != syntax.DplIn})
+			t.globs([]spelt{w}, r.Op != syntax.RdrIn && r.Op != syntax.DplIn)
 		}
 	}
 	t.variables()
@@ -129,35 +129,23 @@ func (t *toucher) head(n int, piped bool) {
 		t.use(&writes[i], FileUse{Write: true, InDir: writes[i].shape&perhaps != 0})
 	}
 	if !h.row.Has("names") {
-		t.globs(reads, Spread{})
+		t.globs(reads, false)
 	}
-	t.globs(writes, Spread{Write: true})
-	s, roots := deepOf(r, reads, writes, piped)
-	s.deep = true
+	t.globs(writes, true)
+	roots, changes := deepOf(r, reads, writes, piped)
 	for i := range roots {
-		if roots[i].shape&globbed != 0 || c.wild != "" && !rooted(roots[i].text) {
-			t.globs(roots[i:i+1], s)
-		} else if s.Dir = c.spreadFrom(&roots[i]); s.Dir != "" {
-			t.spread(s)
-		}
+		t.use(&roots[i], FileUse{Write: changes, Deep: true})
 	}
 	if name == "git" {
 		git := r.gitCall()
-		for _, w := range git.searches() {
-			if dir := c.spreadFrom(&w); dir != "" {
-				t.spread(Spread{Dir: dir, deep: true, dotted: true})
-			}
-		}
 		if git.does(programs.Unpacks) && git.has("-n", "--dry-run") == "" {
 			t.a.unsure(false, true, "git "+git.sub+" changes files that the text does not name")
 		}
 	}
 	if r.row != nil && r.row.Takes().Kind == "link" { // of a directory, by which all below it has another name
 		for i := range reads {
-			if dir := c.spreadFrom(&reads[i]); dir != "" {
-				t.spread(Spread{Dir: dir, deep: true, dotted: true})
-				t.spread(Spread{Dir: dir, deep: true, dotted: true, Write: true})
-			}
+			t.use(&reads[i], FileUse{Deep: true})
+			t.use(&reads[i], FileUse{Write: true, Deep: true})
 		}
 	}
 	if name == "sed" || name == "gsed" {
@@ -227,7 +215,7 @@ func (t *toucher) others(n int, name string, args []spelt, known bool) {
 // perhapsFile notes what a word of an unknown program may name.
 func (t *toucher) perhapsFile(w *spelt) {
 	if w.shape&globbed != 0 {
-		t.globs([]spelt{*w}, Spread{Perhaps: true})
+		t.a.unsure(true, true, matches(w.text))
 		return
 	}
 	note := func(p string) bool {
@@ -284,17 +272,11 @@ const wordMarks = " \t\n\"'`()<>{}[];|&=@,"
 
 // use notes the file that a word names, if the text tells which one it is.
 func (t *toucher) use(w *spelt, u FileUse) {
-	if glob, ok := sequenceGlob(*w); ok {
-		t.globs([]spelt{glob}, Spread{Write: u.Write, Perhaps: u.Perhaps})
+	if w.shape&braced != 0 && strings.Contains(w.text, "..") { // a sequence
+		t.a.unsure(!u.Write || u.Perhaps, u.Write || u.Perhaps, matches(w.text))
 		return
 	}
 	p, ok := t.c.place(w)
-	if !ok && t.c.wild != "" && !rooted(w.text) && w.shape&computed == 0 && w.text != "" && w.text != "-" {
-		if w.shape&globbed == 0 { // else it is looked at as one
-			t.globs([]spelt{*w}, Spread{Write: u.Write, Perhaps: u.Perhaps})
-		}
-		return
-	}
 	if !ok {
 		through, plain := throughProc(w.text)
 		lost := t.c.lost && !rooted(through)
@@ -316,32 +298,18 @@ func (t *toucher) use(w *spelt, u FileUse) {
 	if p == "" || p == NullDevice || t.seen[u] {
 		return
 	}
+	if u.Deep { // it is perhaps known already as one that is touched itself
+		for i := range t.a.Files {
+			if f := &t.a.Files[i]; f.Path == u.Path && f.Write == u.Write && !f.Perhaps && !f.InDir {
+				f.Deep = true
+				return
+			}
+		}
+	}
 	if t.seen != nil {
 		t.seen[u] = true
 	}
 	t.a.Files = append(t.a.Files, u)
-}
-
-// sequenceGlob makes a glob of a word with a sequence in braces, as in x{1..9}; not ok: there is none.
-func sequenceGlob(w spelt) (spelt, bool) {
-	if w.shape&braced == 0 || !strings.Contains(w.text, "..") {
-		return w, false
-	}
-	found := false
-	for from := 0; ; {
-		open := strings.IndexByte(w.text[from:], '{')
-		if open < 0 {
-			break
-		}
-		open += from
-		end := strings.IndexByte(w.text[open:], '}')
-		if from = open + 1; end < 0 || !strings.Contains(w.text[open:open+end], "..") {
-			continue
-		}
-		w.text, found = w.text[:open]+"*"+w.text[open+end+1:], true
-	}
-	w.bare, w.shape = w.text, w.shape&^braced|globbed
-	return w, found
 }
 
 // plainPath is a path without the ./ that it may begin with.
@@ -353,7 +321,7 @@ func plainPath(p string) string {
 }
 
 // harmless says that the command shows names and no contents, or revisions of git, which stands for all of them
-// (Analysis.Shows).
+// (Analysis.GitShows).
 func (t *toucher) harmless() bool {
 	for _, h := range t.c.heads {
 		if !h.quiet && !h.row.Has("names") {
@@ -363,32 +331,63 @@ func (t *toucher) harmless() bool {
 	return len(t.c.heads) > 0 && len(t.c.stmt.Redirs) == 0
 }
 
-// globs notes what unquoted globs among words may match. like says what is done with it.
-func (t *toucher) globs(words []spelt, like Spread) {
+// globs notes that unquoted globs among words stand for files which only the disk tells.
+func (t *toucher) globs(words []spelt, write bool) {
 	for i := range words {
-		s, ok := t.c.globOf(words[i], like)
-		if !ok {
-			continue
+		if words[i].shape&(globbed|computed) == globbed {
+			t.a.unsure(!write, write, matches(words[i].text))
 		}
-		if s.inProc() {
-			t.a.unsure(!s.Write, s.Write || s.Perhaps, snippet(words[i].text)+" leads where the kernel says")
-		}
-		s.dotted = s.dotted || t.values.loose
-		s.folds = t.values.loose
-		t.spread(s)
 	}
 }
 
-// spread notes a place, once.
-func (t *toucher) spread(s Spread) {
-	if t.seen != nil && slices.ContainsFunc(t.a.Spreads, s.equal) {
-		return
+func matches(text string) string { return "what " + snippet(text) + " stands for is not in the text" }
+
+// deepOf are the directories below which a program touches all that is there, and whether it changes it.
+func deepOf(r *reading, reads, writes []spelt, piped bool) (roots []spelt, changes bool) {
+	if r.row == nil {
+		return nil, false
 	}
-	if len(t.a.Spreads) >= maxSpreads {
-		t.a.unsure(true, true, "it reaches too many places to be checked")
-		return
+	deep, takes := r.does(programs.Deep), r.row.Takes()
+	switch {
+	case takes.Kind == "archive":
+		return reads, false
+	case r.row.Name == "find":
+		if !piped && !runsEach(r.args) {
+			return nil, false
+		}
+		return orHere(r.operands()), false
+	case takes.First == "pattern":
+		if w := r.given("-d", "--directories"); !deep && (w == nil || w.text != "recurse") {
+			return nil, false
+		}
+		return orHere(r.operands()[r.skipped():]), false
+	case !deep || r.row.Has("names"):
+		return nil, false
+	case takes.Kind == "move":
+		sources, _, _ := moved(r)
+		return sources, true
+	case takes.Kind == "write":
+		return writes, true
 	}
-	t.a.Spreads = append(t.a.Spreads, s)
+	return reads, false
+}
+
+// orHere is where a search looks: here, if nothing is said.
+func orHere(words []spelt) []spelt {
+	if len(words) == 0 {
+		return []spelt{literalSpelt(".")}
+	}
+	return words
+}
+
+// runsEach says whether find runs a program for what it finds, or reads names from it.
+func runsEach(args []spelt) bool {
+	for i := range args {
+		if isOneOf(args[i].bare, "-exec -execdir -ok -okdir") {
+			return true
+		}
+	}
+	return false
 }
 
 // understood says whether operandsOf knows which words of a program are files.
@@ -427,7 +426,10 @@ func furtherOperands(name string, r *reading) (reads, writes []spelt) {
 		for i := range args {
 			switch args[i].bare {
 			case "-delete":
-				writes = append(writes, foundWords(args)...)
+				for _, w := range foundWords(args) {
+					w.shape |= globbed
+					writes = append(writes, w)
+				}
 			case "-fprint", "-fprint0", "-fls", "-fprintf":
 				if i+1 < len(args) {
 					writes = append(writes, args[i+1])

@@ -9,6 +9,9 @@ import (
 // maxPath is how long a path is at most that is put together of several, in bytes, as in the Linux kernel.
 const maxPath = 4096
 
+// maxGrounds is in how many directories a shell may stand at most.
+const maxGrounds = 16
+
 // A stand is where a shell stands.
 type stand struct {
 	ground
@@ -49,10 +52,21 @@ func (st *stand) settle() {
 
 // few returns a list from which union dropped nothing; else the working directory counts as unknown.
 func few(list []ground) []ground {
-	if len(list) > maxGitPlaces {
+	if len(list) > maxGrounds {
 		return []ground{{lost: true, astray: "$OLDPWD"}}
 	}
 	return list
+}
+
+// union returns what is in a or b, once; more than maxGrounds are not looked at.
+func union(a, b []ground) []ground {
+	a = slices.Clone(a)
+	for _, g := range b {
+		if len(a) <= maxGrounds && !slices.Contains(a, g) {
+			a = append(a, g)
+		}
+	}
+	return a
 }
 
 // enter follows a `cd DIR` with a literal directory, or with a glob. searched: it may be found by CDPATH.

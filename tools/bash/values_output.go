@@ -506,3 +506,20 @@ func filled(words []spelt, place string, with spelt) []spelt {
 	}
 	return words
 }
+
+// foundNames are the names that find looks for, if its expression is a plain list of tests; nil: any.
+func foundNames(args []spelt) (names []string) {
+	for i := range args {
+		switch args[i].bare {
+		case "!", "-not", "-o", "-or", ",":
+			return nil
+		case "-name":
+			if i+1 < len(args) && names == nil {
+				names = []string{args[i+1].text}
+			}
+		case "-exec", "-execdir", "-ok", "-okdir":
+			return names
+		}
+	}
+	return names
+}

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -14,16 +15,15 @@ import (
 // repositories as git does. Nothing of what it reads is shown but names of keys and of files. It is good for one
 // question.
 type Inspector struct {
-	Files  *filestate.Ledger       // opens without blocking
-	Inside func(path string) bool  // an absolute path leads into a root; nil: every path does
-	Ruled  func(path string) bool  // a rule is about reading it; nil: there are no rules
-	Below  func(place string) bool // a rule may be about something at place or below it; nil: none is
-	Above  bool                    // the person at the terminal also owns a repository in which a root stands
-	cwd    string                  // absolute
-	dirs   int                     // directories of submodules that were visited
-	files  int                     // entries of directories of git's that were visited
-	owned  []string                // directories outside of the roots that git may read all the same
-	walked map[string]bool         // directories of git's whose links were looked at
+	Files  *filestate.Ledger      // opens without blocking
+	Inside func(path string) bool // an absolute path leads into a root; nil: every path does
+	Ruled  func(path string) bool // a rule is about reading it; nil: there are no rules
+	Above  bool                   // the person at the terminal also owns a repository in which a root stands
+	cwd    string                 // absolute
+	dirs   int                    // directories of submodules that were visited
+	files  int                    // entries of directories of git's that were visited
+	owned  []string               // directories outside of the roots that git may read all the same
+	walked map[string]bool        // directories of git's whose links were looked at
 }
 
 // A repository is one as git finds it.
@@ -44,6 +44,18 @@ func (g *Inspector) ReadsOnly(cwd string, dirs []string) string {
 		}
 		if why != "" {
 			return why
+		}
+	}
+	return ""
+}
+
+// ShowsMore says why git, when it starts in one of dirs, may show files that the session may not read; "": what its
+// repository tracks lies below the roots.
+func (g *Inspector) ShowsMore(cwd string, dirs []string) string {
+	g.cwd = cwd
+	for _, dir := range dirs {
+		if r, why := g.from(dir); why != "" || r != nil && !g.allows(r.top) {
+			return cmp.Or(why, "the repository has files outside of the roots")
 		}
 	}
 	return ""

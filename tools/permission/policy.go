@@ -300,21 +300,6 @@ func (p *Policy) Compares(change bool) bool {
 	return p != nil && (slices.ContainsFunc(p.deny, is) || slices.ContainsFunc(p.ask, is))
 }
 
-// RulesBelow says whether a rule of p with a pattern that denies or asks may be about reading something, or about
-// changing it, at place (absolute), below it or above, whether it is there or not.
-func RulesBelow(p *Policy, place string, change bool) bool {
-	if p == nil || !p.made {
-		return true
-	}
-	place = foldPath(clean(place))
-	is := func(r rule) bool {
-		return r.path != nil && r.about(change) && slices.ContainsFunc(startsOf(&r, p), func(dir string) bool {
-			return reach(foldPath(dir), foldPath(r.path.rest), place) != ""
-		})
-	}
-	return slices.ContainsFunc(p.deny, is) || slices.ContainsFunc(p.ask, is)
-}
-
 // ComparesPaths says whether any rule that denies or asks has a pattern of paths, so that it matters whether a file
 // system tells letter cases apart.
 func (p *Policy) ComparesPaths() bool { return p.Compares(false) || p.Compares(true) }

@@ -1,7 +1,6 @@
 package running
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -40,16 +39,11 @@ func Weigh(s *session.State, a *bash.Analysis) {
 			a.Distrust(why)
 		}
 	}
-	if len(a.Shows) > 0 {
-		if why := g.Shows(s.Space.Cwd(), a.Shows); why != "" {
+	if a.GitShows {
+		if s.Rules.Compares(false) {
+			a.Distrust("it shows what it keeps, and a rule is about files")
+		} else if why := g.ShowsMore(s.Space.Cwd(), a.Git); why != "" {
 			a.Distrust(why)
-			a.UnsureReads = cmp.Or(a.UnsureReads, "git: "+why)
-		}
-	}
-	if len(a.Changes) > 0 && s.Rules.Compares(true) {
-		changes := git.Inspector{Files: s.Files, Ruled: ruled(s, true)}
-		if why := changes.Shows(s.Space.Cwd(), a.Changes); why != "" {
-			a.UnsureWrites = cmp.Or(a.UnsureWrites, "git: "+why)
 		}
 	}
 }
@@ -58,15 +52,9 @@ func Weigh(s *session.State, a *bash.Analysis) {
 func inspector(s *session.State) *git.Inspector {
 	g := &git.Inspector{Files: s.Files, Inside: s.Space.Inside, Above: s.Key.Local()}
 	if s.Rules.Compares(false) {
-		g.Ruled = ruled(s, false)
-		g.Below = func(place string) bool { return permission.RulesBelow(s.Rules, place, false) }
+		g.Ruled = func(path string) bool { return s.Rules.Ruled(path, false) != permission.Allow }
 	}
 	return g
-}
-
-// ruled says of paths whether a rule is about reading them, or about changing them.
-func ruled(s *session.State, change bool) func(path string) bool {
-	return func(path string) bool { return s.Rules.Ruled(path, change) != permission.Allow }
 }
 
 // StillReads refuses a command that was let through as one that only reads, if its repository has been given a

@@ -36,7 +36,6 @@ func TestNothingWaitsForAFIFO(t *testing.T) {
 		}
 		f.Folds(name)
 		f.Names(name)
-		f.Below(name, func(string, bool) bool { return true }, func(string, []string) bool { return true })
 	}
 	p, err := f.Open("fifo", Read)
 	if err != nil {
