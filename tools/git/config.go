@@ -80,6 +80,15 @@ type gitConfig struct {
 	rest    string // what was not read yet
 	section string // `core`, `diff.x`
 	text    string // the value of the last key
+	bare    bool   // the last key has no `=`: its value is true
+	key     int    // where the last key begins, counted in bytes from the end
+	heads   []head // of sections, in their order
+}
+
+// A head is that of a section.
+type head struct {
+	section    string // as gitConfig.section
+	start, end int    // counted in bytes from the end
 }
 
 // next returns the next key; false at the end, and, with a rest, where a line is wrong.
@@ -91,15 +100,18 @@ func (g *gitConfig) next() (string, bool) {
 		case c == '#' || c == ';':
 			g.comment()
 		case c == '[':
+			start := len(g.rest)
 			if !g.head() {
 				return "", false
 			}
+			g.heads = append(g.heads, head{g.section, start, len(g.rest)})
 		default:
 			n := strings.IndexFunc(g.rest, func(r rune) bool { return !keyRune(r) })
 			if n < 0 {
 				n = len(g.rest)
 			}
 			key := g.section + "." + g.rest[:n]
+			g.key = len(g.rest)
 			if n == 0 || g.section == "" || !g.value(n) {
 				return "", false
 			}
@@ -154,8 +166,8 @@ func (g *gitConfig) head() bool {
 // versions of git did not do.
 func (g *gitConfig) value(n int) bool {
 	rest := strings.TrimLeft(g.rest[n:], " \t")
-	g.text = ""
-	if rest == "" || rest[0] == '\n' {
+	g.text, g.bare = "", rest == "" || rest[0] == '\n'
+	if g.bare {
 		g.rest = rest
 		return true
 	}
