@@ -13,6 +13,7 @@ type Setting struct {
 	Sub     string // `origin` of `[remote "origin"]`
 	HasSub  bool
 	Name    string // `url`, in lower case
+	Spelled string // Name as it stands in the file
 	Value   string
 	Bare    bool // it has no value, which means true
 
@@ -22,9 +23,9 @@ type Setting struct {
 // Key is how people write the key: `remote.origin.url`.
 func (s Setting) Key() string {
 	if s.HasSub {
-		return s.Section + "." + s.Sub + "." + s.Name
+		return s.Section + "." + s.Sub + "." + s.Spelled
 	}
-	return s.Section + "." + s.Name
+	return s.Section + "." + s.Spelled
 }
 
 // id tells keys apart: a subsection may have dots.
@@ -48,8 +49,9 @@ func parseConfig(content []byte) (f configFile, err error) {
 		if !ok {
 			break
 		}
+		name := key[len(g.section)+1:]
 		s := Setting{
-			Name: strings.ToLower(key[len(g.section)+1:]), Value: g.text, Bare: g.bare,
+			Name: strings.ToLower(name), Spelled: name, Value: g.text, Bare: g.bare,
 			start: len(f.text) - g.key, end: len(f.text) - len(g.rest),
 		}
 		s.Section, s.Sub, s.HasSub = splitSection(g.section, f.text[len(f.text)-g.heads[len(g.heads)-1].start:])
@@ -241,13 +243,13 @@ func (w wish) head() string {
 // line writes a setting as git does.
 func (s Setting) line() string {
 	if s.Bare {
-		return "\t" + s.Name + "\n"
+		return "\t" + s.Spelled + "\n"
 	}
 	value := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`, "\b", `\b`).Replace(s.Value)
 	if strings.ContainsAny(value, "#;") || strings.TrimSpace(value) != value {
 		value = `"` + value + `"`
 	}
-	return "\t" + s.Name + " = " + value + "\n"
+	return "\t" + s.Spelled + " = " + value + "\n"
 }
 
 // holds reads the file again that was written: it says what now said, but for what was wanted.

@@ -28,11 +28,11 @@ func TestMergeConfig(t *testing.T) {
 		},
 		"program": {
 			next: baseConfig + "[core]\n\thooksPath = x\n\tfsmonitor = ./evil\n[include]\n\tpath = y\n[alias]x=!sh\n",
-			want: baseConfig, refused: []string{"core.hookspath", "core.fsmonitor", "include.path", "alias.x"},
+			want: baseConfig, refused: []string{"core.hooksPath", "core.fsmonitor", "include.path", "alias.x"},
 		},
 		"program beside a safe key": {
 			next: baseConfig + "[branch \"x\"]remote = origin\n[url \"ext::sh\"]insteadOf = https://\n",
-			want: baseConfig + "[branch \"x\"]\n\tremote = origin\n", refused: []string{"url.ext::sh.insteadof"},
+			want: baseConfig + "[branch \"x\"]\n\tremote = origin\n", refused: []string{"url.ext::sh.insteadOf"},
 		},
 		"old value of a program": {
 			next: strings.Replace(baseConfig, "status", "!sh", 1), want: baseConfig, refused: []string{"alias.st"},
@@ -66,7 +66,7 @@ func TestMergeConfig(t *testing.T) {
 		},
 		"first": {
 			now: "\n", base: "\n", next: "[core]bare\n[init] defaultBranch = trunk",
-			want: "\n[core]\n\tbare\n[init]\n\tdefaultbranch = trunk\n",
+			want: "\n[core]\n\tbare\n[init]\n\tdefaultBranch = trunk\n",
 		},
 		"dotted section": {
 			next: baseConfig + "[branch.X]\n\tremote = -x\n[remote.Y]\n\turl = /z\n",

@@ -22,6 +22,9 @@ const (
 // into a private temporary directory, and has no network.
 type Profile = kernel.Profile
 
+// A Link is a file that a command finds as a link: see Profile.Linked.
+type Link = kernel.Link
+
 // A Network is what a command may connect to.
 type Network = kernel.Network
 

@@ -125,6 +125,45 @@ func TestProtected(t *testing.T) {
 	}
 }
 
+// A command writes into a file of its own in place of one that stays as it is, also as git does, by renaming.
+func TestLinked(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ text, want, own string }{
+		"read":         {text: `cat .git/config`, want: "own\n", own: "own\n"},
+		"write":        {text: `echo x > .git/config; cat .git/config`, want: "x\n", own: "x\n"},
+		"rename":       {text: `t=$(readlink .git/config); echo x > $t.lock; mv $t.lock $t; cat .git/config`, want: "x\n", own: "x\n"},
+		"replace":      {text: `echo x > y; mv -f y .git/config; cat .git/config`, want: "own\n", own: "own\n"},
+		"remove":       {text: `rm -f .git/config; cat .git/config`, want: "own\n", own: "own\n"},
+		"rename it":    {text: `mv .git/config x; cat .git/config`, want: "own\n", own: "own\n"},
+		"move its dir": {text: `mv .git x; cat .git/config`, want: "own\n", own: "own\n"},
+		"link it":      {text: `ln .git/config x; ls`, want: "", own: "own\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, temp := t.TempDir(), t.TempDir()
+			must(t, os.Mkdir(filepath.Join(dir, ".git"), 0o755))
+			file, own := filepath.Join(dir, ".git/config"), filepath.Join(temp, "config")
+			must(t, os.WriteFile(file, []byte("kept\n"), 0o600))
+			must(t, os.WriteFile(own, []byte("own\n"), 0o600))
+			profile := &Profile{Writable: []string{dir}, Temp: temp, Linked: []Link{{Path: file, Target: own}}}
+			r := confined(t, LevelFull, profile, dir, "exec 2>/dev/null\n"+c.text)
+			if got := r.text(t); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+			r.End(0)
+			kept, err := os.ReadFile(file)
+			must(t, err)
+			info, err := os.Lstat(file)
+			must(t, err)
+			written, err := os.ReadFile(own)
+			must(t, err)
+			if string(kept) != "kept\n" || !info.Mode().IsRegular() || string(written) != c.own {
+				t.Errorf("the file is %v and has %q, that of the command has %q", info.Mode(), kept, written)
+			}
+		})
+	}
+}
+
 // A mount cannot be put on a link: without more, a command could put a file of its own in its place.
 func TestProtectedLink(t *testing.T) {
 	t.Parallel()

@@ -35,6 +35,11 @@ func (w *world) guard() error {
 			return err
 		}
 	}
+	for _, l := range w.profile.Linked {
+		if err := w.link(l, bound); err != nil {
+			return err
+		}
+	}
 	hidden := w.profile.Hidden
 	for _, pattern := range secret {
 		dir, name := slash.Split(pattern)
@@ -109,6 +114,29 @@ func (w *world) protect(named string, bound map[string]bool) error {
 		return err
 	}
 	return cover(path, path)
+}
+
+// link mounts a link over a file. Programs that write a file by renaming another one onto it follow links first, as git
+// does; a mount of a file could not be renamed onto.
+func (w *world) link(l Link, bound map[string]bool) error {
+	info, err := os.Lstat(l.Path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = unix.EINVAL
+	}
+	if err != nil {
+		return failed(err, "look at %s", l.Path)
+	}
+	if err := w.hold(l.Path, bound); err != nil {
+		return err
+	}
+	from := void + "/link"
+	if err := os.Symlink(l.Target, from); err != nil {
+		return failed(err, "make a link in place of %s", l.Path)
+	}
+	if err := cover(from, l.Path); err != nil {
+		return err
+	}
+	return failed(os.Remove(from), "make a link in place of %s", l.Path)
 }
 
 // needed says whether a path is, or is above, what the command must find as the profile says: the root that it works

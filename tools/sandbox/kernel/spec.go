@@ -36,6 +36,10 @@ type Profile struct {
 	// missing cannot be kept from being made: it is renamed as soon as it appears, see Process.Removed. Needs
 	// LevelFull.
 	Protected []string
+	// Linked are files inside Writable that the command finds as links to files of its own: what it writes there, also
+	// by renaming another file onto what the link leads to, is in those. It neither changes, renames nor removes the
+	// files of these names. One that is missing or no file is an error. Needs LevelFull.
+	Linked []Link
 	// Unwatched leaves Protected to mounts alone, for a command that goes on beside what a person does: links are not
 	// put back and new files are not renamed, since their author could be the person.
 	Unwatched bool
@@ -50,6 +54,12 @@ type Profile struct {
 	// Processes is how many processes and threads the command may have at once; 0: 512, or what its group says. It
 	// needs LevelFull and has no effect for root, unless the command has a group.
 	Processes int
+}
+
+// A Link is a file that the command finds as a link.
+type Link struct {
+	Path   string // of the file
+	Target string // what the command finds at Path leads there, absolute
 }
 
 // A Network is what a command may connect to.

@@ -1,6 +1,9 @@
 package kernel
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // Encode returns a Spec as the line that a helper reads. Names of files and words of commands are bytes, and JSON has
 // only characters: each byte goes as the character of its number.
@@ -45,6 +48,10 @@ func (s Spec) each(f func(string) string) Spec {
 		p.Writable, p.Readable = all(p.Writable), all(p.Readable)
 		p.Hidden, p.Masked, p.Protected = all(p.Hidden), all(p.Masked), all(p.Protected)
 		p.Temp = f(p.Temp)
+		p.Linked = slices.Clone(p.Linked)
+		for i, l := range p.Linked {
+			p.Linked[i] = Link{Path: f(l.Path), Target: f(l.Target)}
+		}
 		s.Profile = &p
 	}
 	return s
