@@ -97,7 +97,7 @@ func runJobOutput(ctx context.Context, env tool.Env, in jobOutputInput) (tool.Re
 		body = strings.TrimRight(running.ShownOutput(ctx, env, c, wording.Form(env, 500, 4)).Text, "\n")
 	}
 	text := jobOutputStatus(c) + "\n" + body + c.Info.Missing()
-	for _, note := range []string{running.AsideNote(c.Info), running.UnreachedNote(env, c)} {
+	for _, note := range append(running.Troubles(c.Info), running.UnreachedNote(env, c)) {
 		if note != "" {
 			text += "\n" + note
 		}

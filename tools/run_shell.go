@@ -88,10 +88,12 @@ func runRunShell(ctx context.Context, env tool.Env, trees *changes.Trees, in run
 	}
 	dir, notes, err := running.Dir(env)
 	if err != nil {
+		confined.Drop()
 		return tool.Result{}, err
 	}
 	held, err := running.Keep(ctx, env, trees, in.Command)
 	if err != nil {
+		confined.Drop()
 		_ = dir.Close() // only a place to start from
 		return tool.Result{}, err
 	}
@@ -104,10 +106,12 @@ func runRunShell(ctx context.Context, env tool.Env, trees *changes.Trees, in run
 	job, err := env.Shell.Start(ctx, shell.Command{Text: in.Command, Dir: dir, Timeout: timeout,
 		Background: in.Background, Neutral: env.Analysis.Class == bash.ReadOnly && !env.Analysis.Held,
 		Profile: confined.Profile, Level: confined.Level, Groups: confined.Groups,
-		Spares: confined.Spares, Env: confined.Env, Serve: confined.Serve, Hold: confined.Hold})
+		Spares: confined.Spares, Env: confined.Env, Serve: confined.Serve, Hold: confined.Hold,
+		Over: confined.Over})
 	_ = dir.Close() // only a place to start from
 	if err != nil {
 		held.Drop()
+		confined.Drop()
 	}
 	if errors.Is(err, shell.ErrJobLimit) {
 		return tool.Result{},

@@ -225,6 +225,10 @@ func TestSEC08ProtectedNames(t *testing.T) {
 			work := leaktest.Dir(t)
 			must(t, os.MkdirAll(filepath.Join(work, ".git/hooks"), 0o700))
 			must(t, os.Mkdir(filepath.Join(work, "a"), 0o700))
+			for _, dir := range []string{".git/objects", ".git/refs"} {
+				must(t, os.Mkdir(filepath.Join(work, dir), 0o700))
+			}
+			must(t, os.WriteFile(filepath.Join(work, ".git/HEAD"), []byte("ref: refs/heads/main\n"), 0o600))
 			config := filepath.Join(work, ".git/config")
 			must(t, os.WriteFile(config, []byte("[core]\n"), 0o600))
 			must(t, os.Symlink(".git/config", filepath.Join(work, "link-to-config")))
@@ -258,6 +262,10 @@ func TestSEC08ProtectedNames(t *testing.T) {
 				"ln -s a .vscode", "bash -c 'echo changed > .git/config'", "sed -i s/core/changed/ .git/config", "install -m 600 a/x .git/hooks/pre-commit", "git config core.hooksPath x",
 			} {
 				text := p.Must(t, "run_shell", replaytest.AsJSON(t, "command", command))
+				if strings.Contains(text, "took out core.hooksPath") { // at level 3 the kernel keeps it
+					calls++
+					continue
+				}
 				if !strings.HasPrefix(text, "! ASK_UNAVAILABLE") && !strings.HasPrefix(text, "! PERMISSION_DENIED") {
 					t.Errorf("%s: %s", command, text)
 				}

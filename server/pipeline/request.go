@@ -151,7 +151,7 @@ func (c onDisk) commandFiles(a *bash.Analysis) []permission.Target {
 	for _, f := range files {
 		t := permission.Target{Kind: permission.Path, Value: c.opened(f.Path), Use: permission.CommandReads}
 		switch {
-		case f.Perhaps && !c.state.Rules.ComparesPaths():
+		case f.Perhaps && !c.state.Rules.ComparesPaths(), f.Own && a.Held:
 			continue
 		case f.Perhaps:
 			t.Use = permission.CommandPerhaps

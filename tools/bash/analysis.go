@@ -121,6 +121,9 @@ type FileUse struct {
 	// expanded
 	Path  string
 	Write bool
+	// Own: git changes it, its own configuration, as its command says. Where the kernel holds the command, it keeps of
+	// that what could run programs, so it is neither a question nor a reason to open the file.
+	Own   bool
 	InDir bool // only if the path above it is a directory: `cp a b` writes b, or b/a
 	Deep  bool // if it is a directory, also what is below it: `grep -r x d`, `mv d e`
 

@@ -23,14 +23,14 @@ func gitPaths(c *gitCall) (reads, writes []spelt) {
 		writes = gitConfigured(c.args)
 	case "remote":
 		if isOneOf(first, "add rm remove rename set-url set-branches") {
-			writes = []spelt{literalSpelt(".git/config")}
+			writes = []spelt{ownSpelt(".git/config")}
 		}
 	case "submodule":
 		switch {
 		case isOneOf(first, "add set-url set-branch"):
-			writes = []spelt{literalSpelt(".gitmodules"), literalSpelt(".git/config")}
+			writes = []spelt{ownSpelt(".gitmodules"), ownSpelt(".git/config")}
 		case isOneOf(first, "init deinit sync absorbgitdirs"), first == "update" && c.has("--init") != "":
-			writes = []spelt{literalSpelt(".git/config")}
+			writes = []spelt{ownSpelt(".git/config")}
 		}
 	case "init":
 		if c.has("--template") != "" { // which brings hooks
@@ -48,6 +48,9 @@ func gitPaths(c *gitCall) (reads, writes []spelt) {
 	}
 	return seenFrom(dir, reads), seenFrom(dir, writes)
 }
+
+// ownSpelt is a file by which git itself is configured.
+func ownSpelt(name string) spelt { return spelt{text: name, bare: name, shape: ofGit} }
 
 // restored are the files that git checkout, restore and checkout-index write, as far as their words can be nothing
 // else.
@@ -115,9 +118,9 @@ func gitConfigured(args []spelt) []spelt {
 	case r.has("--system") != "":
 		return []spelt{literalSpelt("/etc/gitconfig")}
 	case r.has("--worktree") != "":
-		return []spelt{literalSpelt(".git/config.worktree")}
+		return []spelt{ownSpelt(".git/config.worktree")}
 	}
-	return []spelt{literalSpelt(".git/config")}
+	return []spelt{ownSpelt(".git/config")}
 }
 
 // reads are the files that git shows: `REV:path`, and what stands behind the options of a command that shows contents.

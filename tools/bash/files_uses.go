@@ -126,7 +126,9 @@ func (t *toucher) head(n int, piped bool) {
 		t.use(&reads[i], FileUse{})
 	}
 	for i := range writes {
-		t.use(&writes[i], FileUse{Write: true, InDir: writes[i].shape&perhaps != 0})
+		t.use(&writes[i], FileUse{
+			Write: true, InDir: writes[i].shape&perhaps != 0, Own: writes[i].shape&ofGit != 0,
+		})
 	}
 	if !h.row.Has("names") {
 		t.globs(reads, false)

@@ -30,6 +30,7 @@ const (
 	lavish                     // its braces stand for more words than are read
 	perhaps                    // not written at all: a name in what may be a directory
 	dotted                     // found: its globs also match names that begin with a dot
+	ofGit                      // not written at all: git's own configuration
 )
 
 // spell reads words, and gives each alternative of braces a word of its own. text is what the positions count in.

@@ -120,13 +120,16 @@ type Use struct {
 	Temp     string             // the session's temporary directory, which exists
 	// Allowed are protected files that the decision about the command named, so that a person has allowed it
 	Allowed []string
+	// Configs lets the command change git's configuration in copies of its own. The caller then calls Command.Over, or
+	// Command.Drop
+	Configs bool
 	// Background: it goes on beside what the person and other calls do, so neither what appears nor a link that leads
 	// elsewhere is taken for its work
 	Background bool
 }
 
-// profile says what a command may reach, and what the rules of its session come to.
-func (c *Confiner) profile(u Use) (p sandbox.Profile, now ruled) {
+// profile says what a command may reach, which repositories it may change, and what the rules of its session come to.
+func (c *Confiner) profile(u Use) (p sandbox.Profile, repositories []string, now ruled) {
 	now = ruledNow(&c.looker, u.Rules, u.Roots)
 	masked := c.apart(u.Roots)
 	open := func(paths []string) []string { return beside(paths, masked, u.Roots) }
@@ -143,14 +146,14 @@ func (c *Confiner) profile(u Use) (p sandbox.Profile, now ruled) {
 			p.Readable, p.Writable = append(p.Readable, cache), []string{inspected}
 			p.Hidden = around(p.Hidden, []string{cache, inspected})
 		}
-		return p, now
+		return p, nil, now
 	}
 	p.Writable = append(slices.Clone(u.Roots), slices.DeleteFunc(open(c.o.Writable), gone)...)
 	if cache, _ := c.cache(); cache != "" {
 		p.Writable = append(p.Writable, cache)
 	}
 	p.Temp, p.Network, p.Sockets = u.Temp, c.o.Network.Network, true
-	protected, whole := c.protectedNames(u)
+	protected, repositories, whole := c.protectedNames(u)
 	if !whole {
 		names := permission.Rule{Text: "names that are protected", Origin: "permissions.protect"}
 		now.Broken = append(now.Broken, names)
@@ -160,28 +163,29 @@ func (c *Confiner) profile(u Use) (p sandbox.Profile, now ruled) {
 	p.Hidden = around(p.Hidden, slices.Concat(p.Readable, p.Writable, []string{u.Temp}))
 	for _, common := range c.commonsOf(u.Roots) {
 		p.Writable = append(p.Writable, common)
-		p.Protected = append(p.Protected, repositoryNow(common)...)
+		repositories = append(repositories, common)
+		p.Protected = append(p.Protected, repositoryNow(common, c.o.Protected.Find)...)
 		if !u.Background {
-			p.Protected = append(p.Protected, missingIn(common)...)
+			p.Protected = append(p.Protected, missingIn(common, c.o.Protected.Find)...)
 		}
 	}
-	return p, now
+	return p, repositories, now
 }
 
 // gone says that nothing is there.
 func gone(path string) bool { return !exists(path) }
 
 // protectedNames returns what exists of protected names in the roots, and those at their tops that do not exist, but
-// for what a person allowed. whole is false if there was too much to look at.
-func (c *Confiner) protectedNames(u Use) (all []string, whole bool) {
+// for what a person allowed, and the repositories in the roots. whole is false if there was too much to look at.
+func (c *Confiner) protectedNames(u Use) (all, repositories []string, whole bool) {
 	whole = true
 	for _, root := range u.Roots {
-		found, ok := protectedNow(&c.looker, root, c.o.Protected.Find)
-		whole = whole && ok
+		found, gits, ok := protectedNow(&c.looker, root, c.o.Protected.Find)
+		whole, repositories = whole && ok, append(repositories, gits...)
 		all = append(all, found...)
 		if !u.Background {
 			all = append(all, missing(root, c.o.Protected.Texts())...)
-			all = append(all, missingIn(filepath.Join(root, ".git"))...)
+			all = append(all, missingIn(filepath.Join(root, ".git"), c.o.Protected.Find)...)
 		}
 	}
 	// A name above a protected one, as the root, was not what a person was asked about.
@@ -195,7 +199,7 @@ func (c *Confiner) protectedNames(u Use) (all []string, whole bool) {
 		return slices.ContainsFunc(u.Allowed, func(a string) bool {
 			return within(a, path) || within(path, a) && named(a)
 		})
-	}), whole
+	}), repositories, whole
 }
 
 // Environ returns what a command with this profile gets besides its usual environment: of two values of a name the

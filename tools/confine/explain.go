@@ -223,6 +223,8 @@ func (c Command) refuses(path, line string, gone bool) string {
 		return ""
 	case c.rule(path) != "":
 		return path + " does not change, by the rule " + c.rule(path) + "; the operator can remove that rule"
+	case slices.ContainsFunc(p.Linked, func(l sandbox.Link) bool { return l.Path == path }):
+		return path + " can be written, also by git config, but neither renamed, replaced nor removed"
 	case in(p.Protected) || in(p.Writable) && heldFor(path, p.Protected):
 		return path + " is protected: it changes only by a command that names it and that a person allows"
 	case in(p.Writable), p.Temp != "" && within(path, c.temp()):

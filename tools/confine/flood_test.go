@@ -86,7 +86,7 @@ func TestProtectedAtTheNextCommand(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		got, whole := c.protectedNames(Use{Roots: []string{root}, Background: true})
+		got, _, whole := c.protectedNames(Use{Roots: []string{root}, Background: true})
 		if !whole || made != "" && !slices.ContainsFunc(got, func(p string) bool { return within(filepath.Join(root, made), p) }) {
 			t.Errorf("%s is not protected: %q", made, got)
 		}

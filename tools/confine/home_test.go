@@ -63,12 +63,12 @@ func TestAllowedNames(t *testing.T) {
 	}
 	c := New(Options{Protected: names}, func() []string { return nil })
 	for allowed, open := range map[string]string{"": ".mcp.json", ".git/config": ".git/config", ".vscode/y": ".vscode"} {
-		got, _ := c.protectedNames(Use{Roots: []string{root}, Allowed: []string{filepath.Join(root, allowed)}})
+		got, _, _ := c.protectedNames(Use{Roots: []string{root}, Allowed: []string{filepath.Join(root, allowed)}})
 		if in := slices.Contains(got, filepath.Join(root, open)); in != (allowed == "") {
 			t.Errorf("with %q named, %s is protected: %v", allowed, open, in)
 		}
 	}
-	got, _ := c.protectedNames(Use{Roots: []string{root}})
+	got, _, _ := c.protectedNames(Use{Roots: []string{root}})
 	for _, missing := range []string{".git/commondir", ".git/hooks", ".envrc"} {
 		if !slices.Contains(got, filepath.Join(root, missing)) {
 			t.Errorf("%s may be made", missing)

@@ -125,7 +125,7 @@ func TestProtectedNow(t *testing.T) {
 // protectedFound is protectedNow for a tree that is looked at once.
 func protectedFound(t *testing.T, root string, name func(string) string) []string {
 	t.Helper()
-	found, whole := protectedNow(new(look.Looker), root, name)
+	found, _, whole := protectedNow(new(look.Looker), root, name)
 	if !whole {
 		t.Error("it is not whole")
 	}

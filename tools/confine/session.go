@@ -41,6 +41,7 @@ type Command struct {
 	// Hold keeps the private caches as they are until release, for the time of the command; nil: it has none
 	Hold func() (release func(), err error)
 
+	configs  *configs          // what the command may change of git's configuration; nil: nothing
 	by       map[string]string // of Profile
 	readOnly bool              // Profile is that of commands that only read
 }
@@ -102,7 +103,7 @@ func (s *Session) Command(u Use) (Command, error) {
 			return Command{}, err
 		}
 	}
-	p, now := s.profile(u)
+	p, repositories, now := s.profile(u)
 	if proven.Level == sandbox.LevelFull {
 		if len(now.Broken) > 0 {
 			return Command{}, &UnkeptError{now.Broken}
@@ -119,6 +120,9 @@ func (s *Session) Command(u Use) (Command, error) {
 		if p.Network == sandbox.NetworkOn && proven.Level < sandbox.LevelFull && !slices.Contains(c.Gaps, sockets) {
 			c.Gaps = append(c.Gaps, sockets) // also that of the session bus: the kernel does not tell them apart
 		}
+	}
+	if proven.Level == sandbox.LevelFull && !u.ReadOnly && u.Configs {
+		c.configs = s.ownConfigs(&p, u, repositories, now.Keep)
 	}
 	p.Processes = proven.Processes
 	c.readOnly = u.ReadOnly

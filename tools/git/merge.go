@@ -172,7 +172,7 @@ func (w wish) apply(text string) (string, error) {
 	for _, s := range w.settings {
 		lines += s.line()
 	}
-	at := -1 // where they go: behind the last setting of the section
+	at := -1 // where they go: to the last one that was there, else behind the last setting of the section
 	for _, h := range f.heads {
 		if name, sub, has := splitSection(h.section, text[h.start:]); w.in(name, sub, has) {
 			at = h.end
@@ -182,6 +182,12 @@ func (w wish) apply(text string) (string, error) {
 		if w.in(s.Section, s.Sub, s.HasSub) {
 			at = s.end
 		}
+	}
+	if len(old) > 0 {
+		at = old[len(old)-1].end
+	}
+	if at > 0 && text[at-1] == '\n' { // a comment behind the setting ended with the line
+		at--
 	}
 	switch {
 	case at >= 0 && lines != "":

@@ -24,8 +24,10 @@ var safeKeys = map[string]string{
 	"submodule":   "active recurse fetchjobs propagatebranches",
 	"submodule.*": "url active branch ignore fetchrecursesubmodules shallow update",
 
-	"core": "bare filemode ignorecase repositoryformatversion logallrefupdates worktree symlinks precomposeunicode autocrlf eol safecrlf quotepath abbrev sparsecheckout sparsecheckoutcone untrackedcache preloadindex " +
-		"splitindex compression longpaths whitespace multipackindex commitgraph trustctime checkstat bigfilethreshold",
+	"core": "bare filemode ignorecase repositoryformatversion logallrefupdates worktree symlinks " +
+		"precomposeunicode autocrlf eol safecrlf quotepath abbrev sparsecheckout sparsecheckoutcone " +
+		"untrackedcache preloadindex splitindex compression longpaths whitespace multipackindex commitgraph " +
+		"trustctime checkstat bigfilethreshold",
 	"extensions": "worktreeconfig objectformat compatobjectformat refstorage noop preciousobjects " +
 		"partialclone relativeworktrees",
 	"index":   "version threads sparse skiphash",

@@ -33,7 +33,7 @@ func (p *Policy) complete(r *Request) {
 			targets[i].Analysis = a
 		}
 		for _, f := range a.Files {
-			if f.Perhaps && !p.ComparesPaths() {
+			if f.Perhaps && !p.ComparesPaths() || f.Own && a.Held {
 				continue
 			}
 			use := fileUse(f)

@@ -75,13 +75,21 @@ func (o *Outcome) carryCwd(ctx context.Context, i shell.Info) {
 	o.Notes = append(o.Notes, "Shell cwd was reset to "+before)
 }
 
-// AsideNote tells which protected names appeared while a command ran; "": none did.
-func AsideNote(i shell.Info) string {
+// asideNote tells which protected names appeared while a command ran; "": none did.
+func asideNote(i shell.Info) string {
 	if i.Aside == "" {
 		return ""
 	}
 	return fmt.Sprintf("[made under a protected name, which a person must allow; renamed to NAME%sXXXXXX, "+
 		"links removed: %s]", sandbox.Aside, i.Aside)
+}
+
+// Troubles are lines about what the sandbox took away of what a command made.
+func Troubles(i shell.Info) (lines []string) {
+	if note := asideNote(i); note != "" {
+		lines = append(lines, note)
+	}
+	return append(lines, i.Configs...)
 }
 
 // leftovers notes what a command left behind: processes, and files that are not what the session has seen.
@@ -90,9 +98,7 @@ func (o *Outcome) leftovers(ctx context.Context, i shell.Info) {
 		o.Notes = append(o.Notes, "["+wording.Plural(i.Left, "background process was", "background processes were")+
 			" killed; use run_in_background to keep one]")
 	}
-	if note := AsideNote(i); note != "" {
-		o.Notes = append(o.Notes, note)
-	}
+	o.Notes = append(o.Notes, Troubles(i)...)
 	if o.Watch == nil {
 		return
 	}

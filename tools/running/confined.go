@@ -11,11 +11,12 @@ import (
 	"codehand/tools/tool"
 )
 
-// Confine says how the kernel confines a command that has been allowed. Below the level that is needed it is a refusal.
+// Confine says how the kernel confines a command that has been allowed. The caller starts it with Command.Over, or
+// calls Command.Drop. Below the level that is needed it is a refusal.
 func Confine(env tool.Env, readOnly, background bool) (confine.Command, error) {
 	c, err := env.Confine.Command(confine.Use{
 		Roots: env.Space.Roots(), Rules: env.Rules, ReadOnly: readOnly, Allowed: changedByName(env),
-		Background: background,
+		Background: background, Configs: true,
 	})
 	if e, is := errors.AsType[*confine.UnavailableError](err); is {
 		return c, unavailable(e)
@@ -37,7 +38,7 @@ func Confine(env tool.Env, readOnly, background bool) (confine.Command, error) {
 func changedByName(env tool.Env) []string {
 	var paths []string
 	for _, use := range filesOf(env.Analysis) {
-		if !use.Write || use.Perhaps {
+		if !use.Write || use.Perhaps || use.Own && env.Analysis.Held {
 			continue
 		}
 		path := use.Path

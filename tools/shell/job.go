@@ -55,6 +55,8 @@ type Trouble struct {
 	Hit sandbox.Bounds `json:",omitzero"` // limits that stopped it (sandbox.Exit)
 	// Aside are the protected names, divided by commas, that appeared while it ran and were renamed (sandbox.Aside)
 	Aside string `json:",omitempty"`
+	// Configs are lines about what it changed in git's configuration and what was not taken over
+	Configs []string `json:",omitempty"`
 }
 
 // Printed is how much a command has printed so far.
@@ -66,9 +68,10 @@ type Printed struct {
 
 // A doer is what a Job waits for.
 type doer struct {
-	process *sandbox.Process // nil: it is a Work
-	unhold  func()           // lets go of what the command used; not nil once it has started
-	work    chan struct{}    // closed when the Work has returned; nil: it is a command
+	process *sandbox.Process               // nil: it is a Work
+	unhold  func()                         // lets go of what the command used; not nil once it has started
+	work    chan struct{}                  // closed when the Work has returned; nil: it is a command
+	settled func(background bool) []string // Command.Over; nil: nothing is to do
 }
 
 // A Job is a started command. It is safe for concurrent use.

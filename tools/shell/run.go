@@ -127,7 +127,12 @@ func (j *Job) finish(why State, left int) {
 		exit = j.process.Exit()
 	default: // a child that the kernel cannot end
 	}
+	var configs []string
+	if j.settled != nil {
+		configs = j.settled(j.Info().Background)
+	}
 	j.mu.Lock()
+	j.info.Configs = configs
 	j.info.Exit, j.info.Signal, j.info.Left, j.info.End = exit.Code, exit.Signal, left, time.Now()
 	j.info.Hit = exit.Hit
 	j.info.Aside = strings.Join(j.process.Removed(), ", ")

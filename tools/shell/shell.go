@@ -197,6 +197,9 @@ type Command struct {
 	Serve func(ctx context.Context, l net.Listener) error
 	// Hold keeps what the command uses until release, which is called when its tree is over. nil: nothing is kept
 	Hold func() (release func(), err error)
+	// Over is called once when all processes of the command have ended, and returns lines for Trouble. It is told
+	// whether the command has become a job. nil: nothing is to do
+	Over func(background bool) []string
 }
 
 // The errors of the package.
@@ -322,6 +325,7 @@ func (s *Shell) execute(ctx context.Context, j *Job, c Command) error {
 		j.unhold()
 		return err
 	}
+	j.settled = c.Over
 	if l := j.process.Listener(); l != nil && c.Serve != nil {
 		j.serve(context.WithoutCancel(ctx), l, c.Serve)
 	}

@@ -1,0 +1,299 @@
+package confine
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"codehand/tools/git"
+	"codehand/tools/sandbox"
+)
+
+// A command writes git's configuration in a copy of its own. The file itself stays as it is while the command runs, so
+// that no git outside obeys what the command wrote, also if the server is killed. When the command has ended, the keys
+// by which git runs nothing and reads nothing else are taken over into the file as it is then; others are named.
+
+// configs are the configuration files of the repositories that one command may change.
+type configs struct {
+	roots   []string // of the session
+	written []string // the roots, and repositories outside of them
+	temp    *os.Root // of the session: commands write there, so nothing is opened by its path alone
+	dir     string   // has the copies, in temp
+	all     []config
+	known   map[string]bool // files that were there when the command started, and what a person allowed it to change
+	newer   func() []string // the configuration files that are there now
+}
+
+// A config is a file of which the command has a copy.
+type config struct {
+	path string
+	dir  *os.Root // the directory that had it when the command started
+	base []byte
+	copy string // below configs.temp
+}
+
+const (
+	// maxConfigs is how many repositories a command can configure. More stay as they are.
+	maxConfigs = 100
+	maxConfig  = 1 << 20
+)
+
+// ownConfigs gives a command copies of the configuration files that p protects, but for those that rules keep. It
+// changes p.
+func (s *Session) ownConfigs(p *sandbox.Profile, u Use, repositories, keep []string) *configs {
+	c := &configs{roots: u.Roots, written: slices.Concat(u.Roots, s.commonsOf(u.Roots)), known: map[string]bool{}}
+	c.temp, _ = os.OpenRoot(u.Temp) // without it all files stay as they are
+	for _, path := range configsOf(repositories, s.o.Protected.Find) {
+		c.known[path] = true
+		if len(c.all) == maxConfigs || !slices.Contains(p.Protected, path) || slices.Contains(keep, path) {
+			continue
+		}
+		if slices.ContainsFunc(p.Hidden, func(h string) bool { return within(path, h) }) {
+			continue
+		}
+		if own, ok := c.add(path); ok {
+			p.Linked = append(p.Linked, sandbox.Link{Path: path, Target: own})
+			p.Protected = slices.DeleteFunc(p.Protected, func(at string) bool { return at == path })
+		}
+	}
+	c.newer = func() []string {
+		var now []string
+		for _, root := range u.Roots {
+			_, found, _ := protectedNow(&s.looker, root, s.o.Protected.Find)
+			now = append(now, found...)
+		}
+		return configsOf(append(now, s.commonsOf(u.Roots)...), s.o.Protected.Find)
+	}
+	return c
+}
+
+// configsOf returns the configuration files of repositories, but for those that the user has opened.
+func configsOf(repositories []string, name func(rel string) string) (all []string) {
+	for _, r := range repositories {
+		all = append(all, protectedIn(r, configNames, name)...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// add makes a copy of a configuration file. Not ok: it is none that git could write, or there is no room.
+func (c *configs) add(path string) (own string, ok bool) {
+	if c.temp == nil {
+		return "", false
+	}
+	dir, err := c.open(path)
+	if err != nil {
+		return "", false
+	}
+	defer func() {
+		if !ok {
+			_ = dir.Close() // a directory handle holds no data
+		}
+	}()
+	info, err := dir.Lstat(filepath.Base(path))
+	if err != nil || !info.Mode().IsRegular() {
+		return "", false
+	}
+	base, err := git.ReadSmallIn(dir, filepath.Base(path), maxConfig)
+	if err != nil {
+		return "", false
+	}
+	if c.dir == "" {
+		c.dir = ".git-config-" + rand.Text()[:10]
+	}
+	at := filepath.Join(c.dir, strconv.Itoa(len(c.all)))
+	own = filepath.Join(at, filepath.Base(path))
+	if c.temp.MkdirAll(at, 0o700) != nil || c.temp.WriteFile(own, base, info.Mode().Perm()|0o600) != nil {
+		return "", false
+	}
+	c.all = append(c.all, config{path: path, dir: dir, base: base, copy: own})
+	return filepath.Join(c.temp.Name(), own), true
+}
+
+// open opens the directory of a configuration file. No link leads it out of what the command may write.
+func (c *configs) open(path string) (*os.Root, error) {
+	for _, top := range c.written {
+		rel, err := filepath.Rel(top, filepath.Dir(path))
+		if err != nil || !filepath.IsLocal(rel) {
+			continue
+		}
+		root, err := os.OpenRoot(top)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = root.Close() }() // a directory handle holds no data
+		return root.OpenRoot(rel)
+	}
+	return nil, fs.ErrNotExist
+}
+
+// drop removes the copies.
+func (c *configs) drop() {
+	for _, one := range c.all {
+		_ = one.dir.Close() // a directory handle holds no data
+	}
+	if c.temp == nil {
+		return
+	}
+	if c.dir != "" {
+		_ = c.temp.RemoveAll(c.dir) // the rest goes with the session's temporary directory
+	}
+	_ = c.temp.Close() // a directory handle holds no data
+}
+
+// Drop gives up what was made for a command that was not started.
+func (c Command) Drop() {
+	if c.configs != nil {
+		c.configs.drop()
+	}
+}
+
+// Over is called once when all of the command has ended. It takes over what the command changed in git's configuration,
+// and returns a line for each file with what was not taken over. background: it went on beside what the person does, so
+// a repository that appeared is not taken for its work.
+func (c Command) Over(background bool) (lines []string) {
+	if c.configs == nil {
+		return nil
+	}
+	defer c.configs.drop()
+	for _, one := range c.configs.all {
+		if line := c.configs.settle(one); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	for _, path := range c.configs.newer() {
+		if c.configs.known[path] {
+			continue
+		}
+		if line := c.configs.settleNew(path, background); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// settle takes over what is safe of one copy.
+func (c *configs) settle(one config) string {
+	next, err := git.ReadSmallIn(c.temp, one.copy, maxConfig)
+	if err != nil {
+		return c.lost(one.path, errors.New("the copy that the command wrote cannot be read"))
+	}
+	if string(next) == string(one.base) {
+		return ""
+	}
+	var refused []string
+	err = git.UpdateConfig(one.dir, filepath.Base(one.path), func(now []byte) (merged []byte, err error) {
+		merged, refused, err = git.MergeConfig(now, one.base, next, c.safe(one.path))
+		return merged, err
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // gone: its repository was removed meanwhile
+		return c.lost(one.path, err)
+	}
+	return c.said(one.path, refused)
+}
+
+// settleNew takes out of the configuration of a repository that the command made what is not safe. A copy that the
+// command made of another repository has a link to our copy in place of its configuration.
+func (c *configs) settleNew(path string, background bool) string {
+	dir, err := c.open(path)
+	if err != nil {
+		return "" // it leads elsewhere
+	}
+	defer func() { _ = dir.Close() }() // a directory handle holds no data
+	name := filepath.Base(path)
+	if target, err := dir.Readlink(name); err == nil {
+		i := slices.IndexFunc(c.all, func(one config) bool { return filepath.Join(c.temp.Name(), one.copy) == target })
+		if i < 0 {
+			return ""
+		}
+		content, err := git.ReadSmallIn(c.temp, c.all[i].copy, maxConfig)
+		if err == nil {
+			err = dir.Remove(name)
+		}
+		if err == nil {
+			err = dir.WriteFile(name, content, 0o644)
+		}
+		if err != nil {
+			return c.lost(path, err)
+		}
+	} else if background {
+		return ""
+	}
+	var refused []string
+	err = git.UpdateConfig(dir, name, func(now []byte) ([]byte, error) {
+		merged, found, err := git.MergeConfig(nil, nil, now, c.safe(path))
+		if refused = found; err != nil || len(refused) == 0 {
+			return now, err
+		}
+		return merged, nil
+	})
+	if errors.Is(err, git.ErrConfig) {
+		return c.lost(path, err)
+	}
+	return c.said(path, refused)
+}
+
+func (c *configs) safe(path string) func(git.Setting) (key, value bool) {
+	return func(s git.Setting) (key, value bool) {
+		return git.SafeSetting(s, filepath.Dir(path), func(at string) bool {
+			return slices.ContainsFunc(c.roots, func(root string) bool { return within(at, root) })
+		})
+	}
+}
+
+// shown is a path below its root.
+func (c *configs) shown(path string) string {
+	for _, root := range c.roots {
+		if rel, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(rel) {
+			return filepath.ToSlash(rel)
+		}
+	}
+	return path
+}
+
+func (c *configs) lost(path string, err error) string {
+	return fmt.Sprintf("[%s: changes by this command were not taken over: %v]", c.shown(path), err)
+}
+
+// maxNamed is how many keys a line names.
+const maxNamed = 10
+
+// said names what was taken out of a file.
+func (c *configs) said(path string, keys []string) string {
+	if len(keys) == 0 {
+		return ""
+	}
+	names := make([]string, 0, maxNamed+1)
+	for _, key := range keys {
+		if len(names) == maxNamed {
+			names = append(names, fmt.Sprintf("%d more", len(keys)-maxNamed))
+			break
+		}
+		if len(key) > 100 || strings.ContainsFunc(key, func(r rune) bool { return !unicode.IsPrint(r) }) {
+			key = strconv.Quote(key[:min(100, len(key))])
+		}
+		names = append(names, key)
+	}
+	return fmt.Sprintf("[%s: took out %s; to let commands set it, the user sets permissions.unprotect = [%q]]",
+		c.shown(path), strings.Join(names, ", "), configName(path))
+}
+
+// configName is the protected name that a configuration file falls under.
+func configName(path string) string {
+	path = filepath.ToSlash(path)
+	switch base := filepath.Base(path); {
+	case strings.Contains(path, "/modules/"):
+		return ".git/modules/**/config"
+	case strings.Contains(path, "/worktrees/") && base == "config.worktree":
+		return ".git/worktrees/**/config.worktree"
+	default:
+		return ".git/" + base
+	}
+}
