@@ -378,6 +378,9 @@ func (run *serving) describe(urls []string) {
 	}
 	run.say("data directory %s (store %s)", cfg.DataDir(), cfg.Store.URL)
 	run.say("%s", run.confinement())
+	if text := run.noNetwork(); text != "" {
+		run.say("%s", text)
+	}
 	for _, root := range run.roots() {
 		run.say("root %s", root)
 	}
@@ -476,6 +479,19 @@ func (run *serving) confinement() string {
 		text += fmt.Sprintf("; level %d failed: %s (%s)", r.Failed.Level, r.Failed.Probe, r.Failed.Remedy)
 	}
 	return text
+}
+
+// noNetwork says that commands reach no network, or only some hosts, and what opens it; "": nothing keeps them from it.
+func (run *serving) noNetwork() string {
+	switch network := run.cfg.Sandbox.Network; {
+	case run.noCommands != "" || run.cfg.Sandbox.Policy == "off" || run.confined.Level < sandbox.LevelKernel:
+		return ""
+	case network == config.NetworkOff:
+		return `commands have no network: sandbox.network = "list" with sandbox.domains opens hosts, "on" opens all`
+	case network == config.NetworkList:
+		return "commands reach only the hosts in sandbox.domains"
+	}
+	return ""
 }
 
 // roots are where principals work, as templates.

@@ -49,7 +49,7 @@ func sandboxTable(c *Config) []setting {
 			dirs{&c.Sandbox.Writable}},
 		{"sandbox.hide", "directories and files that no command may read", operatorOnly, dirs{&c.Sandbox.Hide}},
 		{"sandbox.network", "what commands in the sandbox reach: off, list (only sandbox.domains) or on; serve " +
-			"defaults to off", narrower,
+			"defaults to off where others than you can connect", narrower,
 			choice{&c.Sandbox.Network, []string{NetworkOff, NetworkList, NetworkOn}}},
 		{"sandbox.domains",
 			"hosts for sandbox.network = list: example.com, *.npmjs.org (all below) or example.com:8443; without " +

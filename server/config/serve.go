@@ -203,8 +203,12 @@ func (l *loader) serveDefaults() {
 }
 
 // ForOnePerson returns c as serve has it where only the person who started it can connect: what the mode would ask
-// about is left to the dialog of that person's client, as on stdio. What a source says stays.
+// about is left to the dialog of that person's client, and commands have the network that the person has, both as on
+// stdio. What a source says stays.
 func (c Config) ForOnePerson() Config {
+	if c.origins[networkKey] == serveOrigin {
+		c.Sandbox.Network = NetworkOn
+	}
 	if c.origins[askFallbackKey] == serveOrigin {
 		c.Permissions.AskFallback = "client"
 	}

@@ -110,6 +110,9 @@ func TestDefaultsOfServe(t *testing.T) {
 				w.Roots = []string{"."}
 			}
 			got, _ := w.load(t)
+			if one := got.ForOnePerson().Sandbox.Network; one != NetworkOn || c.serve != (got.Sandbox.Network == NetworkOff) {
+				t.Errorf("network %q, for one person %q", got.Sandbox.Network, one)
+			}
 			if alone := got.ForOnePerson().Permissions.AskFallback; alone != c.alone {
 				t.Errorf("for one person: %q", alone)
 			}

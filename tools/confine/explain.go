@@ -31,6 +31,7 @@ var unreached = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)(?:could not|unable to) resolve (?:host|proxy|address)|` +
 		`network is unreachable|` +
 		`temporary failure in name resolution|name or service not known|no such host|EAI_AGAIN|ENETUNREACH|ENOTFOUND|` +
+		`\(from versions: none\)|` + // all that pip says without a further try
 		`failed to lookup address|no route to host|nodename nor servname`)
 })
 
@@ -105,10 +106,16 @@ func (c Command) Refusal(errors, dir string) string {
 			return fmt.Sprintf("[sandbox level %d: %s]", c.Level, refused[0].Error())
 		}
 	}
-	if unreached().MatchString(errors) {
-		return c.NoNetwork()
+	return c.Unreached(errors)
+}
+
+// Unreached names the setting that keeps the command from the network, if output tells that it missed one; "": it does
+// not, or the command has one.
+func (c Command) Unreached(output string) string {
+	if !unreached().MatchString(output) {
+		return ""
 	}
-	return ""
+	return c.NoNetwork()
 }
 
 // unixSockets finds the Unix sockets that a program names where it could not connect.

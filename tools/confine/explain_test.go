@@ -50,6 +50,7 @@ func explains(t *testing.T, root string) {
 		"npm error Error: EACCES: permission denied, mkdir '/usr/lib/x'":                            "/usr/lib/x",
 		"curl: (6) Could not resolve host: example.com":                                             "sandbox.network",
 		"curl: (7) Failed to connect to 127.0.0.1 port 8080 after 0 ms: Couldn't connect to server": "do not reach what other commands and jobs serve",
+		"ERROR: Could not find a version that satisfies the requirement six (from versions: none)":  "no network here",
 		"Error: connect ECONNREFUSED 127.0.0.1:8080":                                                "sandbox.network",
 		"chmod: changing permissions of 'f': Operation not permitted":                               "",
 		"FAIL: TestPermissionDenied":                                                                "",

@@ -175,6 +175,14 @@ func (s *Session) Trusted() bool {
 	return s != nil && s.o.AutoAllow && s.Holds()
 }
 
+// Network is what commands that write may connect to where they are confined.
+func (s *Session) Network() sandbox.Network {
+	if s == nil || s.o.Off {
+		return sandbox.NetworkOn
+	}
+	return s.o.Network.Network
+}
+
 // Holds says whether the kernel holds commands at level 3, so that it decides what they can do. It waits until the
 // machine was probed.
 func (s *Session) Holds() bool {
@@ -193,11 +201,11 @@ func (s *Session) Known() (r sandbox.Report, known bool) {
 // it missed one; "": it did not, or it has one. It never waits.
 func (s *Session) Unreached(errors string) string {
 	known, ok := s.Known()
-	if !ok || known.Level < sandbox.LevelKernel || !unreached().MatchString(errors) {
+	if !ok || known.Level < sandbox.LevelKernel {
 		return ""
 	}
 	p := &sandbox.Profile{Network: s.o.Network.Network, Sockets: true}
-	return Command{Level: known.Level, Profile: p}.NoNetwork()
+	return Command{Level: known.Level, Profile: p}.Unreached(errors)
 }
 
 // Reported returns what is in force, for people: level, gaps, and why it is not more.

@@ -3,6 +3,7 @@ package running
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -84,8 +85,11 @@ func (o *Outcome) Ended(ctx context.Context, job *shell.Job, i shell.Info, stopp
 	if err != nil {
 		return tool.Result{}, err
 	}
-	if line := o.unmet(c.Head+c.Tail, i.State == shell.Failed); line != "" {
-		o.Notes = append(o.Notes, line)
+	said := c.Head + c.Tail
+	for _, line := range []string{o.unmet(said, i.State == shell.Failed), o.unfetched(said)} {
+		if line != "" && !slices.Contains(o.Notes, line) {
+			o.Notes = append(o.Notes, line)
+		}
 	}
 	shown := boundOutput(o.Env, c, o.form())
 	var kept *tool.Kept

@@ -9,6 +9,26 @@ import (
 	"codehand/tools/tool"
 )
 
+// A failed download hid behind a pipe: `pip download six 2>&1 | tail -3` ends with 0 and prints nothing on stderr.
+func TestUnfetched(t *testing.T) {
+	t.Parallel()
+	const said = "NewConnectionError: [Errno -3] Temporary failure in name resolution"
+	for command, want := range map[string]bool{
+		"pip download six 2>&1 | tail -3": true, "npm ci || true": true, "grep -r resolution logs": false,
+	} {
+		a := bash.Analyze(command, func(string) bool { return true })
+		closed := &sandbox.Profile{Sockets: true, Network: sandbox.NetworkOff}
+		o := Outcome{Env: tool.Env{Analysis: &a}, Confined: confine.Command{Level: sandbox.LevelFull, Profile: closed}}
+		if got := o.unfetched(said); (got != "") != want || o.unfetched("done") != "" {
+			t.Errorf("%s: %q, want a line: %v", command, got, want)
+		}
+		closed.Network = sandbox.NetworkOn
+		if got := o.unfetched(said); got != "" {
+			t.Errorf("%s: %q with a network", command, got)
+		}
+	}
+}
+
 // A model looked for its dev server with pkill and lsof, which met nothing, and took it for ended.
 func TestUnmetProcesses(t *testing.T) {
 	t.Parallel()

@@ -31,6 +31,21 @@ func silentlyUnreached(a *bash.Analysis, exit int) bool {
 	})
 }
 
+// fetching are the programs that say on standard output, or behind `2>&1 | tail`, that they reached no host. What any
+// other program shows, as grep, may be about another network.
+var fetching = []string{
+	"pip", "pip3", "npm", "npx", "pnpm", "yarn", "corepack", "uv", "poetry", "pipx", "curl", "wget", "git", "go",
+	"cargo", "gem", "bundle", "composer", "mvn", "gradle", "apt-get", "apt",
+}
+
+// unfetched names the setting that kept a command from the network although its exit code is 0; "": none did.
+func (o *Outcome) unfetched(said string) string {
+	if o.Env.Analysis == nil || !runs(o.Env.Analysis, fetching...) {
+		return ""
+	}
+	return o.Confined.Unreached(said)
+}
+
 // refused adds the line that names the setting to the answer about a command that did not fail, or that was ended at
 // its limit: a pipe hides how curl failed, git goes on where it cannot write its configuration, and npm tries again
 // until it is too late.

@@ -41,6 +41,10 @@ func (s *State) commands() string {
 	switch r, known := s.Confine.Known(); {
 	case !known:
 		return ""
+	case r.Level >= sandbox.LevelKernel && s.Confine.Network() == sandbox.NetworkOff:
+		return " Commands are confined to them and have no network."
+	case r.Level >= sandbox.LevelKernel && s.Confine.Network() == sandbox.NetworkList:
+		return " Commands are confined to them and to listed hosts."
 	case r.Level >= sandbox.LevelKernel:
 		return " Commands are confined to them."
 	}

@@ -8,9 +8,35 @@ import (
 	"testing"
 
 	"codehand/filestate/leaktest"
+	"codehand/tools/confine"
 	"codehand/tools/permission"
+	"codehand/tools/sandbox"
 	"codehand/tools/workspace"
 )
+
+// A team's serve has no network for commands, and the model took the failures for its own.
+func TestSituationOfNetwork(t *testing.T) {
+	t.Parallel()
+	space, err := workspace.Open([]string{t.TempDir()}, workspace.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer space.Close()
+	for network, want := range map[sandbox.Network]string{
+		sandbox.NetworkOff:  " Commands are confined to them and have no network.",
+		sandbox.NetworkList: " Commands are confined to them and to listed hosts.",
+		sandbox.NetworkOn:   " Commands are confined to them.",
+	} {
+		o := confine.Options{Network: confine.Network{Network: network}, Known: func() (sandbox.Report, bool) {
+			return sandbox.Report{Level: sandbox.LevelFull}, true
+		}}
+		s := &State{Space: space}
+		s.Confine = &confine.Session{Confiner: confine.New(o, func() []string { return nil })}
+		if text := s.Situation(permission.Default, true); !strings.HasSuffix(text, want) {
+			t.Errorf("network %v: %s", network, text)
+		}
+	}
+}
 
 // However many directories there are and however long their names: 300 bytes, in one line, and what is left out is
 // counted.
