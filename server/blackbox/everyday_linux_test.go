@@ -85,7 +85,10 @@ func (d *monday) publish() {
 	d.t.Helper()
 	address := replaytest.Reserved(d.t)
 	_, port, _ := strings.Cut(address, ":")
-	daemon := d.run("git", "daemon", "--listen=127.0.0.1", "--port="+port, "--base-path="+filepath.Dir(d.work), "--export-all",
+	at, err := d.run("git", "--exec-path").Output()
+	must(d.t, err)
+	// not by git, which would start it as a child that outlives it
+	daemon := d.run(strings.TrimSpace(string(at))+"/git-daemon", "--listen=127.0.0.1", "--port="+port, "--base-path="+filepath.Dir(d.work), "--export-all",
 		"--enable=receive-pack", "--reuseaddr")
 	must(d.t, leaktest.Start(daemon))
 	d.t.Cleanup(func() { _ = daemon.Process.Kill(); _ = daemon.Wait() })
