@@ -81,16 +81,17 @@ func comparesRows(t *testing.T, all []tried) {
 	for i := range all {
 		switch p := &all[i]; {
 		case known[p.name] == p.hash():
-		case p.installed():
+		case p.installed() && !slices.Contains(untraced, p.name):
 			t.Errorf("the row of %s was not run whole since it changed: CODEHAND_LONG=1 go test ./tools/bash -run 'TestTraced/^%s$' -update",
 				p.name, strings.ReplaceAll(p.name, " ", "_"))
-		case os.Getenv("CI") != "" && !slices.Contains(untraced, p.name):
+		case os.Getenv("CI") != "" && !p.installed() && !slices.Contains(untraced, p.name):
 			t.Errorf("%s is not installed, and its row was not run whole: install it in .ci/run", p.name)
 		}
 	}
 }
 
-// untraced are proved to print their version and nothing else, and are large to install for that.
+// untraced are proved to print their version and nothing else, and are large to install for that: a machine that happens
+// to have one is not told to run it whole.
 var untraced = strings.Fields("clang cmake php python ruby")
 
 func readRows(t *testing.T) map[string]string {
