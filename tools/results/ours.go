@@ -108,6 +108,7 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[This is your last turn: `, `\[\d+ more bytes are left out\]`, `\[an image \(`, `\[key\][ \t]*$`,
 		`\[lines \d+-\d+ of `, `\[the server \S+ is starting; `,
 		`\[files that it may discard were kept `, `\[git keeps what was dropped `, `\[commands see only their own `,
+		`\[[^\]:]+: (?:took out |changes by this command )`,
 	}, "|") + ")")
 })
 
