@@ -25,9 +25,9 @@ func (g Guard) unreadRefusal(ctx context.Context, env tool.Env, path string) err
 	if err == nil {
 		how := "Read it first before writing to it."
 		if env.Rules.SecretName(f.Path) {
-			// a person is asked before it is read, and may not be there: this must not lead from one refusal to the next
-			how = "Its name says that it holds secrets, so read_file asks the user. To add a line without reading it, " +
-				"append with run_shell (>>)."
+			// A person is asked before it is read, and may not be there: one refusal must not lead to the next.
+			how = "Its name says that it holds secrets, so read_file asks the user. To add a line without reading " +
+				"it, append with run_shell (>>)."
 		}
 		return tool.Numbered(tool.FileNotRead, g.Unread, "File has not been read yet: %s. %s", path, how)
 	}
