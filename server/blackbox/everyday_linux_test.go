@@ -127,6 +127,10 @@ func (d *monday) terminal(command string) (string, bool) {
 // settingNamed is what a failure says that our confinement caused.
 var settingNamed = regexp.MustCompile(`\b(sandbox|permissions|shell)\.[a-z_]+|\[commands see only their own processes`)
 
+// withoutPerson answers otherwise below level 3: a command that only reads sees nothing of a person's configuration of git
+// there, since that may name programs.
+const withoutPerson = "git config user.name"
+
 // TestEverydayCommands: what works in a terminal works here, in clients that can ask and cannot, over HTTP, with and
 // without user namespaces; or its failure names the setting that opens it. Nothing asks a person but what must.
 func TestEverydayCommands(t *testing.T) {
@@ -165,6 +169,8 @@ func TestEverydayCommands(t *testing.T) {
 						switch {
 						case a.Asked > 0:
 							t.Errorf("ASKED %q: %s", r.command, a.Text)
+						case worked[i] && a.Failed && w == "level 2" && r.command == withoutPerson:
+							t.Logf("KNOWN %q", r.command)
 						case worked[i] && a.Failed && !settingNamed.MatchString(a.Text):
 							t.Errorf("FAILS %q: %.1500s", r.command, a.Text)
 						case worked[i] && a.Failed:

@@ -87,16 +87,17 @@ func TestExplainReadOnly(t *testing.T) {
 	t.Parallel()
 	c := Command{Level: sandbox.LevelFull, readOnly: true, Profile: &sandbox.Profile{Readable: []string{"/w"}}}
 	for printed, want := range map[string]string{
-		"error: could not lock config file .git/config: Read-only file system": "/w/.git/config",
-		"bash: line 1: .git/hooks/pre-commit: Read-only file system":           "/w/.git/hooks/pre-commit",
-		"mv: cannot move 'a' to 'b': Read-only file system":                    "/w/a",
-		"rm: cannot remove 'x': Read-only file system":                         "/w/x",
-		"sed: couldn't open temporary file ./sedAbCdEf: Read-only file system": "/w/sedAbCdEf",
-		"touch: cannot touch '/w/y': Read-only file system":                    "/w/y",
-		"OSError: [Errno 30] Read-only file system: 'made.txt'":                "/w/made.txt",
-		"Error: EROFS: read-only file system, open 'package-lock.json'":        "/w/package-lock.json",
-		"open out.txt: read-only file system":                                  "/w/out.txt",
-		"fatal: Unable to create '/w/.git/index.lock': Read-only file system":  "/w/.git/index.lock",
+		"copying " + os.TempDir() + "/x/a.out: open demo: read-only file system": "/w/demo",
+		"error: could not lock config file .git/config: Read-only file system":   "/w/.git/config",
+		"bash: line 1: .git/hooks/pre-commit: Read-only file system":             "/w/.git/hooks/pre-commit",
+		"mv: cannot move 'a' to 'b': Read-only file system":                      "/w/a",
+		"rm: cannot remove 'x': Read-only file system":                           "/w/x",
+		"sed: couldn't open temporary file ./sedAbCdEf: Read-only file system":   "/w/sedAbCdEf",
+		"touch: cannot touch '/w/y': Read-only file system":                      "/w/y",
+		"OSError: [Errno 30] Read-only file system: 'made.txt'":                  "/w/made.txt",
+		"Error: EROFS: read-only file system, open 'package-lock.json'":          "/w/package-lock.json",
+		"open out.txt: read-only file system":                                    "/w/out.txt",
+		"fatal: Unable to create '/w/.git/index.lock': Read-only file system":    "/w/.git/index.lock",
 	} {
 		want = "[read-only here: " + want + " cannot be changed; outside plan mode run_shell can change files]"
 		if got := c.Explain(printed, "/w"); got != want {
