@@ -234,7 +234,7 @@ func (c Command) refuses(path, line string, gone bool) string {
 		return path + " can be written, also by git config, but neither renamed, replaced nor removed"
 	case in(p.Protected) || in(p.Writable) && heldFor(path, p.Protected):
 		return path + " is protected: it changes only by a command that names it and that a person allows"
-	case in(p.Writable), (p.Temp != "" || c.readOnly) && within(path, c.temp()):
+	case in(p.Writable), (p.Temp != "" || c.readOnly && !in(p.Readable)) && within(path, c.temp()):
 		return ""
 	case c.readOnly && (strings.Contains(line, "ead-only file system") || strings.Contains(line, "EROFS")):
 		return path + " cannot be changed; outside plan mode run_shell can change files"

@@ -85,9 +85,13 @@ func TestExplainWithoutCause(t *testing.T) {
 // The program that stands before the path was taken for it.
 func TestExplainReadOnly(t *testing.T) {
 	t.Parallel()
-	c := Command{Level: sandbox.LevelFull, readOnly: true, Profile: &sandbox.Profile{Readable: []string{"/w"}}}
+	inTemp := filepath.Join(os.TempDir(), "root")
+	c := Command{
+		Level: sandbox.LevelFull, readOnly: true, Profile: &sandbox.Profile{Readable: []string{"/w", inTemp}},
+	}
 	for printed, want := range map[string]string{
 		"copying " + os.TempDir() + "/x/a.out: open demo: read-only file system": "/w/demo",
+		"touch: cannot touch '" + inTemp + "/z': Read-only file system":          inTemp + "/z",
 		"error: could not lock config file .git/config: Read-only file system":   "/w/.git/config",
 		"bash: line 1: .git/hooks/pre-commit: Read-only file system":             "/w/.git/hooks/pre-commit",
 		"mv: cannot move 'a' to 'b': Read-only file system":                      "/w/a",
