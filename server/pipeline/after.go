@@ -18,7 +18,7 @@ func (r *ran) after(ctx context.Context) {
 		return
 	}
 	var said hooks.Outcome
-	if r.wants(hooks.PostToolUse) || r.wants(hooks.PostToolUseFailure) {
+	if r.pipe.wants(hooks.PostToolUse) || r.pipe.wants(hooks.PostToolUseFailure) {
 		e := r.event()
 		e.Response, e.Failed, e.Took = *r.text(), r.failed(), r.record.Stages.Run
 		var err error
@@ -54,7 +54,7 @@ const maxTold = 100
 
 // tellFound tells hooks of files that are not what the session has seen, when a call comes to them.
 func (c *call) tellFound(ctx context.Context) {
-	if !c.wants(hooks.FileChanged) || c.state.Files == nil {
+	if !c.pipe.wants(hooks.FileChanged) || c.state.Files == nil {
 		return
 	}
 	var paths []string
@@ -74,34 +74,30 @@ func (c *call) tellFound(ctx context.Context) {
 	for _, s := range stale {
 		paths = append(paths, s.Path)
 	}
-	c.tellFiles(paths)
+	c.pipe.tellFiles(c.event(), paths)
 }
 
 // tellChanged tells hooks of the files that this call has changed.
 func (r *ran) tellChanged() {
-	if !r.wants(hooks.FileChanged) {
+	if !r.pipe.wants(hooks.FileChanged) {
 		return
 	}
 	var paths []string
 	for _, f := range slices.Concat(r.meta().Files, r.record.changed) {
 		paths = append(paths, f.Path)
 	}
-	r.tellFiles(paths)
+	r.pipe.tellFiles(r.event(), paths)
 }
 
-func (c *call) tellFiles(paths []string) {
-	if len(paths) == 0 {
-		return
-	}
+// tellFiles tells hooks of files that changed around the call of e.
+func (p *Pipeline) tellFiles(e hooks.Event, paths []string) {
 	if more := len(paths) - maxTold; more > 0 {
-		c.pipe.log().Warn("hooks are not told of all files that changed", "tool", c.bound.Spec.Name, "call", c.visit.id,
-			"left", more)
+		p.log().Warn("hooks are not told of all files that changed", "tool", e.Tool, "call", e.Call, "left", more)
 		paths = paths[:maxTold]
 	}
-	e := c.event()
 	e.Name, e.Input = hooks.FileChanged, nil
 	for _, e.File = range paths {
-		c.pipe.Hooks.Tell(e)
+		p.Hooks.Tell(e)
 	}
 }
 

@@ -46,10 +46,10 @@ func (c *decided) hookDecision(ctx context.Context) (v permission.Verdict, reaso
 }
 
 func (c *decided) askRequestHooks(ctx context.Context) (hooks.Outcome, error) {
-	if !c.wants(hooks.PermissionRequest) {
+	if !c.pipe.wants(hooks.PermissionRequest) {
 		return hooks.Outcome{}, nil
 	}
-	defer c.aside()()
+	defer c.visit.asideAfter(hookPatience)()
 	e := c.event()
 	e.Reason = because(c.decision)
 	o, err := c.pipe.Hooks.Asked(ctx, e)
@@ -65,7 +65,7 @@ func (c *decided) askRequestHooks(ctx context.Context) (hooks.Outcome, error) {
 // denied tells hooks of a call that was not permitted, and returns why it was not.
 func (c *call) denied(err error) error {
 	r, ok := refusal(err)
-	if !ok || !c.wants(hooks.PermissionDenied) {
+	if !ok || !c.pipe.wants(hooks.PermissionDenied) {
 		return err
 	}
 	switch r.Code {

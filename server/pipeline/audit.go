@@ -226,7 +226,7 @@ type seen struct {
 
 // beforeShell looks at the session's files before a command runs; nil: the call is no command, or there is no audit.
 func (c *call) beforeShell(ctx context.Context) *seen {
-	if c.pipe.Audit == nil && !c.wants(hooks.FileChanged) || c.state.Files == nil || c.record.ReadOnly ||
+	if c.pipe.Audit == nil && !c.pipe.wants(hooks.FileChanged) || c.state.Files == nil || c.record.ReadOnly ||
 		!slices.ContainsFunc(c.bound.Targets, func(t permission.Target) bool { return t.Kind == permission.Command }) {
 		return nil
 	}

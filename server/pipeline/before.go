@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"codehand/tools/hooks"
 	"codehand/tools/permission"
@@ -88,9 +87,9 @@ func (c *call) before(ctx context.Context) error {
 	if err := c.plan(ctx); err != nil || !fresh {
 		return err
 	}
-	defer c.aside()()
+	defer c.visit.asideAfter(hookPatience)()
 	var err error
-	c.found.Judged, err = c.judge(ctx, c.event()) // what it said was about the other one
+	c.found.Judged, err = c.pipe.judge(ctx, c.state.Rules, c.event()) // what it said was about the other one
 	return err
 }
 
@@ -136,11 +135,11 @@ func notYours(err error) error {
 // wait for the classifier.
 func (c *call) consult(ctx context.Context) error {
 	c.found.Judged = nil
-	if !c.wants(hooks.PreToolUse) && !c.judged() {
+	if !c.pipe.wants(hooks.PreToolUse) && !c.pipe.judges(c.mode) {
 		c.found.Hooks = &hooks.Outcome{}
 		return nil
 	}
-	defer c.aside()()
+	defer c.visit.asideAfter(hookPatience)()
 	e := c.event()
 	judging, enough := context.WithCancel(ctx)
 	defer enough()
@@ -148,9 +147,9 @@ func (c *call) consult(ctx context.Context) error {
 	var verdicts []permission.Verdict
 	var failed error
 	both.Go(func() {
-		failed = guarded(func() (err error) { verdicts, err = c.judge(judging, e); return err })
+		failed = guarded(func() (err error) { verdicts, err = c.pipe.judge(judging, c.state.Rules, e); return err })
 	})
-	o, err := c.askHooks(ctx, e)
+	o, err := c.pipe.askHooks(ctx, e)
 	blocked := err != nil || slices.Contains(o.Opinions, permission.Deny)
 	if blocked {
 		enough()
@@ -167,35 +166,32 @@ func (c *call) consult(ctx context.Context) error {
 	return failed
 }
 
-// aside gives up the place in the queue after a while, until what it returns is called.
-func (c *call) aside() func() bool { return time.AfterFunc(hookPatience, c.visit.stepAside).Stop }
-
-func (c *call) askHooks(ctx context.Context, e hooks.Event) (hooks.Outcome, error) {
-	if !c.wants(hooks.PreToolUse) {
+func (p *Pipeline) askHooks(ctx context.Context, e hooks.Event) (hooks.Outcome, error) {
+	if !p.wants(hooks.PreToolUse) {
 		return hooks.Outcome{}, nil
 	}
-	o, err := c.pipe.Hooks.Before(ctx, e)
+	o, err := p.Hooks.Before(ctx, e)
 	if gone := interrupted(ctx); gone != nil {
 		return o, gone
 	}
 	if err != nil {
-		return o, fmt.Errorf("run the hooks before %s: %w", c.bound.Spec.Name, err)
+		return o, fmt.Errorf("run the hooks before %s: %w", e.Tool, err)
 	}
 	return o, nil
 }
 
 // judge lets the operator's classifier command judge a call in mode auto; nil: there is none. Where the mode allows the
 // call without it, or nothing could, it is not started.
-func (c *call) judge(ctx context.Context, e hooks.Event) ([]permission.Verdict, error) {
-	if !c.judged() {
+func (p *Pipeline) judge(ctx context.Context, rules *permission.Policy, e hooks.Event) ([]permission.Verdict, error) {
+	if !p.judges(e.Mode) {
 		return nil, nil
 	}
 	r := e.Request
 	r.Opinions, r.Judged = nil, []permission.Verdict{permission.Ask}
-	if d := c.state.Rules.Decide(r); d.Verdict != permission.Ask || d.Hard {
+	if d := rules.Decide(r); d.Verdict != permission.Ask || d.Hard {
 		return r.Judged, nil
 	}
-	v, err := c.pipe.Classify(ctx, e)
+	v, err := p.Classify(ctx, e)
 	if gone := interrupted(ctx); gone != nil {
 		return nil, gone
 	}
@@ -205,11 +201,13 @@ func (c *call) judge(ctx context.Context, e hooks.Event) ([]permission.Verdict, 
 	return []permission.Verdict{v}, nil
 }
 
-// judged says whether there is a classifier for this mode.
-func (c *call) judged() bool { return c.pipe.Classify != nil && c.mode == permission.Auto }
+// judges says whether there is a classifier for this mode.
+func (p *Pipeline) judges(mode permission.Mode) bool {
+	return p.Classify != nil && mode == permission.Auto
+}
 
 // wants says whether a hook is told of the event.
-func (c *call) wants(event string) bool { return c.pipe.Hooks != nil && c.pipe.Hooks.Wants(event) }
+func (p *Pipeline) wants(event string) bool { return p.Hooks != nil && p.Hooks.Wants(event) }
 
 // event is what hooks are told of this call.
 func (c *call) event() hooks.Event {

@@ -94,8 +94,11 @@ func (r *ran) bind(ctx context.Context) {
 
 // form is what the text of one result may have.
 func (r *ran) form() results.Form {
-	f := results.Form{Runes: r.limit(), Bytes: maxText, Lines: r.state.Client.MaxLines, JSON: r.state.Client.MaxJSON}
-	if n := r.state.Client.MaxBytes; n > 0 {
+	client := r.state.Client
+	f := results.Form{
+		Runes: limitOf(r.bound.Spec.MaxRunes, client), Bytes: maxText, Lines: client.MaxLines, JSON: client.MaxJSON,
+	}
+	if n := client.MaxBytes; n > 0 {
 		f.Bytes = min(f.Bytes, n)
 	}
 	if r.refusal != nil {

@@ -37,7 +37,7 @@ func (p *Pipeline) Explain(ctx context.Context, s *session.State, t tool.Tool,
 	if err != nil {
 		return e, fmt.Errorf("explain a call of %s: %w", t.Spec.Name, err)
 	}
-	e.Unheard = c.wants(hooks.PreToolUse) || c.wants(hooks.PermissionRequest) || c.judged()
+	e.Unheard = c.pipe.wants(hooks.PreToolUse) || c.pipe.wants(hooks.PermissionRequest) || p.judges(c.mode)
 	c.found.Hooks = &hooks.Outcome{}
 	e.Request, e.Decision = c.decide(ctx)
 	if e.Decision.Verdict == permission.Ask {

@@ -32,7 +32,7 @@ func (c *call) permit(ctx context.Context) error {
 	if c.record.By == byHook {
 		c.record.Origin = c.found.Hooks.Origin
 	}
-	if d.Verdict != permission.Deny && c.saidNo() {
+	if d.Verdict != permission.Deny && c.replied(askedPermission) && c.arrival.Reply.no() {
 		return decided.refusedNow(ctx)
 	}
 	if err := decided.settle(ctx); err != nil {
@@ -44,15 +44,11 @@ func (c *call) permit(ctx context.Context) error {
 	return interrupted(ctx)
 }
 
-// saidNo says whether the call comes back with a person's no. It holds whatever would allow the call by now: another
-// answer may have granted a rule meanwhile.
-func (c *call) saidNo() bool {
-	if !c.replied(askedPermission) {
-		return false
-	}
-	a := c.arrival.Reply.Answer
-	said := a.Values[decisionField]
-	return a.Outcome != tool.Accepted || len(said) != 1 ||
+// no says whether a reply to the question about permission is a person's no. It holds whatever would allow the call by
+// now: another answer may have granted a rule meanwhile.
+func (r *Reply) no() bool {
+	said := r.Answer.Values[decisionField]
+	return r.Answer.Outcome != tool.Accepted || len(said) != 1 ||
 		!slices.Contains([]string{allowOnce, allowSession, allowAlways}, said[0])
 }
 

@@ -147,7 +147,7 @@ const (
 func (c *decided) declinedJustNow(ctx context.Context) error {
 	d, err := c.state.Declines.Load(ctx)
 	if err != nil {
-		return c.stateUnavailable(ctx, err)
+		return stateUnavailable(ctx, err)
 	}
 	at, found := d.At[c.declineKey()]
 	if ago := time.Since(at); !found || ago < 0 || ago >= askedAgain {

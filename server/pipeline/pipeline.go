@@ -273,7 +273,7 @@ func (c *call) validate(ctx context.Context, raw json.RawMessage) error {
 		return tool.Refuse(tool.ToolDisabled, "%s is not available: %s", c.tool.Spec.Name, reason)
 	}
 	if err := c.take(ctx, raw); err != nil {
-		return c.taught(ctx, err)
+		return taught(ctx, c.arrival.Teach, err)
 	}
 	c.digest = c.record.Digest
 	if c.bound.Traits.Ungated {
@@ -284,12 +284,12 @@ func (c *call) validate(ctx context.Context, raw json.RawMessage) error {
 }
 
 // taught adds what the client may need to know to the refusal of its input.
-func (c *call) taught(ctx context.Context, err error) error {
+func taught(ctx context.Context, teach func(context.Context) string, err error) error {
 	r, ok := refusal(err)
-	if !ok || r.Code != tool.InputInvalid || c.arrival.Teach == nil {
+	if !ok || r.Code != tool.InputInvalid || teach == nil {
 		return err
 	}
-	text := c.arrival.Teach(ctx)
+	text := teach(ctx)
 	if text == "" {
 		return err
 	}
@@ -326,8 +326,10 @@ func (c *call) run(ctx context.Context) (tool.Result, error) {
 	if c.bound.Spec.Scope == tool.ScopeShell && !c.bound.Traits.ReadOnly {
 		c.visit.commanded = true
 	}
-	env := tool.Env{State: c.state, CallID: c.visit.id, Limit: c.limit(), Answer: c.answer, Progress: c.progress,
-		Inner: c.arrival.inside != nil}
+	env := tool.Env{
+		State: c.state, CallID: c.visit.id, Limit: limitOf(c.bound.Spec.MaxRunes, c.state.Client),
+		Answer: c.answer, Progress: c.progress, Inner: c.arrival.inside != nil,
+	}
 	if c.arrival.inside == nil {
 		env.Sample = c.arrival.Sample
 	}
@@ -352,13 +354,12 @@ func (c *call) run(ctx context.Context) (tool.Result, error) {
 	return result, err
 }
 
-// limit is how many runes of one result this tool may show to this client.
-func (c *call) limit() int {
-	n := c.bound.Spec.MaxRunes
+// limitOf is how many runes of one result a client is shown of a tool whose Spec.MaxRunes is n.
+func limitOf(n int, client session.Client) int {
 	if n <= 0 {
 		n = tool.DefaultMaxRunes
 	}
-	if m := c.state.Client.MaxRunes; m > 0 {
+	if m := client.MaxRunes; m > 0 {
 		n = min(n, m)
 	}
 	return n

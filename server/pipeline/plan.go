@@ -25,9 +25,9 @@ func (c *call) plan(ctx context.Context) error {
 	}
 	plan, err := c.state.Plan.Load(ctx)
 	if err != nil {
-		return c.stateUnavailable(ctx, err)
+		return stateUnavailable(ctx, err)
 	}
-	if c.planFile = plan.Path != "" && c.onlyTouches(plan.Path); c.planFile {
+	if c.planFile = plan.Path != "" && onlyTouches(c.state, c.bound.Targets, plan.Path); c.planFile {
 		return nil
 	}
 	switch {
@@ -54,7 +54,7 @@ func (c *call) loadMode(ctx context.Context) error {
 	mode, plan, err := c.state.InForceIn(ctx, shown, now)
 	switch {
 	case err != nil && !c.bound.Traits.ReadOnly:
-		return c.stateUnavailable(ctx, err)
+		return stateUnavailable(ctx, err)
 	case err != nil:
 		if gone := interrupted(ctx); gone != nil {
 			return gone
@@ -65,7 +65,7 @@ func (c *call) loadMode(ctx context.Context) error {
 		}
 		mode = mode.AtMost(c.state.Highest)
 	case mode == permission.Plan && c.state.Shared && now.Sub(plan.Last) > planNoted:
-		c.notePlan(ctx, now)
+		c.pipe.notePlan(ctx, c.state, now)
 	}
 	c.mode = mode
 	c.record.Mode = c.mode.String()
@@ -76,38 +76,39 @@ func (c *call) loadMode(ctx context.Context) error {
 const planNoted = time.Minute
 
 // notePlan notes that a shared plan mode is in use. If that fails, it may end early, and the next call tries again.
-func (c *call) notePlan(ctx context.Context, now time.Time) {
-	_, err := c.state.Plan.Change(ctx, func(p session.Plan) (session.Plan, error) {
-		if now.After(p.Last) {
-			p.Last = now
+func (p *Pipeline) notePlan(ctx context.Context, state *session.State, now time.Time) {
+	_, err := state.Plan.Change(ctx, func(plan session.Plan) (session.Plan, error) {
+		if now.After(plan.Last) {
+			plan.Last = now
 		}
-		return p, nil
+		return plan, nil
 	})
 	if err != nil && ctx.Err() == nil {
-		c.pipe.log().WarnContext(ctx, "note a call in plan mode", "error", err)
+		p.log().WarnContext(ctx, "note a call in plan mode", "error", err)
 	}
 }
 
 // onlyTouches says that the call's targets are all the file at path, and that there is one. A hard link is the same
 // file under another name, and a change would leave the file and replace the name. A link at path itself would make any
 // file the plan.
-func (c *call) onlyTouches(path string) bool {
-	own, _ := c.state.Space.Resolve(path)
+func onlyTouches(state *session.State, targets []permission.Target, path string) bool {
+	own, _ := state.Space.Resolve(path)
 	if own != path {
 		return false
 	}
-	for _, t := range c.bound.Targets {
-		if t.Kind != permission.Path || !c.state.Space.Same(t.Value, path) {
+	for _, t := range targets {
+		if t.Kind != permission.Path || !state.Space.Same(t.Value, path) {
 			return false
 		}
-		if real, _ := c.state.Space.Resolve(t.Value); real != own {
+		if real, _ := state.Space.Resolve(t.Value); real != own {
 			return false
 		}
 	}
-	return len(c.bound.Targets) > 0
+	return len(targets) > 0
 }
 
-func (c *call) stateUnavailable(ctx context.Context, cause error) error {
+// stateUnavailable is the refusal of a call that would change something while the Store does not answer.
+func stateUnavailable(ctx context.Context, cause error) error {
 	if gone := interrupted(ctx); gone != nil {
 		return gone
 	}

@@ -117,6 +117,11 @@ func (v *Visit) stepAside() {
 	v.pipe.gates.drop(t)
 }
 
+// asideAfter gives up the place in the queue after a while, unless what it returns is called before.
+func (v *Visit) asideAfter(d time.Duration) (stop func() bool) {
+	return time.AfterFunc(d, v.stepAside).Stop
+}
+
 // stand brings the visit to the session's gate, with a new ticket if the first one was given up, and says when the
 // ticket was taken.
 func (v *Visit) stand(tool string, writer bool) (t *ticket, taken time.Time) {
