@@ -54,17 +54,31 @@ type Retention struct {
 	mu      sync.Mutex
 	closed  bool
 	running bool
-	last    time.Time        // begin of the last sweep
-	grown   int64            // bytes that sessions of this process kept since
-	held    map[string]int64 // bytes of a session when it last kept something, by directory
+	last    time.Time         // begin of the last sweep
+	grown   int64             // bytes that sessions of this process kept since
+	held    map[string]looked // what a session had when it last kept something, by its directory
 }
+
+// A looked is what a session had at one look.
+type looked struct {
+	bytes int64
+	// when names in its directories last changed; zero: less than settled before the look, so that a later change may
+	// have the same time
+	changed [2]time.Time
+}
+
+// settled is how old the time of a directory must be to prove that nothing changed since: clocks of file systems tick.
+const settled = 2 * time.Second
+
+// keptIn are the directories of a session that hold what it keeps.
+var keptIn = [2]string{"tool-results", "jobs"}
 
 // NewRetention begins with a sweep over all. runs says whether a call of that id has not been answered yet: what it
 // kept stays.
 func NewRetention(state string, c config.Results, runs func(call string) bool, log *slog.Logger) *Retention {
 	r := &Retention{
 		dir: filepath.Join(state, Dir), age: time.Duration(cmp.Or(c.KeepDays, keptDays)) * 24 * time.Hour,
-		most: cmp.Or(c.MaxBytes, keptBytes), runs: runs, now: time.Now, log: log, held: map[string]int64{},
+		most: cmp.Or(c.MaxBytes, keptBytes), runs: runs, now: time.Now, log: log, held: map[string]looked{},
 	}
 	r.Look()
 	return r
@@ -77,12 +91,36 @@ func (r *Retention) Kept(dir string) {
 	if rest, err := filepath.Rel(r.dir, session); err != nil || !filepath.IsLocal(rest) {
 		return // nothing of ours
 	}
-	held := r.trim(r.keptFiles(session), r.most/sessionShare)
+	share := r.most / sessionShare
+	changed := r.changed(session)
 	r.mu.Lock()
-	r.grown += max(held-r.held[session], 0)
-	r.held[session] = held
+	before, known := r.held[session]
+	r.mu.Unlock()
+	if known && before.bytes <= share && before.changed == changed && changed != [2]time.Time{} {
+		return // such as one of many looks at a job
+	}
+	left := r.trim(r.keptFiles(session), share)
+	r.mu.Lock()
+	r.grown += max(left-r.held[session].bytes, 0)
+	r.held[session] = looked{left, changed}
 	r.mu.Unlock()
 	r.Look()
+}
+
+// changed is when names in the directories of a session last changed, where that proves something. A kept result is a
+// new name, and a job that ends leaves its log and loses the names of its spools.
+func (r *Retention) changed(session string) (at [2]time.Time) {
+	for i, name := range keptIn {
+		info, err := os.Lstat(filepath.Join(session, name))
+		switch {
+		case err != nil: // it keeps nothing there
+		case r.now().Sub(info.ModTime()) < settled:
+			return [2]time.Time{}
+		default:
+			at[i] = info.ModTime()
+		}
+	}
+	return at
 }
 
 // Look begins a sweep if the last one was long enough ago or much was kept since, and none runs. Calls and the clock of
@@ -237,7 +275,7 @@ type keptFile struct {
 // keptFiles are those of one session, without what a job writes. What else lies there is not touched.
 func (r *Retention) keptFiles(session string) []keptFile {
 	var all []keptFile
-	for _, dir := range []string{"tool-results", "jobs"} {
+	for _, dir := range keptIn {
 		dir := filepath.Join(session, dir)
 		if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
 			continue // it has none, or a link is in its place, which leads to files that are not ours

@@ -67,7 +67,7 @@ func (p *past) wants(names ...string) {
 func (p *past) retention(most int64) *Retention {
 	return &Retention{
 		dir: p.dir, age: 30 * day, most: most, runs: func(call string) bool { return call == "open" }, now: func() time.Time { return p.now },
-		log: slog.New(slog.DiscardHandler), held: map[string]int64{},
+		log: slog.New(slog.DiscardHandler), held: map[string]looked{},
 	}
 }
 
@@ -199,6 +199,38 @@ func TestSessionShare(t *testing.T) {
 	r.Kept(filepath.Join(p.dir, "a", "s1", "tool-results"))
 	p.wants("a/s1/jobs/job_runs.err", "a/s1/jobs/job_runs.log", "a/s1/tool-results/2-t.txt", "a/s1/tool-results/3-t.txt",
 		"a/s1/tool-results/open-t.txt", "a/s2/tool-results/4-t.txt")
+}
+
+// TestLooksOnlyAtChanges: each look at a job read both directories of its session. One in which no name has changed is
+// not read again; one that may have changed since, or that has too much, is.
+func TestLooksOnlyAtChanges(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		age   time.Duration // of the directories
+		first int
+		looks bool
+	}{
+		{"settled", time.Minute, 400, false},
+		{"too new to tell", time.Second, 400, true},
+		{"too much already", time.Minute, 4_000, true},
+	} {
+		p := newPast(t)
+		p.put("a/s/tool-results/1-t.txt", c.first, c.age)
+		p.put("a/s/tool-results/2-t.txt", 400, c.age)
+		r := p.retention(4_000)
+		r.Close() // so that no sweep begins
+		dir := filepath.Join(p.dir, "a", "s", "tool-results")
+		r.Kept(dir)
+		p.put("a/s/tool-results/2-t.txt", 4_000, c.age) // a look would find that it has too much
+		r.Kept(dir)
+		if looked := len(p.left()) == 1; looked != c.looks {
+			t.Errorf("%s: looked is %v", c.name, looked)
+		}
+		p.put("a/s/tool-results/3-t.txt", 10, 0)
+		r.Kept(dir)
+		p.wants("a/s/tool-results/3-t.txt")
+	}
 }
 
 // TestSweepBySize: of more than all may have, the oldest files of the principal with the most go, from any of its
