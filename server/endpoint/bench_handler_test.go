@@ -34,7 +34,7 @@ func (*memoryResponse) SetWriteDeadline(time.Time) error { return nil }
 // BenchmarkHTTPHandler is what a call costs from the guard to the answer, without net/http and the network, and without the
 // server, which BenchmarkServe measures. BenchmarkHTTPRoundTrip says what a client notices of both.
 func BenchmarkHTTPHandler(b *testing.B) {
-	x := newSite(b, setup{})
+	x := newSite(b, setup{tireless: true})
 	body := callLine
 	request := posted(b.Context(), body, headerSession, x.hello(b))
 	request.RemoteAddr = "127.0.0.1:40000"

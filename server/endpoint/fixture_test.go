@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"codehand/server/auth"
+	"codehand/server/auth/limits"
 	"codehand/server/config"
 	"codehand/server/jsonrpc"
 	"codehand/server/listen"
@@ -36,7 +37,8 @@ type setup struct {
 	call     func(context.Context, request.Request) request.Answer // answers a tools/call; nil: at once
 	changes  bool                                                  // a tools/call may change something
 	// receives the Peer of messages that answer no request; nil: they are dropped
-	follow func(request.Peer)
+	follow   func(request.Peer)
+	tireless bool // the caller has no quota
 }
 
 // newSite makes an endpoint whose server answers an initialize, a tools/call as o says, and all else by {}.
@@ -51,6 +53,9 @@ func newSite(t testing.TB, o setup) *site {
 	must(t, err)
 	who, _ := auth.Resolve(auth.LocalID, "")
 	who.Roots, who.Via = []string{dir}, auth.ModeNone
+	if o.tireless {
+		who.Quota = limits.Quota{}
+	}
 	porter, err := auth.New(auth.Options{Mode: auth.ModeNone, LocalPeer: "any", Local: who})
 	must(t, err)
 	store := memoryStore(t)
