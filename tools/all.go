@@ -30,6 +30,8 @@ func All(e Engines) []tool.Tool {
 		skill(e.Agents),
 		toolSearch(e.Mounts),
 		callTool,
+		listMcpResources(e.Mounts),
+		readMcpResource(e.Mounts),
 		// Sub-agents.
 		agent(e.Agents),
 		sendMessage(e.Agents),

@@ -114,6 +114,8 @@ type Arrival struct {
 	Hands agent.Hands
 	// Sample is Env.Sample; nil: the client's model may not be asked.
 	Sample func(ctx context.Context, system, prompt string, maxTokens int) (string, error)
+	// Library is Env.Library; nil: there is none.
+	Library tool.Library
 	// Agent is the sub-agent that makes the call: the client's own dialog has not shown it to a person.
 	Agent Agent
 
@@ -329,6 +331,7 @@ func (c *call) run(ctx context.Context) (tool.Result, error) {
 	env := tool.Env{
 		State: c.state, CallID: c.visit.id, Limit: limitOf(c.bound.Spec.MaxRunes, c.state.Client),
 		Answer: c.answer, Progress: c.progress, Inner: c.arrival.inside != nil,
+		Library: c.arrival.Library,
 	}
 	if c.arrival.inside == nil {
 		env.Sample = c.arrival.Sample

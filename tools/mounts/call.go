@@ -146,28 +146,15 @@ func (c *call) background(ctx context.Context, over <-chan outcome, cancel func(
 
 // work calls the server. One that has forgotten the connection has not done the call, so it is called once more.
 func (c *call) work(ctx context.Context) (tool.Result, error) {
-	l := c.link(c.env.Key)
-	leave := l.enter()
-	answered := false
-	defer func() { leave(answered) }()
-	done := wording.TellIfSlow(c.env, "waiting for the server "+c.Name)
-	defer done()
-	for again := true; ; again = false {
-		conn, err := l.get(ctx)
-		if err != nil {
-			return tool.Result{}, c.refusal(ctx, c.name, err)
-		}
-		a, err := conn.Call(ctx, c.own, c.input, c.note)
-		if errors.Is(err, upstream.ErrForgotten) && again {
-			l.forget(conn)
-			continue
-		}
-		if err != nil {
-			return tool.Result{}, c.refusal(ctx, c.name, err)
-		}
-		answered = true
-		return c.show(ctx, a)
+	var a upstream.Answer
+	err := c.with(ctx, c.env, func(conn *upstream.Conn) (err error) {
+		a, err = conn.Call(ctx, c.own, c.input, c.note)
+		return err
+	})
+	if err != nil {
+		return tool.Result{}, c.refusal(ctx, c.name, err)
 	}
+	return c.show(ctx, a)
 }
 
 // note passes on what the server says of its progress.

@@ -70,6 +70,9 @@ type fake struct {
 	call   func(name, arguments string, note func(string)) string // JSON of a result, or of an error with "code"; "": it ends
 	modern bool                                                   // it speaks the newer era alone
 	silent bool                                                   // it never answers
+
+	resources string                  // JSON of its list; "": it has none
+	read      func(uri string) string // JSON of the contents, or of an error with "code"
 }
 
 const echoTool = `{"name":"echo","description":"Says it again.","inputSchema":{"type":"object","properties":{"n":{"type":"integer","minimum":1}},"required":["n"]}}`
@@ -83,6 +86,13 @@ func serve(in io.Reader, out io.Writer, f fake) {
 		_, _ = io.WriteString(out, text+"\n")
 	}
 	lines := bufio.NewReader(in)
+	able := `"tools":{"listChanged":true}`
+	if f.modern {
+		able = `"tools":{}`
+	}
+	if f.resources != "" {
+		able += `,"resources":{}`
+	}
 	for {
 		line, err := lines.ReadString('\n')
 		if err != nil {
@@ -92,7 +102,7 @@ func serve(in io.Reader, out io.Writer, f fake) {
 			ID     json.RawMessage
 			Method string
 			Params struct {
-				Name      string
+				Name, URI string
 				Arguments json.RawMessage
 				Meta      struct{ ProgressToken json.RawMessage } `json:"_meta"`
 			}
@@ -109,9 +119,9 @@ func serve(in io.Reader, out io.Writer, f fake) {
 		}
 		switch {
 		case r.Method == "initialize" && !f.modern:
-			answer(`{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"fake","version":"1"}}`)
+			answer(`{"protocolVersion":"2025-06-18","capabilities":{` + able + `},"serverInfo":{"name":"fake","version":"1"}}`)
 		case r.Method == "server/discover" && f.modern:
-			answer(`{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"fake","version":"1"}}}`)
+			answer(`{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{` + able + `},"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"fake","version":"1"}}}`)
 		case r.Method == "tools/list":
 			list := echoTool
 			if f.tools != nil {
@@ -121,6 +131,12 @@ func serve(in io.Reader, out io.Writer, f fake) {
 				list = `{"tools":[` + list + `]}`
 			}
 			answer(list)
+		case r.Method == "resources/list" && f.resources != "":
+			answer(`{"resources":[` + f.resources + `]}`)
+		case r.Method == "resources/templates/list" && f.resources != "":
+			answer(`{"resourceTemplates":[{"uriTemplate":"demo://{id}","name":"all"}]}`)
+		case r.Method == "resources/read" && f.resources != "":
+			answer(f.read(r.Params.URI))
 		case r.Method == "tools/call":
 			if f.call == nil {
 				answer(`{"content":[{"type":"text","text":` + quoted(r.Params.Name+" "+string(r.Params.Arguments)) + `}]}`)

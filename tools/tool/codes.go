@@ -86,6 +86,8 @@ const (
 	SearchLimit         Code = "SEARCH_LIMIT"
 	UpstreamDown        Code = "UPSTREAM_DOWN"
 	UpstreamError       Code = "UPSTREAM_ERROR"
+	ServerUnknown       Code = "SERVER_UNKNOWN"
+	ResourceUnknown     Code = "RESOURCE_UNKNOWN"
 
 	// Of the team endpoint.
 	RateLimited          Code = "RATE_LIMITED"

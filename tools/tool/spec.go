@@ -121,6 +121,9 @@ type Env struct {
 	// answer. It waits at most 120 s. Only an Ungated call may wait for it. nil: the model may not be asked.
 	Sample func(ctx context.Context, system, prompt string, maxTokens int) (string, error)
 
+	// Library is what clients read of this server by an address; nil: this call may read none.
+	Library Library
+
 	// Hands open sessions for sub-agents, from within an Ungated call; nil: this call may start none.
 	Hands agent.Hands
 

@@ -20,9 +20,15 @@ import (
 type tap struct {
 	transport.Interface
 
-	listing sync.Mutex           // held while a list is asked for
-	list    atomic.Pointer[list] // where its page goes
-	calls   sync.Map             // *result of each call, by its progress token
+	listing   sync.Mutex                   // held while a list is asked for
+	list      atomic.Pointer[list]         // where its page goes
+	resources atomic.Pointer[resourceList] // likewise, of resources
+	calls     sync.Map                     // a reader of the answer of each call, by its progress token
+}
+
+// A reader takes what it needs from an answer, and returns what the library may read of it.
+type reader interface {
+	read(response *transport.JSONRPCResponse) (*transport.JSONRPCResponse, error)
 }
 
 // A remote is an error of the server, kept apart from errors on the way.
@@ -42,31 +48,39 @@ func (t *tap) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*tra
 	if response == nil {
 		return nil, errors.New("there was no answer")
 	}
-	method := mcp.MCPMethod(r.Method)
-	if method != mcp.MethodToolsList && method != mcp.MethodToolsCall {
+	var to reader
+	switch mcp.MCPMethod(r.Method) {
+	case mcp.MethodToolsList:
+		if listed := t.list.Load(); listed != nil {
+			to = listed
+		}
+	case mcp.MethodResourcesList, mcp.MethodResourcesTemplatesList:
+		if listed := t.resources.Load(); listed != nil {
+			to = listed
+		}
+	case mcp.MethodToolsCall, mcp.MethodResourcesRead:
+		if called, ok := t.calls.Load(tokenOf(r.Params)); ok {
+			to = called.(reader)
+		}
+	default:
 		return response, nil
 	}
-	if response.Error != nil {
+	switch {
+	case response.Error != nil:
 		return nil, &remote{response.Error.Code, response.Error.Message}
+	case to == nil:
+		return nil, errUnreadable
 	}
-	if method == mcp.MethodToolsList {
-		if listed := t.list.Load(); listed != nil {
-			return listed.read(response)
-		}
-	} else if called, ok := t.calls.Load(tokenOf(r.Params)); ok {
-		return called.(*result).read(response)
-	}
-	return nil, errUnreadable
+	return to.read(response)
 }
 
 // tokenOf is the progress token of a call, in the form of either era.
 func tokenOf(params any) string {
 	switch p := params.(type) {
 	case mcp.CallToolParams:
-		if p.Meta != nil {
-			token, _ := p.Meta.ProgressToken.(string)
-			return token
-		}
+		return metaToken(p.Meta)
+	case mcp.ReadResourceParams:
+		return metaToken(p.Meta)
 	case map[string]json.RawMessage:
 		var meta struct {
 			Token string `json:"progressToken"`
@@ -76,6 +90,14 @@ func tokenOf(params any) string {
 		}
 	}
 	return ""
+}
+
+func metaToken(m *mcp.Meta) string {
+	if m == nil {
+		return ""
+	}
+	token, _ := m.ProgressToken.(string)
+	return token
 }
 
 // pipes is a tap of a transport over pipes: the server may ask, and is told when a call is cancelled.
@@ -157,14 +179,8 @@ type result struct {
 
 // read reads the result, and leaves nothing of it in the response but that the server wants an answer first.
 func (r *result) read(response *transport.JSONRPCResponse) (*transport.JSONRPCResponse, error) {
-	var kind struct {
-		Type string `json:"resultType"`
-	}
-	if err := json.Unmarshal(response.Result, &kind); err != nil {
-		return nil, errUnreadable
-	}
-	if kind.Type == string(mcp.ResultTypeInputRequired) {
-		return response, nil
+	if asks, err := wantsInput(response); asks || err != nil {
+		return response, err
 	}
 	*r = result{}
 	if err := json.Unmarshal(response.Result, r); err != nil {
@@ -173,6 +189,17 @@ func (r *result) read(response *transport.JSONRPCResponse) (*transport.JSONRPCRe
 	clean := *response
 	clean.Result = json.RawMessage(`{"content":[]}`)
 	return &clean, nil
+}
+
+// wantsInput says whether an answer is a question of the newer era, which the library puts.
+func wantsInput(response *transport.JSONRPCResponse) (bool, error) {
+	var kind struct {
+		Type string `json:"resultType"`
+	}
+	if err := json.Unmarshal(response.Result, &kind); err != nil {
+		return false, errUnreadable
+	}
+	return kind.Type == string(mcp.ResultTypeInputRequired), nil
 }
 
 var errUnreadable = errors.New("its answer cannot be read")
