@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"codehand/filestate/leaktest"
+	protection "codehand/tools/guarded"
 )
 
 // Pages, seen from this package.
@@ -117,6 +119,25 @@ func toolTable(t *testing.T) string {
 		t.Fatalf("exit code %d: %s", code, &errs)
 	}
 	return out.String()
+}
+
+// TestProtectedPage: what is protected stands in docs/permissions.md as tools/guarded has it.
+func TestProtectedPage(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("| what | names |\n|---|---|\n")
+	for i, g := range protection.Groups {
+		if i == 0 || protection.Groups[i-1].Why != g.Why {
+			fmt.Fprintf(&b, "| %s | ", g.Why)
+		} else {
+			b.WriteString(" ")
+		}
+		b.WriteString("`" + strings.Join(g.Names, "` `") + "`")
+		if i == len(protection.Groups)-1 || protection.Groups[i+1].Why != g.Why {
+			b.WriteString(" |\n")
+		}
+	}
+	holdPart(t, permissionsPage, "protected", b.String())
 }
 
 // TestRulesOfPage: the sample of rules in docs/permissions.md says what it does. Its rule with a slash once guarded nothing, since it was

@@ -24,11 +24,15 @@ go)
 	printf 'package main\n\nimport "testing"\n\nfunc TestAdd(t *testing.T) {\n\tif add(1, 2) != 3 {\n\t\tt.Fatal()\n\t}\n}\n\nfunc BenchmarkAdd(b *testing.B) {\n\tfor i := 0; i < b.N; i++ {\n\t\tadd(1, 2)\n\t}\n}\n' >main_test.go
 	commit
 	;;
-node | pnpm | yarn)
+node | pnpm | yarn | berry)
 	printf '{"name":"demo","version":"1.0.0","main":"index.js","scripts":{"test":"node --test","build":"node index.js >built.txt"},"dependencies":{"is-odd":"3.0.1"}}\n' >package.json
 	printf 'const odd = n => n %% 2 === 1;\nmodule.exports = { odd };\n' >index.js
 	printf 'const { test } = require("node:test");\ntest("odd", () => { if (!require("./index.js").odd(3)) throw new Error(); });\n' >index.test.js
 	printf 'node_modules/\n' >.gitignore
+	if [ "$1" = berry ]; then
+		printf 'enableTelemetry: false\n' >.yarnrc.yml
+		touch yarn.lock
+	fi
 	commit
 	;;
 python | poetry)

@@ -260,6 +260,9 @@ var impatient = []string{
 var cacheVars = []struct{ name, dir string }{
 	{"XDG_CACHE_HOME", "xdg"}, {"GOCACHE", "go-build"}, {"GOMODCACHE", "go-mod"}, {"npm_config_cache", "npm"},
 	{"PIP_CACHE_DIR", "pip"}, {"UV_CACHE_DIR", "uv"}, {"CARGO_HOME", "cargo"}, {"GRADLE_USER_HOME", "gradle"},
+	{"YARN_GLOBAL_FOLDER", "yarn"}, {"BUN_INSTALL_CACHE_DIR", "bun"}, {"DENO_DIR", "deno"},
+	{"NUGET_PACKAGES", "nuget"}, {"DOTNET_CLI_HOME", "dotnet"}, {"MIX_HOME", "mix"}, {"HEX_HOME", "hex"},
+	{"PUB_CACHE", "pub"}, {"PUPPETEER_CACHE_DIR", "puppeteer"}, {"CYPRESS_CACHE_FOLDER", "cypress"},
 }
 
 // maven is the variable by which Maven finds its repository below the private caches: no variable of its own does, and

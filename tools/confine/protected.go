@@ -100,13 +100,13 @@ func globEscape(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// missing returns the protected names that could be made at the top of root. Directories have no slash at their end: an
-// empty one that stands in for each would be in every listing of the workspace. Names with a star or with several
-// components are not looked for.
+// missing returns the protected names that could be made from the top of root on, without a slash at their end. Those
+// with a star, which only an operator writes, are not looked for; those of a repository are what missingIn returns.
 func missing(root string, texts []string) (paths []string) {
 	for _, text := range texts {
 		name := strings.TrimSuffix(text, "/**")
-		if strings.ContainsAny(name, "*/") || name == ".git" || name == brought || exists(filepath.Join(root, name)) {
+		if strings.Contains(name, "*") || name == ".git" || strings.HasPrefix(name, ".git/") || name == brought ||
+			exists(filepath.Join(root, name)) {
 			continue
 		}
 		paths = append(paths, filepath.Join(root, name))

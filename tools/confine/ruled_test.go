@@ -115,7 +115,10 @@ func TestProtectedNow(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	got := below(t, root, missing(root, names.Texts()))
-	for name, in := range map[string]bool{".vscode": true, ".envrc": true, ".mcp.json": false, ".git": false} {
+	for name, in := range map[string]bool{
+		".vscode": true, ".envrc": true, "lefthook.yml": true, ".yarnrc.yml": true, "gradle/wrapper": true, ".config/git": true,
+		".mcp.json": false, ".git": false, ".git/hooks": false, ".pnp.cjs": false, ".yarn": false,
+	} {
 		if slices.Contains(got, name) != in {
 			t.Errorf("%s missing: %v, want %v", name, !in, in)
 		}

@@ -13,38 +13,72 @@ import (
 //go:embed clients.txt
 var ofClients string
 
-// protected are the files that decide what other programs run, and what an agent may do: a person must allow every
-// change of one, in every mode. Each counts at any depth and with everything below it.
+// A Group is names that are protected for one reason.
+type Group struct {
+	Why   string
+	Names []string
+	more  func(*fileName) // what is special about each; nil: nothing
+}
+
+// Groups are the files that decide what other programs run, and what an agent may do: a person must allow every change
+// of one, in every mode. Each counts at any depth and with everything below it. The list is what docs/permissions.md
+// shows; tools/confine says what of it a command is kept from by the kernel. What package managers make anew with each
+// installation is not among them (`node_modules`, `.pnp.cjs`, `.yarn/cache`): commands must be able to write it, and
+// hooks or settings of an editor do not run it by themselves.
 //
 // The directory itself counts, too (`mv evil .git/hooks`). A `.git` that is a file is not told from a directory here,
 // as this package never looks at the disk: a path that ends in `.git` counts as a directory. What tools write are
 // files, and a command that puts another directory there is as good as one that changes what is in it. For the same
 // reason the directories of git that lead to a protected name count where a path ends in them (`cp attributes
 // .git/info`).
-var protected = newNames(slices.Concat(
-	namesOf(nil, strings.Fields(ofClients)...),
-	namesOf(nil,
+var Groups = []Group{
+	{Why: "agents and editors", Names: slices.Concat(strings.Fields(ofClients),
+		[]string{".devcontainer/**", ".devcontainer.json"})},
+	{Why: "agents and editors", Names: []string{".claude/**", ".codehand/**"},
+		more: func(n *fileName) { n.but = "worktrees" }},
+	{Why: "git: what it runs", Names: []string{
 		".git/config", ".git/config.worktree", ".git/hooks/**", ".git/info/attributes", ".git/modules/**/config",
 		".git/modules/**/hooks/**", ".git/worktrees/**/config.worktree", ".gitmodules", ".gitconfig",
-
-		// where git finds a repository, and so its configuration, and what it runs later
+	}},
+	{Why: "git: where it finds a repository, and what it runs later", Names: []string{
 		".git/commondir", ".git/gitdir", ".git/modules/**/commondir", ".git/worktrees/**/commondir",
 		".git/worktrees/**/gitdir", ".git/objects/info/alternates", ".git/rebase-merge/**", ".git/rebase-apply/**",
 		".git/sequencer/**", ".git/config.lock",
-
-		".devcontainer/**", ".devcontainer.json",
-
+	}},
+	{Why: "git: where it finds a repository, and what it runs later",
+		Names: []string{".git", ".git/info", ".git/modules", ".git/worktrees"},
+		more:  func(n *fileName) { n.last = true }},
+	{Why: "programs that git starts",
+		Names: slices.Concat([]string{".husky/**", ".pre-commit-config.yaml"}, lefthook())},
+	{Why: "shells and sessions of the desktop", Names: []string{
 		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile",
 		".zlogin", ".zlogout", ".kshrc", ".inputrc", ".envrc", ".config/fish/**", ".config/git/**",
 		".config/autostart/**", ".config/systemd/**", "Library/LaunchAgents/**",
-
-		".husky/**", ".pre-commit-config.yaml", ".cargo/**", ".npmrc", ".yarnrc*", ".yarn/**", ".pnp.*",
+	}},
+	{Why: "build tools and package managers", Names: []string{
+		".cargo/**", ".npmrc", ".yarnrc", ".yarnrc.yml", ".yarn/releases/**", ".yarn/plugins/**", ".yarn/sdks/**",
 		"pyrightconfig.json", "bunfig.toml", ".bazelrc", ".ripgreprc", "gradle/wrapper/**", ".mvn/**",
-	),
-	namesOf(func(n *fileName) { n.but = "worktrees" }, ".claude/**", ".codehand/**"),
-	namesOf(func(n *fileName) { n.last = true }, ".git", ".git/info", ".git/modules", ".git/worktrees", "lefthook*",
-		".lefthook*"),
-))
+	}},
+}
+
+// lefthook are the files by which that program is told what hooks run, as its documentation lists them.
+func lefthook() (names []string) {
+	for _, name := range [...]string{"lefthook", ".lefthook", "lefthook-local", ".lefthook-local"} {
+		for _, ext := range [...]string{".yml", ".yaml", ".toml", ".json", ".jsonc"} {
+			names = append(names, name+ext)
+		}
+	}
+	return names
+}
+
+var protected = newNames(slices.Concat(namesOfGroups()...))
+
+func namesOfGroups() (all [][]*fileName) {
+	for _, g := range Groups {
+		all = append(all, namesOf(g.more, g.Names...))
+	}
+	return all
+}
 
 // namesOf parses names of ours, and changes each by more.
 func namesOf(more func(*fileName), texts ...string) []*fileName {
