@@ -5,13 +5,22 @@ import (
 	"strings"
 
 	"codehand/server/toolset"
+	"codehand/tools/mounts"
 )
 
-// Mounted starts or reaches a mounted server and returns its tools, as tools/list would show them. The error says why
-// it cannot be used; part of that may be the server's own words.
-func (s *Server) Mounted(ctx context.Context, name string) ([]toolset.Entry, error) {
+// Mounted starts or reaches a mounted server and returns its tools, as tools/list would show them, and those that it
+// describes in another way than when it was first used. With accept a person accepts these. The error says why the
+// server cannot be used; part of that may be its own words.
+func (s *Server) Mounted(ctx context.Context, name string, accept bool) (
+	tools []toolset.Entry, changed []mounts.Altered, err error) {
 	if err := s.engines.Mounts.Reach(ctx, name); err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	changed = s.engines.Mounts.Changes(name)
+	if accept {
+		if err := s.engines.Mounts.Accept(ctx, name); err != nil {
+			return nil, nil, err
+		}
 	}
 	s.engines.Tools.Refresh() // what is left out is in the log
 	var own []toolset.Entry
@@ -20,5 +29,5 @@ func (s *Server) Mounted(ctx context.Context, name string) ([]toolset.Entry, err
 			own = append(own, e)
 		}
 	}
-	return own, nil
+	return own, changed, nil
 }

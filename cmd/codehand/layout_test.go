@@ -35,7 +35,7 @@ var rooms = map[string][]string{
 	"cmd/codehand":    {"server", "server/audit", "server/auth", "server/bridge", "server/clients", "server/clients/install", "server/clients/install/forms", "server/config", "server/control", "server/doctor", "server/engines", "server/explain", "server/instructions", "server/issuer", "server/listen", "server/logging", "server/people", "server/public", "server/replies", "server/sessions", "server/state", "server/toolset", "tools", "tools/bash", "tools/confine/caches", "tools/results", "tools/sandbox", "tools/secrets", "tools/tool"},
 	"cmd/conformance": {"server", "server/config", "server/engines", "server/listen", "server/mcpgo"},
 
-	"server":         {"server/asking", "server/calls", "server/config", "server/endpoint", "server/engines", "server/explain", "server/listen", "server/mcpgo", "server/notices", "server/opening", "server/pipeline", "server/public", "server/replies", "server/sessions", "server/stdio", "server/subagents", "server/team", "server/tenants", "server/toolset", "tools/sandbox"},
+	"server":         {"server/asking", "server/calls", "server/config", "server/endpoint", "server/engines", "server/explain", "server/listen", "server/mcpgo", "server/notices", "server/opening", "server/pipeline", "server/public", "server/replies", "server/sessions", "server/stdio", "server/subagents", "server/team", "server/tenants", "server/toolset", "tools/mounts", "tools/sandbox"}, // what a mounted server changed, for people
 	"server/calls":   {"server/answers", "server/asking", "server/jsonrpc", "server/mcpgo", "server/notices", "server/pipeline", "server/places", "server/progress", "server/replies", "server/request", "server/sessions", "server/subagents", "server/tenants", "server/toolset", "server/waiting", "tools/agent", "tools/guidance", "tools/running", "tools/session", "tools/tool", "tools/workspace"},
 	"server/places":  {"server/auth/limits", "server/pipeline", "server/request", "server/sessions", "server/toolset", "tools/tool"},
 	"server/opening": {"filestate", "server/config", "server/engines", "server/pipeline", "server/sessions", "server/state", "server/tenants", "tools/hooks", "tools/permission", "tools/results", "tools/session", "tools/shell"},
@@ -61,7 +61,7 @@ var rooms = map[string][]string{
 		"server/jsonrpc", "server/pipeline", "server/request", "server/sessions", "server/state", "server/waiting", "tools/agent",
 		"tools/agent/loop", "tools/hooks", "tools/permission", "tools/session", "tools/tool",
 	},
-	"server/engines": {"filestate", "filestate/lock", "server/config", "server/listen", "server/sessions", "server/state", "server/toolset", "tools", "tools/agent", "tools/agent/loop", "tools/agent/models", "tools/confine", "tools/confine/caches", "tools/git/changes", "tools/hooks", "tools/keys", "tools/media", "tools/mounts", "tools/mounts/upstream", "tools/sandbox", "tools/search", "tools/session", "tools/settings", "tools/tool", "tools/web", "tools/web/guard", "tools/web/search"},
+	"server/engines": {"filestate", "filestate/lock", "server/config", "server/listen", "server/sessions", "server/state", "server/toolset", "tools", "tools/agent", "tools/agent/loop", "tools/agent/models", "tools/confine", "tools/confine/caches", "tools/git/changes", "tools/hooks", "tools/keys", "tools/media", "tools/mounts", "tools/mounts/pins", "tools/mounts/upstream", "tools/sandbox", "tools/search", "tools/session", "tools/settings", "tools/tool", "tools/web", "tools/web/guard", "tools/web/search"},
 	"server/mcpgo": {
 		"server/hub", "server/instructions", "server/jsonrpc", "server/notices", "server/prompts", "server/replies", "server/request",
 		"server/resources", "server/sessions", "server/tenants", "server/toolset", "tools/results", "tools/session",
@@ -139,8 +139,9 @@ var rooms = map[string][]string{
 	"tools/agent":                      {"filestate/owner", "tools/agent/loop", "tools/permission", "tools/results", "tools/sandbox", "tools/secrets", "tools/skills"},
 	"tools/catalog":                    {},
 	"tools/hooks":                      {"tools/bash", "tools/permission", "tools/sandbox"},
-	"tools/media":                      {"tools/sandbox"},                                                                                                                                               // poppler's programs
-	"tools/mounts":                     {"tools/mounts/upstream", "tools/permission", "tools/results", "tools/running", "tools/secrets", "tools/session", "tools/shell", "tools/tool", "tools/wording"}, // a call that goes on becomes a job
+	"tools/media":                      {"tools/sandbox"},                                                                                                                                                                    // poppler's programs
+	"tools/mounts":                     {"tools/mounts/pins", "tools/mounts/upstream", "tools/permission", "tools/results", "tools/running", "tools/secrets", "tools/session", "tools/shell", "tools/tool", "tools/wording"}, // a call that goes on becomes a job
+	"tools/mounts/pins":                {"filestate/lock", "tools/mounts/upstream"},
 	"tools/mounts/upstream":            {"tools/sandbox"},
 	"tools/notebook":                   {},
 	"tools/permission":                 {"tools/bash", "tools/guarded", "tools/search/ignore"},

@@ -32,8 +32,9 @@ func newMCP(t *terminal) *cobra.Command {
 
 func newMCPList(t *terminal) *cobra.Command {
 	return &cobra.Command{
-		Use:   "list",
-		Short: "List the mounted servers, without starting any",
+		Use:         "list",
+		Annotations: map[string]string{ofMounts: ""},
+		Short:       "List the mounted servers, without starting any",
 		Long: `List the servers that the settings mount: how each is reached, and what is said
 of it. None is started. Values of variables and headers are not shown.
 
@@ -79,9 +80,12 @@ func mountWords(m config.Mount) string {
 	if m.Scope != "" {
 		words = append(words, "one connection for each "+m.Scope)
 	}
-	for what, pairs := range map[string]map[string]string{"variables": m.Program.Env, "headers": m.At.Headers} {
-		if len(pairs) > 0 {
-			words = append(words, what+": "+strings.Join(slices.Sorted(maps.Keys(pairs)), " "))
+	for _, of := range []struct {
+		what  string
+		pairs map[string]string
+	}{{"variables", m.Program.Env}, {"headers", m.At.Headers}} {
+		if len(of.pairs) > 0 {
+			words = append(words, of.what+": "+strings.Join(slices.Sorted(maps.Keys(of.pairs)), " "))
 		}
 	}
 	return strings.Join(words, ", ")
@@ -89,13 +93,19 @@ func mountWords(m config.Mount) string {
 
 func newMCPTest(t *terminal) *cobra.Command {
 	var wait time.Duration
+	var accept bool
 	cmd := &cobra.Command{
-		Use:   "test NAME",
-		Short: "Start a mounted server, and list its tools or say why it fails",
+		Use:         "test NAME",
+		Annotations: map[string]string{ofMounts: ""},
+		Short:       "Start a mounted server, and list its tools or say why it fails",
 		Long: `Start or reach a mounted server as a call of one of its tools would, and list its
 tools, with what each costs in a model's context once it was found (bytes of its
 entry in tools/list, divided by 4). Until then none costs anything, but those that
 "always" names.
+
+A tool that the server describes in another way than when it was first used is
+named, with what changed. Its next call asks a person; --accept accepts all of them
+as they are now, for good.
 
 Exit codes: 0 it works, 1 it does not (the message says why), 2 usage,
 3 configuration.`,
@@ -108,7 +118,7 @@ Exit codes: 0 it works, 1 it does not (the message says why), 2 usage,
 			ctx, cancel := context.WithTimeoutCause(cmd.Context(), wait,
 				fmt.Errorf("it did not answer within %s", wait))
 			defer cancel()
-			entries, err := s.Mounted(ctx, args[0])
+			entries, changed, err := s.Mounted(ctx, args[0], accept)
 			if err := errors.Join(err, s.Close()); err != nil {
 				return &exitError{code: exitFailed,
 					err:  fmt.Errorf("%s: %s", args[0], results.Line(results.Clean(err.Error()), 500)),
@@ -128,11 +138,24 @@ Exit codes: 0 it works, 1 it does not (the message says why), 2 usage,
 			if err := w.Flush(); err != nil {
 				return err
 			}
+			said := "changed, and asked about at its next call"
+			if accept {
+				said = "changed, and accepted"
+			}
+			for _, c := range changed {
+				if _, err := fmt.Fprintf(t.out, "%s: %s: %s\n", said, c.Tool, c.What); err != nil {
+					return err
+				}
+			}
+			if len(changed) > 0 && !accept {
+				fmt.Fprintf(t.out, "to accept: codehand mcp test %s --accept\n", args[0])
+			}
 			_, err = fmt.Fprintf(t.out, "%s works: %d tools, %d tokens if all were found\n", args[0], len(entries), sum)
 			return err
 		},
 	}
 	cmd.Flags().DurationVar(&wait, "wait", time.Minute, "how long it may take")
+	cmd.Flags().BoolVar(&accept, "accept", false, "accept how the server describes its tools now")
 	return cmd
 }
 
@@ -140,8 +163,9 @@ func newMCPAdd(t *terminal) *cobra.Command {
 	m := config.Mount{}
 	var env, headers []string
 	cmd := &cobra.Command{
-		Use:   "add NAME (-- COMMAND [ARG]... | --url URL)",
-		Short: "Mount a server: write its table into your file of settings",
+		Use:         "add NAME (-- COMMAND [ARG]... | --url URL)",
+		Annotations: map[string]string{ofMounts: ""},
+		Short:       "Mount a server: write its table into your file of settings",
 		Long: `Add a table [mcp.servers.NAME] to your own file of settings; all else in the file
 stays as it is. The server is started when a model first needs it. In values of
 --env and --header, ${NAME} stands for a variable of codehand and ${file:/path} for

@@ -27,8 +27,16 @@ func load(cmd *cobra.Command, roots []string) (config.Config, []config.Warning, 
 	if _, ok := cmd.Annotations[ofPrincipal]; ok && src.Serve {
 		src.Rootless = true // the directories are those of the principal
 	}
-	return config.Load(src)
+	cfg, warnings, err := config.Load(src)
+	if _, ok := cmd.Annotations[ofMounts]; ok && err == nil && len(cfg.Roots) == 0 {
+		src.Rootless = true // a person may start it anywhere
+		return config.Load(src)
+	}
+	return cfg, warnings, err
 }
+
+// ofMounts marks a command that uses the directory it is started in only if it can be a root.
+const ofMounts = "codehand_of_mounts"
 
 // ofStdio marks a flag --config of a command that is not about serve.
 const ofStdio = "codehand_of_stdio"

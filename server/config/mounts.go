@@ -87,6 +87,10 @@ func checkMountName(name string) error {
 
 // mount applies one key of a mounted server.
 func (l *loader) mount(e entry, in input) {
+	if e.empty {
+		l.problems.add(e.origin, e.key+": needs command or url")
+		return
+	}
 	if len(e.path) < 4 || len(e.path) > 5 {
 		l.problems.add(e.origin, fmt.Sprintf("unknown key %q; servers are written as [mcp.servers.NAME]", e.key))
 		return

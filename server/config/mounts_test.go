@@ -117,3 +117,24 @@ func TestMountsRefused(t *testing.T) {
 		}
 	}
 }
+
+// A table that was begun and has neither a command nor a URL was left out without a word.
+func TestEmptyMount(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"[mcp.servers.a]\n": "1:2", "[mcp.servers]\na = {}\n": "", "[mcp.servers.a.env]\n": "1:2",
+		"[mcp.servers.b]\ncommand = \"x\"\n[mcp.servers.a]\n# later\n": "3:2",
+	} {
+		entries, err := parse("f", []byte(text))
+		must(t, err)
+		l := loader{env: map[string]string{}}
+		for _, e := range entries {
+			l.mount(e, input{raw: e.raw, lines: e.lines, file: true})
+		}
+		checkMounts(&l)
+		if len(l.problems) != 1 || !strings.HasPrefix(l.problems[0].Text, "mcp.servers.a: needs command or url") ||
+			!strings.HasSuffix(l.problems[0].Origin, want) {
+			t.Errorf("%q: %v", text, l.problems)
+		}
+	}
+}

@@ -3,6 +3,8 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,6 +20,7 @@ type entry struct {
 	origin string // file:line:column
 	lines  []string
 	keys   map[string]string // origins of the keys of such a table
+	empty  bool              // it is a table without a key
 }
 
 // parse reads a file of settings. The values come from the decoder, which knows all of TOML's rules; the positions
@@ -40,7 +43,27 @@ func parse(name string, data []byte) ([]entry, error) {
 	if err := r.parser.Error(); err != nil { // cannot be: the decoder has just read it
 		return nil, Problem{Origin: name, Text: err.Error()}
 	}
-	return r.entries, nil
+	return append(r.entries, emptyMounts(&r)...), nil
+}
+
+// emptyMounts are the tables of mounted servers that have no key: nobody means them so.
+func emptyMounts(r *reader) []entry {
+	servers, _ := lookup(r.values, mountsTable).(map[string]any)
+	var empty []entry
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		path := append(slices.Clone(mountsTable), name)
+		if _, isTable := servers[name].(map[string]any); !isTable || slices.ContainsFunc(r.entries, func(e entry) bool {
+			return len(e.path) > len(path) && slices.Equal(e.path[:len(path)], path)
+		}) {
+			continue // what is no table is an entry itself
+		}
+		at := r.mounts[name]
+		if at == "" {
+			at = r.name
+		}
+		empty = append(empty, entry{path: path, key: dotted(path), origin: at, empty: true})
+	}
+	return empty
 }
 
 // A reader collects the entries of one file. The table that an expression belongs to is the last header.
@@ -51,8 +74,9 @@ type reader struct {
 	parser   unstable.Parser
 	table    []string
 	entries  []entry
-	inside   *int           // entry of the array's table that expressions belong to; nil: none
-	tables   map[string]int // how many tables there were in each array
+	inside   *int              // entry of the array's table that expressions belong to; nil: none
+	mounts   map[string]string // where the table of a mounted server begins
+	tables   map[string]int    // how many tables there were in each array
 }
 
 func (r *reader) expression(n *unstable.Node) {
@@ -60,6 +84,14 @@ func (r *reader) expression(n *unstable.Node) {
 	case unstable.Table, unstable.ArrayTable:
 		path, at := r.key(n)
 		r.table, r.inside = path, nil
+		if mountPath(path) && len(path) > len(mountsTable) {
+			if r.mounts == nil {
+				r.mounts = map[string]string{}
+			}
+			if name := path[len(mountsTable)]; r.mounts[name] == "" {
+				r.mounts[name] = at
+			}
+		}
 		if n.Kind == unstable.ArrayTable && tables(path) {
 			r.arrayTable(path, at)
 			return

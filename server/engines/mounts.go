@@ -5,19 +5,22 @@ import (
 	"errors"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"codehand/filestate/lock"
 	"codehand/server/config"
 	"codehand/tools/mounts"
+	"codehand/tools/mounts/pins"
 	"codehand/tools/mounts/upstream"
 	"codehand/tools/sandbox"
 )
 
 // mounts makes what the operator's further MCP servers are reached by; nil: there are none. roots are those of the
-// person who started the process.
-func (o Options) mounts(roots func() []string) *mounts.Mounts {
-	as := mounts.Options{Log: o.Log}
+// person who started the process, dir is the state directory.
+func (o Options) mounts(roots func() []string, dir string, locker lock.Locker) *mounts.Mounts {
+	as := mounts.Options{Log: o.Log, Pins: pins.New(filepath.Join(dir, "mounts"), locker)}
 	for _, m := range o.Config.Mounts {
 		if m.Off {
 			continue

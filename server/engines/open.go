@@ -113,7 +113,7 @@ func (e *Set) makeTools(o Options, roots func() []string) (err error) {
 	if e.WebSearch, err = o.webSearch(); err != nil {
 		return err
 	}
-	e.Mounts = o.mounts(roots)
+	e.Mounts = o.mounts(roots, e.Dir, e.Locker)
 	all := func() []tool.Tool { return e.Tools.All() }
 	if e.Agents, err = o.agents(handed{model: o.Model, tools: all, roots: roots}); err != nil {
 		return err

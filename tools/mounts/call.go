@@ -25,6 +25,10 @@ var errTimeout = errors.New("it took too long")
 // runner is what runs a tool that its server calls own.
 func (x *mount) runner(name, own string) func(context.Context, tool.Env, json.RawMessage) (tool.Result, error) {
 	return func(ctx context.Context, env tool.Env, input json.RawMessage) (tool.Result, error) {
+		if x.unaccepted(own) { // it changed after this call was bound
+			return tool.Result{}, tool.Refuse(tool.DefinitionChanged, "Server %s has just changed %s. Nothing was "+
+				"called. Call it again: a person must accept the change first.", x.Name, name)
+		}
 		c := call{mount: x, env: env, name: name, own: own, input: input}
 		return c.run(ctx)
 	}
@@ -38,17 +42,15 @@ func (x *mount) runLate(ctx context.Context, env tool.Env, name string, input js
 	if err != nil {
 		return tool.Result{}, x.refusal(ctx, name, err)
 	}
-	for _, t := range x.now() {
-		if t.Spec.Name == name {
-			c, err := t.Bind(env.State, input)
-			if err != nil {
-				return tool.Result{}, err
-			}
-			return c.Run(ctx, env)
-		}
-	}
-	return tool.Result{}, tool.Refuse(tool.UnknownTool, "Server %s has no tool %s. Use tool_search to find its tools.",
-		x.Name, results.Line(name, 80))
+	return x.runNamed(ctx, env, name, input)
+}
+
+// unaccepted says whether a tool, by the server's name for it, changed and no person has accepted that.
+func (x *mount) unaccepted(own string) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	_, changed := x.changed[own]
+	return changed
 }
 
 func (x *mount) now() []tool.Tool {

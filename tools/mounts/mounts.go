@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"codehand/tools/mounts/pins"
 	"codehand/tools/mounts/upstream"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -43,11 +44,13 @@ type Remote struct {
 type Options struct {
 	Servers []Remote
 	Log     *slog.Logger // nil: nothing is logged
+	Pins    *pins.Book   // how tools were described when they were first seen; nil: nothing outlives the process
 }
 
 // Mounts are the mounted servers. Its methods are safe for concurrent use. A nil Mounts has none.
 type Mounts struct {
 	all     []*mount
+	pins    *pins.Book
 	changed chan struct{}
 	ctx     context.Context // of all connections
 	stop    context.CancelFunc
@@ -60,12 +63,13 @@ type mount struct {
 	of  *Mounts
 	log *slog.Logger
 
-	mu    sync.Mutex
-	links map[string]*link  // by whom they are shared with
-	sum   string            // of what tools were made of; "": none yet
-	seen  map[string]string // how each tool was described, by the server's name for it
-	tools []tool.Tool
-	ended bool
+	mu      sync.Mutex
+	links   map[string]*link      // by whom they are shared with
+	sum     string                // of what tools were made of; "": none yet
+	defined []upstream.Definition // what the server said last
+	changed map[string]pins.Pin   // of tools that it described in another way before, by its names for them
+	tools   []tool.Tool
+	ended   bool
 }
 
 // New makes the mounts. Nothing is started.
@@ -73,7 +77,10 @@ func New(o Options) *Mounts {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	m := &Mounts{changed: make(chan struct{}, 1)}
+	m := &Mounts{changed: make(chan struct{}, 1), pins: o.Pins}
+	if m.pins == nil {
+		m.pins = pins.New("", nil)
+	}
 	m.ctx, m.stop = context.WithCancel(context.Background())
 	for _, s := range o.Servers {
 		s.Scope = cmp.Or(s.Scope, PerProcess)
@@ -253,21 +260,6 @@ func (x *mount) retire() {
 	}
 }
 
-// changed remembers how tools are described, and returns those that were described in another way. x.mu is held.
-func (x *mount) changed(all []upstream.Definition) (names []string) {
-	if x.seen == nil {
-		x.seen = map[string]string{}
-	}
-	for _, d := range all {
-		now, err := json.Marshal(d)
-		if before, seen := x.seen[d.Name]; err != nil || seen && before != string(now) {
-			names = append(names, d.Name)
-		}
-		x.seen[d.Name] = string(now)
-	}
-	return names
-}
-
 // define takes what a server says that it has.
 func (x *mount) define(all []upstream.Definition, left int) {
 	raw, err := json.Marshal(all)
@@ -277,21 +269,25 @@ func (x *mount) define(all []upstream.Definition, left int) {
 	}
 	x.mu.Lock()
 	same := x.sum == string(raw)
-	if !same {
-		x.sum, x.tools = string(raw), x.make(all)
-	}
-	made, changed := len(x.tools), x.changed(all)
 	x.mu.Unlock()
 	if same {
 		return
 	}
-	for _, name := range changed {
-		x.log.Warn("a mounted server describes a tool in another way than before", "tool", nameOf(x.Name, name))
-	}
+	changed := x.hold(x.of.ctx, all)
+	x.mu.Lock()
+	x.sum, x.defined, x.changed = string(raw), all, changed
+	x.tools = x.make(all)
+	made := len(x.tools)
+	x.mu.Unlock()
 	if left > 0 {
 		x.log.Warn("tools of a mounted server are left out: they cannot be read, or are too many", "tools", left)
 	}
 	x.log.Info("mounted server answered", "tools", made)
+	x.tell()
+}
+
+// tell says that Tools changed.
+func (x *mount) tell() {
 	select {
 	case x.of.changed <- struct{}{}:
 	default: // a change that nobody has received yet stands for this one, too

@@ -19,6 +19,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
+	"codehand/filestate/lock"
+	"codehand/tools/mounts/pins"
 	"codehand/tools/mounts/upstream"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -361,20 +363,100 @@ func TestListChanged(t *testing.T) {
 	}
 }
 
-// A tool that is described in another way than before is logged, one that comes or goes is not.
-func TestChangedDescription(t *testing.T) {
+// A tool that its server describes in another way than when it was first used is shown as it was, with no promise of the
+// new one, and is called only once a person has accepted what changed: by answering, or elsewhere. One that comes or
+// goes, or whose schema is only written in another order, is no change.
+func TestChangedDefinition(t *testing.T) {
 	t.Parallel()
-	var log strings.Builder
-	m := New(Options{Servers: []Remote{{Name: "demo", Reach: over(fake{})}}, Log: slog.New(slog.NewTextHandler(&log, nil))})
-	defer m.Close()
-	x := m.all[0]
-	for _, all := range [][]upstream.Definition{
-		{{Name: "a", Description: "one"}, {Name: "b"}}, {{Name: "b"}, {Name: "c"}}, {{Name: "a", Description: "two"}, {Name: "b"}},
-	} {
-		x.define(all, 0)
+	var round atomic.Int32
+	lists := []string{
+		`{"name":"a","description":"one","inputSchema":{"type":"object","properties":{"n":{},"m":{}}}},{"name":"b"}`,
+		`{"name":"a","description":"two\u001b[2J","inputSchema":{"type":"object","required":["x"]},"annotations":{"readOnlyHint":true}},{"name":"c"}`,
+		`{"name":"a","description":"one","inputSchema":{"properties":{"m":{},"n":{}},"type":"object"}},{"name":"b"}`,
 	}
-	if got := log.String(); strings.Count(got, "another way") != 1 || !strings.Contains(got, "tool=mcp__demo__a") {
-		t.Error(got)
+	list := fake{tools: func() string { return lists[round.Load()] }}
+	book := pins.New(t.TempDir(), lock.New(t.TempDir()))
+	mount := func() *Mounts {
+		m := New(Options{Servers: []Remote{{Name: "demo", Trusted: true, Reach: over(list)}}, Pins: book, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+		t.Cleanup(m.Close)
+		return m
+	}
+	r := tooltest.New(t, nil)
+	for i := range lists {
+		round.Store(int32(i))
+		m := mount()
+		x := find(t, m, "mcp__demo__a")
+		if (len(m.Changes("demo")) == 1) != (i == 1) || i != 1 && x.Spec.Description != "demo: one" {
+			t.Errorf("list %d: %v %q", i, m.Changes("demo"), x.Spec.Description)
+		}
+	}
+	round.Store(1)
+	m := mount()
+	x := find(t, m, "mcp__demo__a")
+	if c := m.Changes("demo")[0]; c.Tool != "mcp__demo__a" || c.What != "its description, schema and hints" ||
+		x.Spec.Description != "demo: one" || x.Spec.Traits != (tool.Traits{Ungated: true}) || !strings.Contains(string(x.Schema), `"m"`) {
+		t.Fatalf("%v %+v %s", c, x.Spec, x.Schema)
+	}
+	bound, err := x.Bind(r.State, json.RawMessage(`{"n":1}`))
+	must(t, err)
+	q, err := bound.Question(t.Context(), r.State)
+	must(t, err)
+	if !strings.Contains(q.Text, "Description before:\n    one\n") || !strings.Contains(q.Text, "Description now:\n    two") || strings.Contains(q.Text, "\x1b") || !strings.Contains(q.Text, `"x"`) {
+		t.Errorf("%q", q.Text)
+	}
+	run := func(a tool.Answer) (tool.Result, error) {
+		env := r.Env(bound)
+		env.Answer = a
+		return bound.Run(t.Context(), env)
+	}
+	yes := map[string][]string{changedField: {changedAccept}}
+	for _, c := range []struct {
+		answer tool.Answer
+		want   tool.Code
+	}{
+		{tool.Answer{}, tool.DefinitionChanged}, {tool.Answer{Outcome: tool.Cancelled, Silent: true}, tool.DefinitionChanged},
+		{tool.Answer{Outcome: tool.Declined}, tool.UserDeclined},
+		{tool.Answer{Outcome: tool.Accepted, Values: map[string][]string{changedField: {changedRefuse}}, Seen: q.Seen}, tool.UserDeclined},
+		{tool.Answer{Outcome: tool.Accepted, Values: yes, Seen: "another"}, tool.UserDeclined},
+	} {
+		if _, err := run(c.answer); codeOf(err) != c.want {
+			t.Errorf("%+v: %v", c.answer, err)
+		}
+	}
+	if _, err := run(tool.Answer{}); !strings.Contains(err.Error(), "codehand mcp test demo --accept") {
+		t.Error(err)
+	}
+	// Once it is accepted, what it is now counts, also for this call.
+	if _, err := run(tool.Answer{Outcome: tool.Accepted, Values: yes, Seen: q.Seen}); codeOf(err) != tool.InputInvalid || !strings.Contains(err.Error(), `"x"`) {
+		t.Error(err)
+	}
+	got, err := use(t.Context(), t, r, find(t, m, "mcp__demo__a"), `{"x":1}`)
+	must(t, err)
+	if inside(t, got.Text) != `a {"x":1}` || len(m.Changes("demo")) != 0 {
+		t.Error(got.Text)
+	}
+	// A tool that was bound before the change calls nothing.
+	round.Store(2)
+	stale := m.all[0].runner("mcp__demo__a", "a")
+	must(t, m.Reach(t.Context(), "demo"))
+	m.all[0].define([]upstream.Definition{{Name: "a", Description: "three"}}, 0)
+	if _, err := stale(t.Context(), r.Env(bound), json.RawMessage(`{"x":1}`)); codeOf(err) != tool.DefinitionChanged {
+		t.Error(err)
+	}
+	// A person accepts it on the command line, in another process.
+	other := mount()
+	must(t, other.Reach(t.Context(), "demo"))
+	m.all[0].define([]upstream.Definition{{Name: "a", Description: "one", Schema: json.RawMessage(`{"type":"object","properties":{"n":{},"m":{}}}`)}, {Name: "b"}}, 0)
+	bound, err = find(t, m, "mcp__demo__a").Bind(r.State, json.RawMessage(`{"x":1}`))
+	must(t, err)
+	must(t, other.Accept(t.Context(), "demo"))
+	if q, err := bound.Question(t.Context(), r.State); q != nil || err != nil {
+		t.Errorf("%v %v", q, err)
+	}
+	got, err = run(tool.Answer{})
+	must(t, err)
+	if inside(t, got.Text) != `a {"x":1}` {
+		t.Error(got.Text)
 	}
 }
 

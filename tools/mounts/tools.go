@@ -33,7 +33,13 @@ func (x *mount) make(all []upstream.Definition) []tool.Tool {
 			x.log.Warn("a tool of a mounted server is left out: its name is that of another", "tool", name)
 			continue
 		}
-		t, err := tool.Foreign(x.spec(name, d), fit(d.Schema), checker(d.Schema), x.runner(name, d.Name))
+		var t tool.Tool
+		var err error
+		if was, changed := x.changed[d.Name]; changed {
+			t, err = x.asking(name, was, d)
+		} else {
+			t, err = tool.Foreign(x.spec(name, d), fit(d.Schema), checker(d.Schema), x.runner(name, d.Name))
+		}
 		if err != nil {
 			x.log.Warn("a tool of a mounted server is left out", "cause", err)
 			continue

@@ -86,6 +86,7 @@ const (
 	SearchLimit         Code = "SEARCH_LIMIT"
 	UpstreamDown        Code = "UPSTREAM_DOWN"
 	UpstreamError       Code = "UPSTREAM_ERROR"
+	DefinitionChanged   Code = "DEFINITION_CHANGED"
 	ServerUnknown       Code = "SERVER_UNKNOWN"
 	ResourceUnknown     Code = "RESOURCE_UNKNOWN"
 

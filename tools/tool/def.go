@@ -131,6 +131,18 @@ func (t Tool) Limited(maxRunes int) Tool {
 	return t
 }
 
+// Asking is the tool with a question that a person must answer before each call runs; nil, nil: there is none. It takes
+// the place of Def.Question.
+func (t Tool) Asking(question func(context.Context, *session.State) (*Question, error)) Tool {
+	bind := t.bind
+	t.bind = func(ctx context.Context, s *session.State, raw json.RawMessage) (Call, error) {
+		c, err := bind(ctx, s, raw)
+		c.Question = question
+		return c, err
+	}
+	return t
+}
+
 // Unavailable says why this session cannot use the tool; "": it can.
 func (t Tool) Unavailable(s *session.State) string {
 	if t.available == nil {
