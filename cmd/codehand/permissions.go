@@ -148,7 +148,7 @@ func covered(r server.RuleReport) string {
 	case r.Files == 0:
 		files = "no file now"
 	}
-	if r.Note != "" || r.Warning != "" {
+	if r.Files == 0 && r.Note+r.Warning != "" {
 		files = "no file in the roots"
 	}
 	return shown(strings.Join(r.Covers, ", ")) + " (" + files + ")"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -46,6 +47,7 @@ func (m *Maker) Report(ctx context.Context, t *Tenant) []RuleReport {
 	var all []RuleReport
 	rules := t.Rules.Coverage()
 	unkept := confine.Unkept(t.Rules, t.Space.Roots())
+	committed := confine.Committed(t.Rules, t.Space.Roots())
 	begins := map[string][]int{} // the rules to count for, by where their files are
 	for i, c := range rules {
 		r := RuleReport{List: lists[c.Verdict], Rule: c.Rule.Text, Origin: c.Rule.Origin, About: abouts[c.Kind],
@@ -55,8 +57,14 @@ func (m *Maker) Report(ctx context.Context, t *Tenant) []RuleReport {
 				r.Tools = append(r.Tools, x.Spec.Name)
 			}
 		}
-		if r.Warning, r.Fix, r.Note = m.limits(t, c); r.Note == "" && slices.Contains(unkept, c.Rule) {
+		r.Warning, r.Fix, r.Note = m.limits(t, c)
+		switch n := committed[c.Rule]; {
+		case r.Note != "":
+		case slices.Contains(unkept, c.Rule):
 			r.Note = "for commands it holds on their text only: its files are too many to hide, or lie anywhere"
+		case n > 0:
+			r.Note = fmt.Sprintf("files that git tracks: %d. Programs that commands start can read what was committed "+
+				"of them, from git's objects", n)
 		}
 		all = append(all, r)
 		for _, place := range placesIn(t, c) {
