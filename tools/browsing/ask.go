@@ -59,22 +59,30 @@ func ask(ctx context.Context, env tool.Env, p web.Page, head, text string, w Wan
 	if err != nil || answer == "" {
 		return tool.Result{}, nil // the text says more than why there is no answer
 	}
-	part, shown := cut(env, answer, Want{Length: maxAsked})
 	res := head + "\nAnswer of your client's model about this page, not the text of it, to: " +
-		wording.LineOf(w.Prompt, 500) + "\n" + results.Fence(part)
-	if shown < utf8.RuneCountInString(answer) {
-		res += fmt.Sprintf("\n[... the answer was truncated at %d characters]", shown)
-	}
+		wording.LineOf(w.Prompt, 500) + "\n"
+	var after string
 	if w.Offset > 0 || next < total {
-		res += fmt.Sprintf("\n[The model was shown the characters %d to %d.", w.Offset, next)
+		after = fmt.Sprintf("\n[The model was shown the characters %d to %d.", w.Offset, next)
 		if next < total {
-			res += fmt.Sprintf(" For the rest, next offset=%d", next)
+			after += fmt.Sprintf(" For the rest, next offset=%d", next)
 		}
-		res += "]"
+		after += "]"
 	}
-	res += fmt.Sprintf("\n[For the text itself call %s without prompt.]", cmp.Or(w.Tool, "web_fetch"))
+	after += fmt.Sprintf("\n[For the text itself call %s without prompt.]", cmp.Or(w.Tool, "web_fetch"))
+	size := utf8.RuneCountInString(answer)
+	part, shown := cut(env, answer, Want{Length: maxAsked}, res+tooLong(size)+after)
+	res += results.Fence(part)
+	if shown < size {
+		res += tooLong(shown)
+	}
+	res += after
 	return tool.Result{Text: res, Meta: tool.Meta{Data: wording.Data(facts{URL: p.URL, Status: p.Status, Type: p.Type,
 		Characters: total, Next: next % total, Answered: true})}}, nil
+}
+
+func tooLong(shown int) string {
+	return fmt.Sprintf("\n[... the answer was truncated at %d characters]", shown)
 }
 
 // sampled asks, and tells the client every 10 s that it is waited for.

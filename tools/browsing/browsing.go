@@ -57,9 +57,6 @@ func head(p web.Page, form string, characters int) string {
 	return line + ")"
 }
 
-// room is what stands around a page of text: the first line with its address, marks, and what follows.
-const room = 2900
-
 // show shows a part of a text. It is cleaned and searched for secrets as a whole, so that offsets mean the same in each
 // call and no secret is cut in two.
 func show(ctx context.Context, env tool.Env, p web.Page, form, text, note string, w Want) (tool.Result, error) {
@@ -90,13 +87,17 @@ func show(ctx context.Context, env tool.Env, p web.Page, form, text, note string
 	case total == 0:
 		return tool.Result{Text: res + "\n(empty response)"}, nil
 	}
-	part, next := cut(env, text, w)
+	part, next := cut(env, text, w, res+"\n"+truncated(total))
 	res += "\n" + results.Fence(part)
 	if next < total {
-		res += fmt.Sprintf("\n[... truncated at %d characters; next offset=%d]", next, next)
+		res += "\n" + truncated(next)
 	}
 	return tool.Result{Text: res, Meta: tool.Meta{Data: wording.Data(facts{URL: p.URL, Status: p.Status, Type: p.Type,
 		Characters: total, Next: next % total})}}, nil
+}
+
+func truncated(next int) string {
+	return fmt.Sprintf("[... truncated at %d characters; next offset=%d]", next, next)
 }
 
 type facts struct {
@@ -108,17 +109,19 @@ type facts struct {
 	Answered   bool   `json:"answered,omitempty"`    // by the client's model: the text of the page is not shown
 }
 
-// cut returns the part of a text that fits into the result, and the offset of what follows it. A part that is not the
-// last one ends with a line, if one ends near there.
-func cut(env tool.Env, text string, w Want) (part string, next int) {
+// cut returns the part of a text that fits into the result, and the offset of what follows it: as many characters as
+// the call wants, or as the result has room for beside around, which is what else it says. A part that is not the last
+// one ends with a line, if one ends near there.
+func cut(env tool.Env, text string, w Want, around string) (part string, next int) {
 	text = text[byteAt(text, w.Offset):]
-	f := wording.Form(env, room, 12)
+	lines := strings.Count(around, "\n") + 1
+	f := wording.Form(env, len(around)+lines, lines) // a line end counts twice in JSON
 	n := w.Length
 	if f.Runes > 0 {
 		n = min(n, f.Runes)
 	}
-	for part = text[:byteAt(text, n)]; n > 200 && !f.Fits(results.Fence(part)); part = text[:byteAt(text, n)] {
-		n = n * 3 / 4
+	if part = text[:byteAt(text, n)]; !f.Fits(results.Fence(part)) {
+		part = text[:byteAt(text, most(f, text, n))]
 	}
 	if len(part) < len(text) {
 		if at := strings.LastIndexByte(part, '\n') + 1; at > len(part)*9/10 {
@@ -126,6 +129,19 @@ func cut(env tool.Env, text string, w Want) (part string, next int) {
 		}
 	}
 	return part, w.Offset + utf8.RuneCountInString(part)
+}
+
+// most is how many characters of a text fit between the marks, to about one in 4,000; fewer than n do.
+func most(f results.Form, text string, n int) int {
+	fits, least := 1, n/4096+1 // the first character is shown whatever the form: there must be a way on
+	for n-fits > least {
+		if half := fits + (n-fits)/2; f.Fits(results.Fence(text[:byteAt(text, half)])) {
+			fits = half
+		} else {
+			n = half
+		}
+	}
+	return fits
 }
 
 // byteAt is where the character n of a text begins, or its end.

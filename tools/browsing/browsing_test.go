@@ -12,6 +12,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"codehand/tools/results"
+	"codehand/tools/session"
 	"codehand/tools/tool"
 	"codehand/tools/tooltest"
 	"codehand/tools/web"
@@ -67,6 +69,57 @@ func TestPagesMeet(t *testing.T) {
 		}
 		if got != strings.Trim(whole, "\n") {
 			t.Errorf("length %d: %d of %d bytes", length, len(got), len(whole))
+		}
+	}
+}
+
+// A page was cut at 35,325 characters, whatever max_length said and whatever the client shows. It has as many as it
+// wants, or as its client's result has room for.
+func TestPagesAreFull(t *testing.T) {
+	t.Parallel()
+	s := tooltest.New(t, nil)
+	plain := strings.Repeat("A line of a page of sixty characters, with its end, is it.\n", 4000)
+	signs := strings.Repeat("\"a\\b\"\t\u202e", 20_000)
+	shown := func(text string, length int, client session.Client) int {
+		e := env(s)
+		e.Client = client
+		if client.MaxRunes > 0 {
+			e.Limit = client.MaxRunes
+		}
+		res, err := Show(t.Context(), e, web.Page{URL: "https://example.org/" + strings.Repeat("x", 300), Status: 200,
+			Type: "text/plain", Form: "text", Text: text}, Want{Tool: "web_fetch", Length: length})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := results.Form{Runes: e.Limit, Bytes: client.MaxBytes, Lines: client.MaxLines, JSON: client.MaxJSON}
+		if !f.Fits(res.Text) {
+			t.Errorf("length %d, %+v: the result has %d characters and does not fit", length, client, utf8.RuneCountInString(res.Text))
+		}
+		m := next.FindStringSubmatch(res.Text)
+		if m == nil {
+			t.Fatalf("length %d, %+v: no offset in …%s", length, client, res.Text[len(res.Text)-100:])
+		}
+		n, _ := strconv.Atoi(m[1])
+		return n
+	}
+	for _, c := range []struct {
+		text        string
+		length      int
+		client      session.Client
+		least, most int
+	}{
+		{plain, 1000, session.Client{}, 940, 1000},
+		{plain, 40_000, session.Client{}, 39_900, 40_000},
+		{plain, 50_000, session.Client{}, 49_300, 50_000},
+		{plain, 100_000, session.Client{}, 49_300, 50_000},
+		{plain, 50_000, session.Client{MaxRunes: 8_000}, 7_350, 8_000},
+		{plain, 50_000, session.Client{MaxBytes: 19_000}, 18_300, 19_000},
+		{plain, 50_000, session.Client{MaxLines: 200}, 190 * 59, 200 * 59},
+		{plain, 50_000, session.Client{MaxRunes: 7_900, MaxJSON: 7_900}, 7_100, 7_900},
+		{signs, 50_000, session.Client{MaxRunes: 7_900, MaxJSON: 7_900}, 3_000, 7_900},
+	} {
+		if got := shown(c.text, c.length, c.client); got < c.least || got > c.most {
+			t.Errorf("length %d, %+v: %d characters, want %d to %d", c.length, c.client, got, c.least, c.most)
 		}
 	}
 }
