@@ -127,7 +127,7 @@ func jobOutputFilter(c shell.Chunk, filter string) (shell.Chunk, string) {
 	re := regexp.MustCompile(filter) // Check has compiled it
 	var lines []string
 	for _, part := range []string{c.Head, c.Tail} {
-		shown := strings.Split(results.Printed(part), "\n")
+		shown := strings.Split(running.Printed(c.Info, part), "\n")
 		for line := range strings.Lines(results.Clean(part)) { // the same lines, as they match
 			if re.MatchString(strings.TrimSuffix(line, "\n")) {
 				lines = append(lines, shown[0])

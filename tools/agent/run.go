@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"codehand/tools/agent/loop"
+	"codehand/tools/results"
 )
 
 // A Run is one sub-agent. It is safe for concurrent use.
@@ -353,8 +354,8 @@ func (x *Run) runLoop(ctx context.Context, said func(string)) Outcome {
 				return
 			}
 			x.mu.Lock()
-			x.calls, x.doing = calls+s.Calls, s.Tool
-			line := countCalls(x.calls) + ", " + s.Tool
+			x.calls, x.doing = calls+s.Calls, results.Line(results.Clean(s.Tool), 64) // a model may call anything
+			line := countCalls(x.calls) + ", " + x.doing
 			x.mu.Unlock()
 			said(line)
 		},

@@ -152,7 +152,7 @@ func (w *work) work(ctx context.Context, out io.Writer) error {
 			defer func() {
 				if p := recover(); p != nil { // a recover of the job does not reach here
 					ends[i] = agent.Outcome{Stopped: loop.Failed, Detail: "internal error"}
-					_, _ = fmt.Fprintf(out, "panic: %v\n%s\n", p, debug.Stack())
+					_, _ = fmt.Fprintf(out, "panic: %s\n%s\n", wording.LineOf(fmt.Sprint(p), 300), debug.Stack())
 				}
 			}()
 			ends[i] = x.Do(ctx, func(line string) {

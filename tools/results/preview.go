@@ -29,7 +29,7 @@ var previewWidths = []int{500, 250, 120, 80}
 // look like a failure, each with its number. It reads out, which is all that file holds, to its end. false: reading
 // failed, the output has no more lines than that, or they do not fit.
 func Preview(file Spool, out io.Reader, f Form) (text string, ok bool) {
-	p := preview{in: bufio.NewReaderSize(out, 64<<10)}
+	p := preview{file: file, in: bufio.NewReaderSize(out, 64<<10)}
 	if err := p.read(); err != nil || p.lines <= previewHead+previewTail+previewMarks {
 		return "", false
 	}
@@ -44,6 +44,7 @@ func Preview(file Spool, out io.Reader, f Form) (text string, ok bool) {
 
 // A preview is an output that is being read.
 type preview struct {
+	file  Spool
 	in    *bufio.Reader
 	lines int
 	head  []string
@@ -107,7 +108,7 @@ func (p *preview) next() ([]byte, error) {
 func (p *preview) show(width int) string {
 	var b strings.Builder
 	for _, text := range p.head {
-		b.WriteString(previewed(text, width) + "\n")
+		b.WriteString(p.file.previewed(text, width) + "\n")
 	}
 	last := p.lines - previewTail
 	tail, found := make([]line, 0, previewTail), p.found
@@ -127,13 +128,13 @@ func (p *preview) show(width int) string {
 		b.WriteString("[" + out + ", but for these that look like failures]\n")
 	}
 	for _, l := range marks {
-		fmt.Fprintf(&b, "%d: %s\n", l.n, previewed(l.text, width))
+		fmt.Fprintf(&b, "%d: %s\n", l.n, p.file.previewed(l.text, width))
 	}
 	if len(marks) > 0 {
 		fmt.Fprintf(&b, "[lines %s-%s]\n", Count(last+1), Count(p.lines))
 	}
 	for _, l := range tail {
-		b.WriteString(previewed(l.text, width) + "\n")
+		b.WriteString(p.file.previewed(l.text, width) + "\n")
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
@@ -161,8 +162,8 @@ func (p *preview) between(last int) []line {
 }
 
 // previewed is one line as it is shown: clean, not like one of ours, and cut to width characters.
-func previewed(raw string, width int) string {
-	text := strings.TrimSuffix(Printed(raw), "\n")
+func (s Spool) previewed(raw string, width int) string {
+	text := strings.TrimSuffix(s.Printed(raw), "\n")
 	more := utf8.RuneCountInString(text) - width
 	if more <= 0 {
 		return text

@@ -113,6 +113,15 @@ type Spool struct {
 	Bytes int64
 	Lines int
 	Fault string // why the file does not hold all; "": it does
+	Ours  bool   // this server wrote it, and what is foreign in it has passed Disown already
+}
+
+// Printed is a part of the output as it is shown: Clean of it, or Printed.
+func (s Spool) Printed(part string) string {
+	if s.Ours {
+		return Clean(part)
+	}
+	return Printed(part)
 }
 
 // Link gives a file that does not change any more the name on the shelf that Bound would give it, so that its maker may

@@ -31,15 +31,20 @@ const maxWaited = 8 << 20
 func preview(ctx context.Context, env tool.Env, i shell.Info, shown results.Shown, form results.Form) (text string,
 	ok bool) {
 	_, err := env.Shell.Read(ctx, i.ID, func(r io.Reader) error {
-		text, ok = results.Preview(results.Spool{Path: shown.Path, Bytes: shown.Bytes, Lines: shown.Lines}, r, form)
+		text, ok = results.Preview(results.Spool{Path: shown.Path, Bytes: shown.Bytes, Lines: shown.Lines,
+			Ours: i.Inside}, r, form)
 		return nil
 	})
 	return text, ok && err == nil
 }
 
+// Printed is a part of a job's output as it is shown. Foreign lines in the form of ours are told apart; what this server
+// wrote itself, as the report of a sub-agent, has only ours.
+func Printed(i shell.Info, part string) string { return results.Spool{Ours: i.Inside}.Printed(part) }
+
 // boundOutput is a job's output within form, or its beginning and its end.
 func boundOutput(env tool.Env, c shell.Chunk, form results.Form) results.Shown {
-	head, tail, lines := results.Printed(c.Head), results.Printed(c.Tail), c.Lines
+	head, tail, lines := Printed(c.Info, c.Head), Printed(c.Info, c.Tail), c.Lines
 	if tail == "" && c.Tail != "" {
 		tail = "\n" // nothing of it can be shown, but head is not all there is
 	}
