@@ -4,9 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
+	"codehand/server/config"
 	"codehand/server/jsonrpc"
 	"codehand/tools/tool"
 )
@@ -37,6 +41,55 @@ func TestCallsInProcessWait(t *testing.T) {
 		})}})
 	if got, failed, err := f.server.Call(t.Context(), "by", []byte("{}")); err != nil || failed || got != "true 0" {
 		t.Errorf("a command of a call in process moves to the background: %q, %v, %v", got, failed, err)
+	}
+}
+
+// TestBackgroundAsSet: shell.auto_background_ms did nothing for a client that is on no list of ours, and for most that
+// are. What the operator sets counts for every client that takes progress; a project's file only makes it less.
+func TestBackgroundAsSet(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ set, project, unlisted, cline, goose, claude string }{
+		{"", "", "45000", "45000", "240000", "110000"},
+		{"300000", "", "300000", "300000", "300000", "300000"},
+		{"2000", "", "2000", "2000", "2000", "2000"},
+		{"0", "", "0", "0", "0", "0"},
+		{"", "20000", "20000", "20000", "20000", "20000"},
+		{"", "100000", "45000", "45000", "100000", "100000"},
+		{"300000", "200000", "45000", "45000", "200000", "200000"},
+	} {
+		dir := t.TempDir()
+		must(t, os.MkdirAll(filepath.Join(dir, ".codehand"), 0o700))
+		if c.project != "" {
+			file := filepath.Join(dir, ".codehand", "config.toml")
+			must(t, os.WriteFile(file, []byte("[shell]\nauto_background_ms = "+c.project+"\n"), 0o600))
+		}
+		src := config.Sources{Roots: []string{dir}, WorkDir: dir, Home: t.TempDir(), Flags: map[string]string{}}
+		if c.set != "" {
+			src.Flags["shell-auto-background-ms"] = c.set
+		}
+		loaded, warnings, err := config.Load(src)
+		if err != nil || len(warnings) > 0 {
+			t.Fatalf("%v, %v", warnings, err)
+		}
+		f := start(t, setup{silent: true, change: func(cfg *config.Config) {
+			loaded.Roots, loaded.StateDir = cfg.Roots, cfg.StateDir
+			*cfg = loaded
+		}, tools: []tool.Tool{
+			fixtureTool("by", reader, func(_ context.Context, env tool.Env, _ word) (tool.Result, error) {
+				return tool.Result{Text: strconv.Itoa(env.Prefs.ShellBackgroundMS)}, nil
+			})}})
+		for client, want := range map[string]string{"anything": c.unlisted, "Cline": c.cline, "goose": c.goose, "claude-code": c.claude} {
+			ended := make(chan error, 1)
+			w := connect(f.server, ended, client, false)
+			must(t, w.Hello())
+			must(t, w.Send(`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"by","arguments":{"text":"x"},"_meta":{"progressToken":"p"}}}`))
+			answer, err := w.Receive()
+			if err != nil || !strings.Contains(string(answer), `"text":"`+want+`"`) {
+				t.Errorf("set %q, by a project %q, %s: want %s: %v, %s", c.set, c.project, client, want, err, answer)
+			}
+			must(t, w.In.Close())
+			must(t, <-ended)
+		}
 	}
 }
 

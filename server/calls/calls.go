@@ -282,9 +282,22 @@ func (t *toolCall) identify() {
 	}
 	if t.inProcess() {
 		st.Prefs.ShellBackgroundMS = 0 // the process ends with its call, and a job with the process
-	} else if p := t.Profile; p.ToBackground() > 0 && t.Req.ProgressToken != nil {
-		st.Prefs.ShellBackgroundMS = int(p.ToBackground().Milliseconds())
+	} else if t.Req.ProgressToken != nil {
+		st.Prefs.ShellBackgroundMS = toBackground(st.Prefs, t.Profile.ToBackground())
 	}
+}
+
+// toBackground is after how many milliseconds a command of a client with a progress token becomes a job; 0: never. known
+// is what the client's profile says; 0: nothing.
+func toBackground(p session.Prefs, known time.Duration) int {
+	if known == 0 || p.ShellBackgroundSet {
+		return p.ShellBackgroundMS
+	}
+	ms := int(known.Milliseconds())
+	if p.ShellBackgroundMost > 0 {
+		ms = min(ms, p.ShellBackgroundMost)
+	}
+	return ms
 }
 
 // inProcess says that Server.Call made the call: its caller waits for as long as the tool works.

@@ -206,7 +206,7 @@ func limitsOf(p clients.Profile) string {
 	row("sign of life during a call", fmt.Sprintf("every %d s, if the client sends a progress token", clients.Beat/time.Second))
 	background := "110 s (`shell.auto_background_ms`)"
 	if after := p.ToBackground(); after > 0 {
-		background = fmt.Sprintf("%d s", after/time.Second)
+		background = fmt.Sprintf("%d s, or as `shell.auto_background_ms` says if you set it", after/time.Second)
 	}
 	row("a command moves to the background", "after "+background)
 	return b.String()

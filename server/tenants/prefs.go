@@ -11,7 +11,8 @@ import (
 
 // prefs are the settings that tools read.
 func prefs(c config.Config) session.Prefs {
-	return session.Prefs{
+	const background = "shell.auto_background_ms"
+	p := session.Prefs{
 		ReadDedup:         c.Read.Dedup == "once",
 		ReadVersion:       c.Read.Version == "always",
 		ReadMaxTokens:     c.Read.MaxTokens,
@@ -31,6 +32,13 @@ func prefs(c config.Config) session.Prefs {
 		SkillShell:        c.Skills.AllowShell,
 		ManagedRules:      c.Permissions.ManagedRulesOnly,
 	}
+	switch {
+	case c.OfProject(c.Origin(background)):
+		p.ShellBackgroundMost = c.Shell.AutoBackgroundMS
+	case c.Said(background):
+		p.ShellBackgroundSet = true
+	}
+	return p
 }
 
 // noPDFReason says who switched off that PDF files are read; "": they are read.

@@ -70,9 +70,13 @@ type Prefs struct {
 	GrepMode                                      string // default output mode
 	GrepTimeoutMS                                 int
 	ShellDefaultMS, ShellMaxMS, ShellBackgroundMS int
-	NoShell                                       string // why there is no shell; "": there is one
-	NoPDF                                         string // why no PDF file is read; "": they are
-	SkillShell                                    bool   // commands in skills are run, but not in those of a project
+	// ShellBackgroundSet: the operator chose ShellBackgroundMS, so it counts for clients that are less patient, too.
+	// ShellBackgroundMost is what a project's file allows at most; 0: it says nothing.
+	ShellBackgroundSet  bool
+	ShellBackgroundMost int
+	NoShell             string // why there is no shell; "": there is one
+	NoPDF               string // why no PDF file is read; "": they are
+	SkillShell          bool   // commands in skills are run, but not in those of a project
 	// no rule allows but those of the machine's administrator: skills lend none
 	ManagedRules bool
 }
