@@ -84,7 +84,7 @@ type wireKind struct{ transport, era string }
 
 // eachWire runs a test with a client on each transport and era on which the server can ask a person.
 func eachWire(t *testing.T, caps string, tools func(*runCount) []tool.Tool, test func(t *testing.T, c *replaytest.ElicitClient, runs *runCount)) {
-	for _, k := range []wireKind{{"stdio", "legacy"}, {"stdio", "modern"}, {"http", "legacy"}, {"http", "modern"}} {
+	for _, k := range []wireKind{{"stdio", "legacy"}, {"stdio", "modern"}, {"http", "legacy"}, {"http", "modern"}, {"sse", "legacy"}} {
 		t.Run(k.transport+"/"+k.era, func(t *testing.T) {
 			t.Parallel()
 			runs, modern := &runCount{}, k.era == "modern"
@@ -94,6 +94,11 @@ func eachWire(t *testing.T, caps string, tools func(*runCount) []tool.Tool, test
 				return
 			}
 			x := serveHTTP(t, siteSetup{tools: tools(runs), settings: askingSettings()})
+			if k.transport == "sse" {
+				c, _ := onSSE(t, x, "", caps)
+				test(t, c, runs)
+				return
+			}
 			test(t, onHTTP(t, x, "", modern, caps), runs)
 		})
 	}

@@ -66,21 +66,6 @@ func TestAskUndeclared(t *testing.T) {
 	}
 }
 
-// TestAskNotOverSSE: the server asks no person on the transport of 2024-11-05, whatever the client declares. One of its
-// clients declares elicitation and never answers, so its calls would hang.
-func TestAskNotOverSSE(t *testing.T) {
-	t.Parallel()
-	runs := &runCount{}
-	x := serveHTTP(t, siteSetup{tools: oneChange(runs), settings: askingSettings()})
-	for _, caps := range []string{replaytest.Declared, replaytest.Undeclared} {
-		c, _ := onSSE(t, x, "", caps)
-		if a := c.Call("change", `{"text":"one"}`, replaytest.Never(t)); runs.count() != 0 || !strings.HasPrefix(a.Text, "ASK_UNAVAILABLE: ") {
-			t.Errorf("%+v", a)
-		}
-		c.AsksNobody()
-	}
-}
-
 // TestAskWithoutStream: a legacy client that takes no event stream cannot be asked.
 func TestAskWithoutStream(t *testing.T) {
 	t.Parallel()
@@ -165,15 +150,4 @@ func TestAskWords(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestQuestionOverSSE: the server asks no person over legacy SSE, whatever the client declares.
-func TestQuestionOverSSE(t *testing.T) {
-	t.Parallel()
-	c, _ := onSSE(t, serveHTTP(t, siteSetup{settings: askingSettings()}), "", replaytest.Declared)
-	question := `{"questions":[{"question":"Which?","header":"Way","options":[{"label":"a","description":"one"},{"label":"b","description":"two"}]}]}`
-	if a := c.Call("ask_user_question", question, replaytest.Never(t)); !strings.HasPrefix(a.Text, "TOOL_DISABLED: ") {
-		t.Errorf("%+v", a)
-	}
-	c.AsksNobody()
 }

@@ -134,8 +134,8 @@ func (e *Endpoint) openSSE(w http.ResponseWriter, r *http.Request, c caller) {
 	conn := stdio.NewConn(stdio.Options{
 		Server: e.o.Server, Tenant: tenant, Gone: gone.Done(),
 		// At least one SSE client (not recorded which) declares elicitation and never answers: its calls would hang.
-		Muted:  true,
-		Caller: request.Caller{Limits: c.limits, From: c.from("sse", "")},
+		Doubted: true,
+		Caller:  request.Caller{Limits: c.limits, From: c.from("sse", "")},
 		Key: func(env jsonrpc.Envelope) (session.Key, error) {
 			return sessions.HTTPKey(c.who, env, "", sessions.BySSE+id)
 		},

@@ -18,6 +18,7 @@ type firstWriter struct {
 	header http.Header
 	first  chan string
 	second chan struct{} // closed when the second write may go on; nil: at once
+	each   func(string)  // gets every event; nil: nothing does
 
 	got []string
 }
@@ -40,6 +41,9 @@ func (w *firstWriter) Write(p []byte) (int, error) {
 		w.first <- string(p)
 	case len(w.got) == 2 && w.second != nil:
 		<-w.second
+	}
+	if w.each != nil {
+		w.each(string(p))
 	}
 	return len(p), nil
 }

@@ -155,6 +155,8 @@ func (c *ElicitClient) CallWith(name, args, more string, say func(question strin
 				if answer := say(m.Params.Message); answer != Stop {
 					c.Send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, answer))
 				}
+			case m.Method == "ping":
+				c.Send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID))
 			case m.Method != "":
 			case m.Error != nil:
 				out.Raw, out.Code, out.Text, out.Failed = string(msg), m.Error.Code, m.Error.Message, true

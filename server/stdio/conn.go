@@ -22,6 +22,8 @@ const (
 	methodCall       = "tools/call"
 	methodListen     = "subscriptions/listen"
 	methodListRoots  = "roots/list"
+	methodAsk        = "elicitation/create"
+	methodPing       = "ping"
 
 	noteCancelled    = "notifications/cancelled"
 	noteInitialized  = "notifications/initialized"
@@ -51,9 +53,10 @@ type Options struct {
 	Key    func(jsonrpc.Envelope) (session.Key, error) // whose request it is; the error is for the client
 	Caller request.Caller                              // its Era is set for each request
 	Gone   <-chan struct{}                             // closed when the client has left; nil: when writing fails
-	// legacy clients are put no questions for a person, whatever they declare
-	Muted bool
-	Links bool // the client's roots are looked at through links: it started this process
+	// Doubted: not every client of this kind that declares elicitation answers questions. Before the first one it must
+	// answer a ping, and after one that it left open until its time was over it is put no more.
+	Doubted bool
+	Links   bool // the client's roots are looked at through links: it started this process
 }
 
 // A Conn is one client on a connection of its own, over which all its messages come in order: a pair of pipes, or a
@@ -74,6 +77,7 @@ type Conn struct {
 	endFollow         func()
 
 	legacy              // of all legacy requests
+	answers answering   // of a Doubted client
 	started atomic.Bool // initialize was answered: untagged notices may be sent
 }
 
@@ -307,6 +311,7 @@ func (c *Conn) make(env jsonrpc.Envelope, msg []byte, f *jsonrpc.Flight) request
 		return r
 	}
 	r.Client.Roots = &c.roots
+	r.Client.Muted = c.answers.never.Load()
 	if client := c.client.Load(); client != nil {
 		r.Client.ClientRecord = *client
 	}
@@ -319,7 +324,6 @@ func (c *Conn) initialized(client *sessions.ClientRecord) {
 	if client == nil {
 		return
 	}
-	client.CanAsk = client.CanAsk && !c.o.Muted
 	c.client.Store(client)
 	c.roots.Restore(client.HasRoots, nil)
 }
@@ -393,7 +397,49 @@ func (p *peer) Call(ctx context.Context, method string, params any) (json.RawMes
 	if p.modern {
 		return nil, jsonrpc.ErrNoCalls
 	}
-	return p.c.asks.Call(ctx, p.c.way(p.f), method, params)
+	call := func(ctx context.Context, method string, params any) (json.RawMessage, error) {
+		return p.c.asks.Call(ctx, p.c.way(p.f), method, params)
+	}
+	if method == methodAsk && p.c.o.Doubted {
+		return p.c.answers.ask(ctx, call, params)
+	}
+	return call(ctx, method, params)
+}
+
+// answering is whether a client answers the requests of the server. Its zero value: it is not known.
+type answering struct {
+	proved atomic.Bool // it answered a ping
+	never  atomic.Bool // it let a ping or a question wait until the time was over
+}
+
+// pingTime is how long a client has to answer a ping, which needs no person.
+const pingTime = 10 * time.Second
+
+// ask puts a question with call if the client is one that answers. As with call, a nil result is no answer.
+func (a *answering) ask(
+	ctx context.Context, call func(context.Context, string, any) (json.RawMessage, error), question any,
+) (json.RawMessage, error) {
+	if a.never.Load() {
+		return nil, jsonrpc.ErrNoCalls
+	}
+	if !a.proved.Load() {
+		soon, cancel := context.WithTimeout(ctx, pingTime)
+		defer cancel()
+		if answer, err := call(soon, methodPing, nil); err != nil {
+			return nil, err
+		} else if answer == nil && soon.Err() != nil { // an error is an answer, too
+			if ctx.Err() == nil {
+				a.never.Store(true)
+			}
+			return nil, nil
+		}
+		a.proved.Store(true)
+	}
+	answer, err := call(ctx, methodAsk, question)
+	if answer == nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		a.never.Store(true)
+	}
+	return answer, err
 }
 
 func (p *peer) Gone() <-chan struct{} { return p.c.o.Gone }
