@@ -287,8 +287,8 @@ func (t *toolCall) identify() {
 	}
 }
 
-// toBackground is after how many milliseconds a command of a client with a progress token becomes a job; 0: never. known
-// is what the client's profile says; 0: nothing.
+// toBackground is after how many milliseconds a command of a client with a progress token becomes a job; 0: never.
+// known is what the client's profile says; 0: nothing.
 func toBackground(p session.Prefs, known time.Duration) int {
 	if known == 0 || p.ShellBackgroundSet {
 		return p.ShellBackgroundMS
