@@ -346,8 +346,8 @@ func shellTable(c *Config) []setting {
 			number{&c.Shell.DefaultTimeoutMS, 1, 2 * hour, false}},
 		{"shell.max_timeout_ms", "highest timeout in milliseconds that a call may give", narrower,
 			number{&c.Shell.MaxTimeoutMS, 1, 2 * hour, false}},
-		{"shell.auto_background_ms", "milliseconds after which a command moves to the background, 0 for never; if it is not set, less " +
-			"for clients that give up sooner",
+		{"shell.auto_background_ms", "milliseconds after which a command moves to the background, 0 for never; " +
+			"if it is not set, less for clients that give up sooner",
 			narrower, number{&c.Shell.AutoBackgroundMS, 0, 2 * hour, true}},
 		{"output.mask_secrets", "hide what looks like a password, token or key in what commands print",
 			operatorOnly, toggle{&c.Shell.MaskSecrets}},

@@ -44,8 +44,8 @@ func webTable(c *Config) []setting {
 		{"web.upgrade", "ask for http addresses by https first", operatorOnly, toggle{&w.Upgrade}},
 		{"web.user_agent", "what web_fetch says that it is; empty: codehand and its version", operatorOnly,
 			term{&w.UserAgent, readAgent}},
-		{preapprovedKey, "hosts that are no question of web_fetch, where new ones are: go.dev, or *.python.org for all " +
-			"below; serve defaults to none", operatorOnly, hostNames{domains{&w.Preapproved}}},
+		{preapprovedKey, "hosts that are no question of web_fetch, where new ones are: go.dev, or *.python.org for " +
+			"all below; serve defaults to none", operatorOnly, hostNames{domains{&w.Preapproved}}},
 		{"web.proxy", "HTTP or SOCKS proxy that all pages go through; it must itself refuse private addresses, " +
 			"because names are looked up there", operatorOnly, term{&w.Proxy, readProxy}},
 		{caFileKey, "file with certificates (PEM) to trust besides those of the system", operatorOnly,

@@ -38,8 +38,8 @@ func preview(ctx context.Context, env tool.Env, i shell.Info, shown results.Show
 	return text, ok && err == nil
 }
 
-// Printed is a part of a job's output as it is shown. Foreign lines in the form of ours are told apart; what this server
-// wrote itself, as the report of a sub-agent, has only ours.
+// Printed is a part of a job's output as it is shown. Foreign lines in the form of ours are told apart; what this
+// server wrote itself, as the report of a sub-agent, has only ours.
 func Printed(i shell.Info, part string) string { return results.Spool{Ours: i.Inside}.Printed(part) }
 
 // boundOutput is a job's output within form, or its beginning and its end.
