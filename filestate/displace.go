@@ -80,7 +80,7 @@ func (l *Ledger) discardOurs(ctx context.Context, w *work) {
 // keepBeside copies another program's content from the temporary file to the journal. false: the temporary file is its
 // only place, and stays.
 func (l *Ledger) keepBeside(w *work, content []byte) bool {
-	return l.journal.TryKeep(journal.KindExternal, w.by, w.path, content,
+	return l.journal != nil && l.journal.TryKeep(journal.KindExternal, w.by, w.path, content,
 		filepath.Join(filepath.Dir(w.path), w.temporary))
 }
 
@@ -177,13 +177,17 @@ func (l *Ledger) clean(ctx context.Context, w *work) {
 	if w.dir.Remove(w.temporary) == nil {
 		w.displaced = false
 	}
+	if l.journal == nil {
+		_ = file.Close() // only read
+		return
+	}
 	l.journal.WatchLate(journal.Late{File: file, Path: w.path, By: w.by, Sum: last, Stamp: stamp})
 }
 
 // restore gives a published file its old content again, unless another program has changed it since.
 func (l *Ledger) restore(ctx context.Context, w *work) error {
 	switch {
-	case w.edit.remove:
+	case w.edit.Remove:
 		return l.nameBack(ctx, w)
 	case w.inPlace:
 		return l.overwriteWith(ctx, w, w.next, w.old)

@@ -39,7 +39,7 @@ func (w *work) guard(held *Contents, memErr error) error {
 // outside returns a *PartReadError if the edit's version is that of a part, and more than that part is changed, or if
 // the edit touches what was not shown; and a *StaleError if it touches lines that a command of the session wrote.
 func (w *work) outside() error {
-	if w.edit.remove || w.file == nil {
+	if w.edit.Remove || w.file == nil {
 		return nil
 	}
 	if w.since != nil && !w.edit.Unseen && seen.Clash(w.since.Old, w.old, w.next) {

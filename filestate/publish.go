@@ -21,7 +21,7 @@ func (l *Ledger) publish(ctx context.Context, w *work) error {
 		return l.publishNew(ctx, w)
 	case !w.unchanged(ctx):
 		return l.foreign(ctx, w)
-	case w.edit.remove:
+	case w.edit.Remove:
 		return l.setAside(ctx, w)
 	case w.inPlace:
 		return l.overwrite(ctx, w)

@@ -15,7 +15,7 @@ const rememberWait = 5 * time.Second
 func (l *Ledger) remember(ctx context.Context, w *work) Change {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rememberWait)
 	defer cancel()
-	if w.edit.remove {
+	if w.edit.Remove {
 		return l.forgetRemoved(ctx, w)
 	}
 	c := Change{Path: w.path, New: w.next, Durable: true, Sums: Sums{After: w.after.Hex()}}
@@ -43,6 +43,10 @@ func (l *Ledger) remember(ctx context.Context, w *work) Change {
 		w.report(&c, l.fast)
 	}
 	l.contents.Put(w.after, w.next)
+	if w.partly {
+		c.Forgotten = l.records.Forget(ctx, w.path) != nil
+		return c
+	}
 	c.Forgotten = err != nil || l.records.Save(ctx, next) != nil
 	return c
 }
@@ -70,7 +74,7 @@ func (w *work) tried() Change {
 	if w.file != nil {
 		c.Old, c.Before, c.Sums.Before = w.old, seen.VersionOf(w.base, true), w.base.Hex()
 	}
-	if !w.edit.remove {
+	if !w.edit.Remove {
 		c.New, c.After, c.Sums.After = w.next, seen.VersionOf(w.after, true), w.after.Hex()
 	}
 	return c

@@ -39,7 +39,7 @@ func (l *Ledger) stage(ctx context.Context, w *work) error {
 		}
 	}
 	l.sweep(ctx, w.dir, filepath.Dir(w.path))
-	if w.edit.remove {
+	if w.edit.Remove {
 		return nil
 	}
 	t, at, err := l.writeTemp(ctx, w)

@@ -88,7 +88,7 @@ func TestRemovalNotTakenBack(t *testing.T) {
 		if err := os.WriteFile(path, []byte("old "+name), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		edits = append(edits, Edit{File: File{Dir: root, Name: name, Path: path}, Unseen: true, remove: true, Change: func([]byte) ([]byte, error) { return nil, nil }})
+		edits = append(edits, Edit{File: File{Dir: root, Name: name, Path: path}, Unseen: true, Remove: true, Change: func([]byte) ([]byte, error) { return nil, nil }})
 	}
 	renames := 0
 	l.steps = func(at fault.Step) error {

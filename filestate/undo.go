@@ -174,7 +174,7 @@ type back struct {
 
 func (b *back) edit() Edit {
 	return Edit{
-		File: b.file, Unseen: true, remove: b.to == nil, mode: b.mode, modeIs: b.leftMode != 0,
+		File: b.file, Unseen: true, Remove: b.to == nil, mode: b.mode, modeIs: b.leftMode != 0,
 		Change: func(old []byte) ([]byte, error) {
 			if !b.kept && !b.want.IsOf(old) && !(b.torn && b.to.IsOf(old)) && !b.tornIs(old) {
 				return nil, &ConflictError{Path: b.path, Want: b.left, Now: old}

@@ -18,7 +18,7 @@ import (
 	"codehand/filestate/seen"
 )
 
-// An Edit changes or creates one file.
+// An Edit changes, creates or removes one file.
 type Edit struct {
 	File    File
 	Version Version // what the caller says it has seen; "" : only the ledger's memory counts
@@ -33,8 +33,13 @@ type Edit struct {
 	// that needs no proof that the caller knows what is replaced: the first must have been shown, and the second counts
 	// as shown. nil: Change itself proves enough.
 	Touches func() (was, is Span)
+	// Remove says that there is to be no file any more. Change still sees the old content, nil included, and what it
+	// makes is dropped.
+	Remove bool
+	// MovedFrom is the path of an earlier Edit of the same Update, which removes the file that this one is the new name
+	// of: a new file gets its mode, and counts as seen only if all of that file was. "": no file moves.
+	MovedFrom string
 
-	remove bool        // there is to be no file any more; what Change makes is dropped
 	mode   fs.FileMode // of a new file; 0: what the system gives
 	modeIs bool        // mode is also for a file that is there
 }
@@ -107,6 +112,7 @@ func (l *Ledger) update(ctx context.Context, why purpose, edits []Edit) ([]Chang
 	if err := l.change(ctx, works); err != nil {
 		return nil, err
 	}
+	inherit(works)
 	var id string
 	if !why.try {
 		if id, err = l.writeNoted(ctx, why, works); err != nil {
@@ -143,6 +149,19 @@ func plan(edits []Edit) ([]*work, error) {
 		works = append(works, &work{edit: e, path: e.File.Path, name: filepath.Base(e.File.Name)})
 	}
 	return works, nil
+}
+
+// inherit gives files that are moved what they have of the old name.
+func inherit(works []*work) {
+	for _, w := range works {
+		for _, from := range works {
+			if from.path != w.edit.MovedFrom || !from.edit.Remove || from.file == nil || w.file != nil {
+				continue
+			}
+			w.edit.mode = from.info.Mode() & disk.KeptMode
+			w.partly = from.known == nil || !from.known.Whole()
+		}
+	}
 }
 
 // enter locks the paths, opens the files, and locks those as well, since a file may have several
@@ -281,7 +300,7 @@ func (w *work) make() error {
 		return fmt.Errorf("%s: %w", w.path, disk.ErrTooLarge)
 	}
 	w.links = max(0, int(w.stamp.Nlink)-1)
-	if w.edit.remove {
+	if w.edit.Remove {
 		w.same = w.file == nil
 		return nil
 	}

@@ -43,6 +43,8 @@ type work struct {
 	next  []byte
 	after disk.Digest // of next
 	same  bool        // next is old, and the mode stays
+	// the content comes from a file that was not seen whole, so that what stands here must be read before it changes
+	partly bool
 
 	dirs      struct{ made, fresh []string } // see stage.go
 	temporary string                         // name of its temporary file, in dir

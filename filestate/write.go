@@ -57,7 +57,7 @@ func parts(works []*work) []journal.Part {
 		if w.edit.modeIs {
 			p.NewMode = w.edit.mode
 		}
-		if w.edit.remove {
+		if w.edit.Remove {
 			p.New = nil
 		}
 		out = append(out, p)
