@@ -60,6 +60,12 @@ type NotFoundError struct {
 	// lines, from 1, where Old was before that edit. If it is set there is no Hint.
 	ChangedBy int
 	From, To  int
+
+	// Of a Hunk: the line of Under that is missing; else where Old is in the working copy, from 1, Before what it must
+	// be behind, or not at the end as it should be. "", 0: neither.
+	Under  string
+	Line   int
+	Before bool
 }
 
 func (e *NotFoundError) Error() string { return "old text not found" }
@@ -70,6 +76,7 @@ type AmbiguousError struct {
 	Lines       []int // of the first 20
 	Overlapping bool
 	Level       Level
+	Under       string // of a Hunk: this line of Under is there more than once as well; "": there is none, or only once
 
 	// Spelling is the first match as the file spells it, at most 200 runes. It differs from Old if Level is not Exact.
 	Spelling string

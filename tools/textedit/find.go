@@ -17,19 +17,23 @@ type target struct {
 	prose  bool
 }
 
-// find looks for e.Old at each level in turn.
-func find(content []byte, e Edit) (target, bool) {
+// find looks for e.Old at each level in turn. fits says of a first match whether that or a later one of the level will
+// do; nil: it does.
+func find(content []byte, e Edit, fits func(*target) bool) (target, bool) {
+	if fits == nil {
+		fits = func(*target) bool { return true }
+	}
 	t := target{old: foldEnds(e.Old), add: foldEnds(e.New), prose: e.Prose}
-	if t.findExact(content) {
+	if t.findExact(content) && fits(&t) {
 		return t, true
 	}
-	if t.findQuotes(content, e.Old) {
+	if t.findQuotes(content, e.Old) && fits(&t) {
 		return t, true
 	}
 	if old, known := decodeEscapes(e.Old, nil); len(known) > 0 {
 		add, _ := decodeEscapes(e.New, known)
 		t.level, t.old, t.add = Escapes, foldEnds(old), foldEnds(add)
-		if t.findExact(content) {
+		if t.findExact(content) && fits(&t) {
 			return t, true
 		}
 	}
@@ -38,7 +42,7 @@ func find(content []byte, e Edit) (target, bool) {
 		return t, false
 	}
 	t.level, t.old, t.add = Markers, old, expandMarkers(foldEnds(e.New))
-	return t, t.findExact(content)
+	return t, t.findExact(content) && fits(&t)
 }
 
 func (t *target) findExact(content []byte) bool {

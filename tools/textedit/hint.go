@@ -36,6 +36,9 @@ func checkCascade(earlier []Edit, e Edit) error {
 
 // explain fills in why e.Old is missing after the earlier edits of content, whose file has an encoding of that name.
 func explain(missing *NotFoundError, content []byte, encoding string, earlier []Edit, e Edit) {
+	if missing.Under != "" || missing.Line > 0 {
+		return // where it is, is known
+	}
 	if len(content)*len(earlier) <= replayBytes {
 		missing.ChangedBy, missing.From, missing.To = changedBy(content, earlier, e)
 	}
@@ -49,7 +52,7 @@ func explain(missing *NotFoundError, content []byte, encoding string, earlier []
 func changedBy(content []byte, earlier []Edit, e Edit) (edit, from, to int) {
 	c := &copyOf{content: content, limit: max(maxContent, len(content)), trail: trail{lost: true}}
 	for i, before := range earlier {
-		if t, ok := find(c.content, e); ok {
+		if t, ok := find(c.content, e, nil); ok {
 			edit = i + 1
 			from = 1 + bytes.Count(t.view.text[:t.at], newline)
 			to = from + bytes.Count(bytes.TrimSuffix(t.needle, newline), newline)

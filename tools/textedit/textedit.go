@@ -50,6 +50,8 @@ type Edit struct {
 	Prose bool
 
 	Markers bool // try the level of that name, too
+
+	Hunk *Hunk // it is one of a patch, and All and Expect count for nothing; nil: it is not
 }
 
 // Done is what one Edit did.
@@ -98,7 +100,10 @@ func applyCopy(c *copyOf, edits []Edit, limit int) ([]byte, Report, error) {
 	text := c.content
 	report := Report{Edits: make([]Done, 0, len(edits))}
 	for i, e := range edits {
-		done, err := Done{}, checkCascade(edits[:i], e)
+		done, err := Done{}, error(nil)
+		if e.Hunk == nil { // hunks come one behind the other
+			err = checkCascade(edits[:i], e)
+		}
 		if err == nil {
 			done, err = c.apply(i, e)
 		}
@@ -127,6 +132,7 @@ type copyOf struct {
 	content []byte // UTF-8, or bytes that are taken for it
 	limit   int    // bytes that the result may have
 	anchors []anchor
+	behind  int   // where the last hunk ends
 	trail   trail // where content comes from
 
 	name  string // of the encoding
@@ -163,13 +169,16 @@ type anchor struct {
 
 // apply does edit number i, or says why it cannot be done and leaves the copy as it is.
 func (c *copyOf) apply(i int, e Edit) (Done, error) {
+	if e.Hunk != nil {
+		return c.applyHunk(i, e)
+	}
 	if e.Old == "" {
 		return c.fill(i, e)
 	}
 	if c.coded != nil && !utf8.ValidString(e.Old) {
 		return Done{}, &NotFoundError{} // it would match in the middle of a character
 	}
-	t, ok := find(c.content, e)
+	t, ok := find(c.content, e, nil)
 	if !ok {
 		return Done{}, &NotFoundError{}
 	}
