@@ -428,3 +428,23 @@ func TestWebSearchIsListed(t *testing.T) {
 		}
 	}
 }
+
+// TestPatchersAreListed: clients whose models are trained to write patches are listed the tool for them from the start,
+// also modern ones and where their client says that it defers by itself and the operator defers; others must find it.
+func TestPatchersAreListed(t *testing.T) {
+	t.Parallel()
+	for client, want := range map[string]bool{"openai-mcp": true, "codex-mcp-client": true, "cursor-vscode": false, "": false} {
+		for _, modern := range []bool{false, true} {
+			f := start(t, setup{client: client, modern: modern, settings: map[string]string{"tools.deferral": "on"}})
+			_, all, _ := replaytest.ToldTools(t, f.Wire)
+			names := replaytest.NamesOf(all)
+			if slices.Contains(names, "apply_patch") != want || slices.Contains(names, "notebook_edit") {
+				t.Errorf("%q, modern %t: %q", client, modern, names)
+			}
+			text := f.Must(t, "apply_patch", `{"patch":"*** Begin Patch\n*** Add File: a\n+a\n*** End Patch"}`)
+			if !strings.HasPrefix(text, "Created a (1 line)") {
+				t.Errorf("%q, modern %t: called: %s", client, modern, text)
+			}
+		}
+	}
+}

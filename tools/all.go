@@ -11,6 +11,7 @@ func All(e Engines) []tool.Tool {
 		writeFile,
 		editFile,
 		multiEdit,
+		applyPatch,
 		notebookEdit,
 		listFiles,
 		grepSearch,

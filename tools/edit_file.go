@@ -69,10 +69,11 @@ func checkEditFile(in editFileInput) error {
 }
 
 func editFileEdits(env tool.Env, f filestate.File, in editFileInput) *editing.FileEdits {
-	return &editing.FileEdits{File: f, Path: in.FilePath, Version: in.Version, Edits: []textedit.Edit{
-		{Old: in.OldString, New: in.NewString, All: in.ReplaceAll, Expect: in.Expected,
-			Prose: textedit.Prose(in.FilePath), Markers: env.Prefs.EditMarkers},
-	}}
+	return &editing.FileEdits{
+		File: f, Path: in.FilePath, Version: in.Version, Tool: "edit_file",
+		Edits: []textedit.Edit{{Old: in.OldString, New: in.NewString, All: in.ReplaceAll, Expect: in.Expected,
+			Prose: textedit.Prose(in.FilePath), Markers: env.Prefs.EditMarkers}},
+	}
 }
 
 func runEditFile(ctx context.Context, env tool.Env, in editFileInput) (tool.Result, error) {

@@ -147,7 +147,7 @@ func multiEditFiles(env tool.Env, in multiEditInput) ([]*editing.FileEdits, erro
 		at := slices.IndexFunc(files, func(f *editing.FileEdits) bool { return f.File.Path == opened.Path })
 		if at < 0 {
 			at = len(files)
-			files = append(files, &editing.FileEdits{File: opened, Path: path})
+			files = append(files, &editing.FileEdits{File: opened, Path: path, Tool: "multi_edit"})
 		} else {
 			_ = opened.Close() // a second handle on the same directory
 		}
@@ -161,5 +161,5 @@ func multiEditFiles(env tool.Env, in multiEditInput) ([]*editing.FileEdits, erro
 		f.Edits = append(f.Edits, textedit.Edit{Old: e.OldString, New: e.NewString, All: e.ReplaceAll,
 			Expect: e.Expected, Prose: textedit.Prose(path), Markers: env.Prefs.EditMarkers})
 	}
-	return files, editing.RefuseClash(files)
+	return files, editing.RefuseClash("multi_edit", files)
 }

@@ -111,7 +111,7 @@ var rooms = map[string][]string{
 	"server/blackbox":   {"tools/bash"},
 	"server/replaytest": {"filestate/leaktest"},
 
-	"tools": {"tools/agent", "tools/delegating", "tools/git/changes", "filestate", "filestate/disk", "filestate/journal", "filestate/lock", "filestate/owner", "tools/bash", "tools/catalog", "tools/editing", "tools/git", "tools/history", "tools/keeping", "tools/media", "tools/mounts", "tools/notebook", "tools/permission", "tools/planning", "tools/results", "tools/running", "tools/search", "tools/search/ignore", "tools/session",
+	"tools": {"tools/agent", "tools/delegating", "tools/git/changes", "filestate", "filestate/disk", "filestate/journal", "filestate/lock", "filestate/owner", "tools/bash", "tools/catalog", "tools/editing", "tools/git", "tools/history", "tools/keeping", "tools/media", "tools/mounts", "tools/notebook", "tools/patch", "tools/permission", "tools/planning", "tools/results", "tools/running", "tools/search", "tools/search/ignore", "tools/session",
 		"tools/settings", "tools/shell", "tools/skills", "tools/skills/loading", "tools/tasks", "tools/textedit", "tools/tool", "tools/viewing", "tools/web/search", "tools/wording", "tools/workspace", "tools/browsing", "tools/web"},
 	"tools/git":           {"filestate", "filestate/disk"},
 	"tools/git/changes":   {"filestate/disk", "tools/git", "tools/search/ignore"},
@@ -144,6 +144,7 @@ var rooms = map[string][]string{
 	"tools/mounts/pins":                {"filestate/lock", "tools/mounts/upstream"},
 	"tools/mounts/upstream":            {"tools/sandbox"},
 	"tools/notebook":                   {},
+	"tools/patch":                      {},
 	"tools/permission":                 {"tools/bash", "tools/guarded", "tools/search/ignore"},
 	"tools/results":                    {"tools/secrets"},
 	"tools/secrets":                    {},

@@ -13,7 +13,7 @@ var codex = Client{
 	ID: "codex", Title: "Codex", Known: "measured, 0.169.0",
 	Names: []string{"codex-mcp-client", "Codex"},
 	Profile: Profile{Name: "codex", Runes: codexUnknown, Bytes: codexUnknown, Images: AllImages, DeferAll: true,
-		Hints: true, Found: ByDispatcher, NoTextFields: true, DeclinesAlone: true, Loads: agentsMD,
+		Hints: true, Found: ByDispatcher, NoTextFields: true, DeclinesAlone: true, Patches: true, Loads: agentsMD,
 		Background: patient},
 	Programs: []string{"codex"},
 	Protects: []string{".codex/**"},

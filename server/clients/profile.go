@@ -35,6 +35,8 @@ type Profile struct {
 	NoTextFields bool
 	// DeclinesAlone says that this client declines questions by itself when it runs without a person.
 	DeclinesAlone bool
+	// Patches says that its models are trained to change files by patches.
+	Patches bool
 	// Reopens says that this client opens a transport session for each call, so none of them is a conversation.
 	Reopens bool
 	// Found is how its model calls a tool that tool_search found.

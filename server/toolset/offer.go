@@ -67,17 +67,20 @@ type Listing struct {
 	// JSON returns the entry as it is sent. It is encoded when it is first listed and shared from then on: encoding the
 	// whole list for each request took more time than everything else that is done for one.
 	JSON func() (json.RawMessage, error)
+
+	forPatchers bool // as in its Spec
 }
 
 // list makes the entry of a tool. d must not change afterwards.
-func list(d mcp.Tool) Listing {
-	return Listing{Name: d.Name, JSON: sync.OnceValues(func() (json.RawMessage, error) {
+func list(t tool.Tool, d mcp.Tool) Listing {
+	encode := func() (json.RawMessage, error) {
 		b, err := jsonrpc.Marshal(d)
 		if err != nil {
 			return nil, fmt.Errorf("tool %s: %w", d.Name, err)
 		}
 		return b, nil
-	})}
+	}
+	return Listing{Name: d.Name, JSON: sync.OnceValues(encode), forPatchers: t.Spec.ForPatchers}
 }
 
 // An Offer is what one kind of clients may use of a tenant. All their requests share it and only read it.
@@ -95,10 +98,10 @@ func (o Offer) Listed(c session.Client, active []string) []Listing {
 	}
 	listed := slices.Clip(o.Tools[:o.Always])
 	if c.Modern && !c.Rereads {
-		return listed
+		active = nil
 	}
 	for _, t := range o.Tools[o.Always:] {
-		if slices.Contains(active, t.Name) {
+		if c.Patches && t.forPatchers || slices.Contains(active, t.Name) {
 			listed = append(listed, t)
 		}
 	}
@@ -117,12 +120,12 @@ func (l Lists) Offer(tools []tool.Tool, canAsk bool) Offer {
 		if t.Spec.Personal && !canAsk {
 			d.Meta.AdditionalFields["anthropic/requiresUserInteraction"] = true
 		}
-		o.Tools = append(o.Tools, list(d))
+		o.Tools = append(o.Tools, list(t, d))
 		if late {
 			words := append(slices.Clone(t.Spec.Aliases), t.Spec.Hint)
 			d.Description = strings.TrimSpace(d.Description) + "\nAlso: " + strings.Join(words, ", ") + "."
 		}
-		o.Hinted = append(o.Hinted, list(d))
+		o.Hinted = append(o.Hinted, list(t, d))
 		if !late {
 			o.Always++
 		}

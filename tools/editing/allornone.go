@@ -27,7 +27,7 @@ func ApplyAll(ctx context.Context, env tool.Env, files []*FileEdits) ([]filestat
 	for i, f := range files {
 		all[i] = f.Change(env)
 	}
-	changes, err := env.Files.Update(ctx, By(env, "multi_edit"), all...)
+	changes, err := env.Files.Update(ctx, By(env, files[0].Tool), all...)
 	failed, isFailed := errors.AsType[*filestate.WriteError](err)
 	_, isTorn := errors.AsType[*filestate.RollbackError](err)
 	switch {
@@ -99,6 +99,9 @@ func checkAll(ctx context.Context, env tool.Env, files []*FileEdits) (changes []
 		if failing == maxFailing {
 			addTo(all, "("+wording.Plural(len(files)-i, "more file was", "more files were")+" not looked at.)", "")
 			break
+		}
+		if f.From != nil && f.From.made == nil {
+			continue // what is wrong was said of its old name
 		}
 		c, err := f.check(ctx, env)
 		changes = append(changes, c)

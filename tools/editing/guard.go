@@ -22,6 +22,7 @@ type Guard struct {
 	Name            string // of the tool
 	Unread, Changed int    // Refusal.Number for a file that was not read, and for one that has changed
 	creates         bool   // the edit creates a file, so a file with content is in the way
+	patch           bool   // the edits are those of a patch
 	head            string // put before the text about one of several edits
 }
 
@@ -98,7 +99,7 @@ func (g Guard) stale(ctx context.Context, env tool.Env, path string, e *filestat
 		return wording.PathRefusal(env, path, err) // not even the difference could be shown
 	}
 	if g.inTheWay(e.New) {
-		return existsRefusal(g.head)
+		return existsRefusal(g.patch, g.head)
 	}
 	r := numbered(tool.FileChanged, g.Changed, e)
 	r.Text = path + " has been modified since read, either by the user or by a linter. "

@@ -56,7 +56,7 @@ func matchRefusal(env tool.Env, path, head, old, more string, err error) error {
 		return tool.Numbered(tool.Cascade, 14,
 			"%sCannot edit file: old_string is a substring of a new_string from a previous edit.%s", head, more)
 	case errors.Is(err, textedit.ErrNotEmpty):
-		return existsRefusal(head)
+		return existsRefusal(false, head)
 	case errors.Is(err, textedit.ErrTooLarge):
 		return tool.Numbered(tool.TooLarge, 10,
 			"%sThe result would be larger than 1 GiB. Make the change in smaller files.", head)
@@ -64,8 +64,12 @@ func matchRefusal(env tool.Env, path, head, old, more string, err error) error {
 	return wording.PathRefusal(env, path, err)
 }
 
-// existsRefusal answers an edit that makes a file where one is.
-func existsRefusal(head string) error {
+// existsRefusal answers an edit, or a patch, that makes a file where one is.
+func existsRefusal(patch bool, head string) error {
+	if patch {
+		return tool.Numbered(tool.FileExists, 3,
+			"%sThe file already exists. Change it with *** Update File, or replace it with write_file.", head)
+	}
 	return tool.Numbered(tool.FileExists, 3,
 		"%sCannot create new file - file already exists. Give the text to replace as old_string, or use write_file.",
 		head)

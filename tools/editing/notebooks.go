@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 
 	"codehand/tools/notebook"
@@ -22,19 +21,16 @@ func (f *FileEdits) notebook() bool {
 // RefuseNotebook sends edits of a notebook's text to the tool that edits its cells. nil: it is none, or there is no
 // such file to edit, which Update says.
 func (f *FileEdits) RefuseNotebook(ctx context.Context, env tool.Env) error {
-	creates, gone := f.Edits[0].Old == "", Missing(f.File)
-	if !f.notebook() || gone && !creates {
+	creates, gone := f.creates(), Missing(f.File)
+	if !f.notebook() || gone && !creates || len(f.Edits) == 0 {
 		return nil
 	}
-	head := ""
-	if f.Which != nil {
-		head = fmt.Sprintf("Edit %d: ", f.Which[0])
-	}
+	head := f.head(0)
 	text := head + "File is a Jupyter Notebook. Use the notebook_edit tool to edit this file."
 	if gone {
 		return tool.Numbered(tool.Notebook, 5, "%s", text+" To create it, use write_file.")
 	}
-	if err := (Guard{creates: creates, head: head}).look(ctx, env, f.File); err != nil {
+	if err := (Guard{Name: f.Tool, patch: f.Patch, creates: creates, head: head}).look(ctx, env, f.File); err != nil {
 		return wording.PathRefusal(env, f.Path, err)
 	}
 	return tool.Numbered(tool.Notebook, 5, "%s", text)

@@ -28,6 +28,9 @@ func (f *FileEdits) tried(env tool.Env, c filestate.Change, maxBytes int) string
 // as read, and notes say what is not.
 func (f *FileEdits) Said(env tool.Env, c *filestate.Change, maxBytes int) (text string,
 	notes []string) {
+	if f.Removes {
+		return f.removed(env, c, "Moved ", "Deleted ") + f.loose(f.afterEdits(*c), maxBytes), nil
+	}
 	text = f.line(env, *c, "Created ", "Edited ")
 	if c.Since == nil {
 		return text + f.loose(*c, maxBytes), nil
@@ -104,6 +107,30 @@ func (f *FileEdits) line(env tool.Env, c filestate.Change, created, edited strin
 	}
 	added, removed := c.LinesChanged()
 	return fmt.Sprintf("%s%s (%s+%d -%d)%s", edited, name, how, added, removed, levelWords(f.level()))
+}
+
+// afterEdits is the change of a file that was removed, as if it had only been edited.
+func (f *FileEdits) afterEdits(c filestate.Change) filestate.Change {
+	c.New = f.made
+	return c
+}
+
+// removed is `Deleted a.go (12 lines)`, or `Moved a.go:3 to b.go (+1 -1)`.
+func (f *FileEdits) removed(env tool.Env, c *filestate.Change, moved, deleted string) string {
+	name := wording.ShownName(env, f.Path)
+	if f.moved == nil {
+		return deleted + name + " (" + wording.Plural(LineCount(c.Old), "line", "lines") + ")"
+	}
+	text := moved + name
+	if places, _ := f.places(); len(places) > 0 {
+		text += ":" + list(places, ",")
+	}
+	text += " to " + wording.ShownName(env, f.moved.Path)
+	if len(f.Edits) > 0 {
+		added, gone := f.afterEdits(*c).LinesChanged()
+		text += fmt.Sprintf(" (+%d -%d)", added, gone)
+	}
+	return text + levelWords(f.level())
 }
 
 // places returns the lines where the edits changed the new content, and how many replacements they made.

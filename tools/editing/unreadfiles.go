@@ -43,7 +43,7 @@ func (g Guard) look(ctx context.Context, env tool.Env, f filestate.File) error {
 	defer r.Close()
 	head, err := viewing.ReadHead(r)
 	if err == nil && g.inTheWay(head) {
-		return existsRefusal(g.head)
+		return existsRefusal(g.patch, g.head)
 	}
 	if err == nil && viewing.IsNotebook(f.Path) {
 		return viewing.ReadableNotebook(ctx, env, f.Path, head, r)

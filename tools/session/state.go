@@ -36,6 +36,7 @@ type Client struct {
 	Modern        bool   // protocol 2026-07-28 or later
 	CanAsk        bool   // declared elicitation
 	SeesAll       bool   // every tool is listed for it: nothing is deferred
+	Patches       bool   // its models are trained to change files by patches
 	MaxRunes      int    // of one result, from its profile; 0: no limit of its own
 	MaxBytes      int    // likewise
 	MaxLines      int    // likewise

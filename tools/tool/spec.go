@@ -50,6 +50,7 @@ type Spec struct {
 	Description string   // for the model: all of x.md, at most 2,000 bytes; Define trims blanks and newlines around it
 	Hint        string   // 3 to 10 words for tool_search; required
 	Deferred    bool     // not part of the core: listed after it
+	ForPatchers bool     // nevertheless listed for clients whose models are trained to write patches
 	Backed      bool     // there only where the operator named what answers it
 	Personal    bool     // its Question is for a person: a client that cannot be asked is told to ask one itself
 	MaxRunes    int      // of one result; 0 is DefaultMaxRunes
