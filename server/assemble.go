@@ -25,7 +25,8 @@ import (
 func (s *Server) assemble(o Options) (err error) {
 	cfg := o.Config
 	o.Options.Log = s.replies.Log
-	if s.engines, err = engines.Open(o.Options, func() []string { return s.local.Space.Roots() }); err != nil {
+	local := func() engines.Local { return engines.Local{Roots: s.local.Space.Roots(), Rules: s.local.Rules} }
+	if s.engines, err = engines.Open(o.Options, local); err != nil {
 		return err
 	}
 	e := s.engines

@@ -72,7 +72,7 @@ func mountWords(m config.Mount) string {
 	for _, w := range []struct {
 		name string
 		said bool
-	}{{"off", m.Off}, {"trusted", m.Trusted}, {"eager", m.Eager}} {
+	}{{"off", m.Off}, {"trusted", m.Trusted}, {"eager", m.Eager}, {"in the sandbox", m.Sandbox}} {
 		if w.said {
 			words = append(words, w.name)
 		}
@@ -208,6 +208,7 @@ Exit codes: 0 done, 1 it cannot be added (the message says why), 2 usage,
 	flags.StringVar(&m.At.Transport, "transport", "", "how the address speaks: http, sse or auto")
 	flags.StringArrayVar(&env, "env", nil, "variable that the command gets, as NAME=VALUE")
 	flags.StringArrayVar(&headers, "header", nil, "header of each request, as NAME=VALUE")
+	flags.BoolVar(&m.Sandbox, "sandbox", false, "run the command in the sandbox of the shell")
 	flags.StringVar(&m.Program.Cwd, "cwd", "", "working directory of the command, absolute")
 	return cmd
 }

@@ -51,6 +51,9 @@ func MountText(m Mount) string {
 	if m.Program.Cwd != "" {
 		fmt.Fprintf(&b, "cwd = %s\n", quoteTOML(m.Program.Cwd))
 	}
+	if m.Sandbox {
+		b.WriteString("sandbox = true\n")
+	}
 	if t := m.At.Transport; t != "" && t != autoTransport {
 		fmt.Fprintf(&b, "transport = %s\n", quoteTOML(t))
 	}

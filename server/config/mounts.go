@@ -26,6 +26,7 @@ type Mount struct {
 	Start   time.Duration
 	Trusted bool // what the server says of its tools counts
 	Eager   bool
+	Sandbox bool   // the program runs in the sandbox of commands
 	Scope   string // process, principal, session; "": process on stdio, principal in serve
 	Off     bool
 
@@ -160,6 +161,8 @@ func MountSettings() []Setting {
 		{Key: "trusted", Default: "false", Doc: "whether what it says of its tools counts, such as that one only " +
 			"reads; else each is taken to change things"},
 		{Key: "eager", Default: "false", Doc: "start it with codehand, and not when a tool is first needed"},
+		{Key: "sandbox", Default: "false", Doc: "run the command in the sandbox of the shell: the roots, its own caches " +
+			"and the network of sandbox.network; where the machine cannot, it is not started"},
 		{Key: "scope", Values: []string{"process", "principal", "session"},
 			Doc: "who shares one connection; empty: process on stdio, principal in serve"},
 		{Key: "off", Default: "false", Doc: "leave it out"},
@@ -219,6 +222,8 @@ func (m *Mount) set(key string, below []string, in input) (known bool, err error
 		err = (toggle{&m.Trusted}).set(in)
 	case "eager":
 		err = (toggle{&m.Eager}).set(in)
+	case "sandbox":
+		err = (toggle{&m.Sandbox}).set(in)
 	case "scope":
 		err = (choice{&m.Scope, []string{"session", "principal", "process"}}).set(in)
 	case "off":
@@ -288,6 +293,8 @@ func checkMounts(l *loader) {
 			wrong = "headers and transport count only with url"
 		case m.At.URL != "" && (m.Program.Env != nil || m.Program.Cwd != ""):
 			wrong = "env and cwd count only with command"
+		case m.At.URL != "" && m.Sandbox:
+			wrong = "sandbox counts only with command"
 		}
 		if wrong != "" {
 			l.problems.add(m.origin, "mcp.servers."+m.Name+": "+wrong)

@@ -2,25 +2,34 @@ package engines
 
 import (
 	"cmp"
+	"crypto/rand"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"codehand/filestate/lock"
 	"codehand/server/config"
+	"codehand/tools/confine"
+	"codehand/tools/guarded"
 	"codehand/tools/mounts"
 	"codehand/tools/mounts/pins"
 	"codehand/tools/mounts/upstream"
+	"codehand/tools/permission"
 	"codehand/tools/sandbox"
 )
 
-// mounts makes what the operator's further MCP servers are reached by; nil: there are none. roots are those of the
-// person who started the process, dir is the state directory.
-func (o Options) mounts(roots func() []string, dir string, locker lock.Locker) *mounts.Mounts {
-	as := mounts.Options{Log: o.Log, Pins: pins.New(filepath.Join(dir, "mounts"), locker)}
+// A Local is what the person who started the process has, once it is known.
+type Local struct {
+	Roots []string
+	Rules *permission.Policy
+}
+
+// mounts makes what the operator's further MCP servers are reached by; nil: there are none.
+func (o Options) mounts(e *Set, local func() Local) *mounts.Mounts {
+	as := mounts.Options{Log: o.Log, Pins: pins.New(filepath.Join(e.Dir, "mounts"), e.Locker)}
 	for _, m := range o.Config.Mounts {
 		if m.Off {
 			continue
@@ -32,13 +41,61 @@ func (o Options) mounts(roots func() []string, dir string, locker lock.Locker) *
 		as.Servers = append(as.Servers, mounts.Remote{
 			Name: m.Name, Scope: cmp.Or(mounts.Scope(m.Scope), usual), Only: m.Tools, Listed: m.Always,
 			Trusted: m.Trusted, Eager: m.Eager, Timeout: m.Timeout, Start: m.Start,
-			Reach: func() (upstream.Options, error) { return o.reach(m, roots()) },
+			Reach: func() (upstream.Options, error) {
+				at := local()
+				to, err := o.reach(m, at.Roots)
+				if m.Sandbox {
+					to.Command.Confine = func() (upstream.Confined, error) { return o.confined(e, m, to.Command, at) }
+				}
+				return to, err
+			},
 		})
 	}
 	if len(as.Servers) == 0 {
 		return nil
 	}
 	return mounts.New(as)
+}
+
+// confined is how the program of a server is confined that the operator wants in the sandbox: as a command that may
+// write, by the rules of the person who started the process, with caches and a temporary directory of its own.
+func (o Options) confined(e *Set, m config.Mount, c upstream.Command, local Local) (upstream.Confined, error) {
+	limits := e.Confined.Options
+	if limits.Off {
+		return upstream.Confined{}, errors.New(`sandbox.policy is "off"`)
+	}
+	var err error
+	p := o.Config.Permissions
+	if limits.Protected, err = guarded.ProtectedNames(p.Protect, p.Unprotect); err != nil {
+		return upstream.Confined{}, err
+	}
+	limits.Owner, limits.Roots = "mcp."+m.Name, canonical(local.Roots)
+	session := &confine.Session{
+		Confiner: confine.New(limits, func() []string { return c.Env }),
+		Temp:     filepath.Join(e.Dir, "mounts", "tmp-"+m.Name+"-"+strings.ToLower(rand.Text()[:8])),
+	}
+	how, err := session.Command(confine.Use{Roots: limits.Roots, Rules: local.Rules, Background: true})
+	if err == nil && (how.Profile == nil || how.Level < sandbox.LevelKernel) {
+		err = fmt.Errorf("this machine has proven sandbox level %d, and 2 is needed: codehand doctor says why", how.Level)
+	}
+	release := func() {}
+	if err == nil && how.Hold != nil {
+		release, err = how.Hold()
+	}
+	if err != nil {
+		return upstream.Confined{}, errors.Join(err, os.RemoveAll(session.Temp))
+	}
+	made := upstream.Confined{Profile: how.Profile, Level: how.Level, Groups: how.Groups, Env: how.Env}
+	if how.Proxy != nil {
+		made.Serve = how.Serve
+	}
+	made.Over = func() {
+		release()
+		if err := os.RemoveAll(session.Temp); err != nil {
+			o.Log.Warn("a temporary directory is left behind", "cause", err)
+		}
+	}
+	return made, nil
 }
 
 // reach is where a server is, with its secrets as they are now.

@@ -46,9 +46,9 @@ type Set struct {
 	tools.Engines
 }
 
-// Open makes the engines, in the order in which one needs another. roots are those of the person whose process it is,
-// once they are known. Nothing is left open after an error.
-func Open(o Options, roots func() []string) (e *Set, err error) {
+// Open makes the engines, in the order in which one needs another. local is what the person has whose process it is,
+// once that is known. Nothing is left open after an error.
+func Open(o Options, local func() Local) (e *Set, err error) {
 	cfg := o.Config
 	e = &Set{Durable: o.Serve}
 	defer func() {
@@ -82,7 +82,7 @@ func Open(o Options, roots func() []string) (e *Set, err error) {
 	if e.Hooks, e.Around, err = o.hooks(); err != nil {
 		return e, err
 	}
-	return e, e.makeTools(o, roots)
+	return e, e.makeTools(o, local)
 }
 
 // openStore opens the Store of serve, or makes that of a process for one person.
@@ -106,15 +106,16 @@ func openStore(o Options, dir string) (state.Store, error) {
 }
 
 // makeTools makes the engines that tools are handed, and the tools.
-func (e *Set) makeTools(o Options, roots func() []string) (err error) {
+func (e *Set) makeTools(o Options, local func() Local) (err error) {
 	if e.Web, err = o.web(); err != nil {
 		return err
 	}
 	if e.WebSearch, err = o.webSearch(); err != nil {
 		return err
 	}
-	e.Mounts = o.mounts(roots, e.Dir, e.Locker)
+	e.Mounts = o.mounts(e, local)
 	all := func() []tool.Tool { return e.Tools.All() }
+	roots := func() []string { return local().Roots }
 	if e.Agents, err = o.agents(handed{model: o.Model, tools: all, roots: roots}); err != nil {
 		return err
 	}
@@ -144,7 +145,7 @@ func limitReports(tools []tool.Tool, most int) []tool.Tool {
 
 // MayAsk says whether something may ask the clients of calls while these work.
 func (e *Set) MayAsk(cfg config.Config) bool {
-	return cfg.Web.Sampling || e.Agents.InForce(true) != agent.None
+	return e.Mounts != nil || cfg.Web.Sampling || e.Agents.InForce(true) != agent.None
 }
 
 // Memory is the part of the Store that one session has.

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,6 +23,20 @@ type Command struct {
 	Argv []string // the program is absolute, or a name in the PATH of Env
 	Env  []string // all that it gets
 	Dir  string   // working directory, absolute
+
+	// Confine says how the kernel confines the process, just before it starts; nil: not at all. An error means that it
+	// is not started.
+	Confine func() (Confined, error)
+}
+
+// Confined is how the kernel confines a process.
+type Confined struct {
+	Profile *sandbox.Profile
+	Level   sandbox.Level
+	Groups  *sandbox.Groups
+	Env     []string                                  // besides Command.Env, which counts less
+	Serve   func(context.Context, net.Listener) error // its way to the network, until ctx ends; nil: it has none
+	Over    func()                                    // called once when the process has ended, or was not started; nil: nothing
 }
 
 const (
@@ -72,6 +88,8 @@ func (w *watched) Read(b []byte) (int, error) {
 // A process is a server that was started.
 type process struct {
 	tree    *sandbox.Process
+	network func() // ends its way to the network
+	over    func() // gives back what it was confined with
 	in      *input
 	out     *os.File
 	said    *said
@@ -88,24 +106,68 @@ func start(ctx context.Context, c Command, log *slog.Logger) (*process, error) {
 		return nil, fmt.Errorf("its working directory: %w", err)
 	}
 	defer func() { _ = dir.Close() }() // the process has entered it
+	how := Confined{}
+	if c.Confine != nil {
+		if how, err = c.Confine(); err != nil {
+			return nil, fmt.Errorf("it cannot be confined as sandbox = true wants: %w", err)
+		}
+	}
+	if how.Over == nil {
+		how.Over = func() {}
+	}
 	var files [6]*os.File
 	for i := 0; i < len(files); i += 2 {
 		if files[i], files[i+1], err = os.Pipe(); err != nil {
 			shut(files[:])
+			how.Over()
 			return nil, err
 		}
 	}
-	tree, err := sandbox.Start(ctx, sandbox.Cmd{Path: path, Args: c.Argv[1:], Env: c.Env, Dir: dir, Stdin: files[0],
-		Stdout: files[3], Stderr: files[5]})
+	tree, err := sandbox.Start(ctx, sandbox.Cmd{Path: path, Args: c.Argv[1:], Env: over(c.Env, how.Env), Dir: dir,
+		Stdin: files[0], Stdout: files[3], Stderr: files[5],
+		Profile: how.Profile, Level: how.Level, Groups: how.Groups})
 	shut([]*os.File{files[0], files[3], files[5]})
 	if err != nil {
 		shut([]*os.File{files[1], files[2], files[4]})
+		how.Over()
 		return nil, fmt.Errorf("cannot start %s: %w", filepath.Base(path), err)
 	}
 	p := &process{tree: tree, in: &input{file: files[1]}, out: files[2], said: &said{log: log, left: logged}}
+	p.network, p.over = how.serve(tree.Listener()), how.Over
 	p.said.over = make(chan struct{})
 	go p.said.read(files[4])
 	return p, nil
+}
+
+// over is an environment with other values in place of its own. Each name stands in it once: of two values programs
+// take either one.
+func over(env, other []string) []string {
+	if len(other) == 0 {
+		return env
+	}
+	all := slices.Concat(env, other)
+	var kept []string
+	for i, v := range all {
+		name, _, _ := strings.Cut(v, "=")
+		if !slices.ContainsFunc(all[i+1:], func(later string) bool { return strings.HasPrefix(later, name+"=") }) {
+			kept = append(kept, v)
+		}
+	}
+	return kept
+}
+
+// serve serves what the process connects to, until end is called. l is nil if it has no network of that kind.
+func (how Confined) serve(l net.Listener) (end func()) {
+	if l == nil || how.Serve == nil {
+		return func() {}
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var served sync.WaitGroup
+	served.Go(func() { _ = how.Serve(ctx, l) }) // the process sees that the proxy is closed
+	return func() {
+		stop()
+		served.Wait()
+	}
 }
 
 func shut(files []*os.File) {
@@ -168,6 +230,8 @@ func (p *process) close() {
 	p.closing.Do(func() {
 		_ = p.in.Close() // which asks a server to end
 		p.tree.End(endGrace)
+		p.network()
+		p.over()
 		if p.out.SetReadDeadline(time.Now()) != nil {
 			_ = p.out.Close() // the system has no deadlines for pipes
 		}
