@@ -74,9 +74,17 @@ func planOnHTTP(t *testing.T, c *replaytest.ElicitClient, set map[string]string)
 	t.Helper()
 	var env []string
 	for k, v := range set {
+		if k == "config" {
+			continue // the user's file of the deployment
+		}
 		env = append(env, "CODEHAND_"+strings.ToUpper(strings.ReplaceAll(k, ".", "_"))+"="+v)
 	}
 	d := deploy(t, env...)
+	if from := set["config"]; from != "" {
+		text, err := os.ReadFile(from)
+		must(t, err)
+		replaytest.Lay(t, d.home, map[string]string{".config/codehand/config.toml": string(text)})
+	}
 	if mode := set["permissions.mode"]; mode != "" {
 		d.token = d.mint("--mode", mode)
 	}

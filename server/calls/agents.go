@@ -2,10 +2,16 @@ package calls
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"codehand/server/asking"
 	"codehand/server/pipeline"
 	"codehand/server/subagents"
 	"codehand/tools/agent"
+	"codehand/tools/tool"
 )
 
 // hands is Arrival.Hands.
@@ -42,5 +48,29 @@ func (t *toolCall) sample() func(ctx context.Context, system, prompt string, max
 	return func(ctx context.Context, system, prompt string, maxTokens int) (string, error) {
 		t.places.LeaveQueues() // a person may think about it
 		return subagents.Sample(ctx, t.Req.Peer, system, prompt, maxTokens)
+	}
+}
+
+// elicit is Arrival.Elicit: a question of another program goes to the person of the client; nil: it has none that can
+// be asked now.
+func (t *toolCall) elicit() func(ctx context.Context, message string, schema json.RawMessage) (tool.Elicited, error) {
+	if !t.State.Client.CanAsk || t.Req.Child != nil || t.State.Client.Modern && t.waits == nil {
+		return nil
+	}
+	return func(ctx context.Context, message string, schema json.RawMessage) (tool.Elicited, error) {
+		t.places.LeaveQueues()
+		ctx, cancel := context.WithTimeout(ctx, t.h.Asks.Life)
+		defer cancel()
+		answer, err := t.Req.Peer.Call(ctx, string(mcp.MethodElicitationCreate),
+			mcp.ElicitationParams{Message: message, RequestedSchema: schema})
+		if err != nil {
+			return tool.Elicited{}, err
+		}
+		said := asking.Parse(answer)
+		if said == nil {
+			return tool.Elicited{}, errors.New("there was no answer that can be read")
+		}
+		content, err := json.Marshal(said.Content)
+		return tool.Elicited{Action: string(said.Action), Content: content}, err
 	}
 }

@@ -106,8 +106,11 @@ func (t *toolCall) run(ctx context.Context, now *round) (*mcp.CallToolResult, re
 		Lost:  func() bool { return request.Left(t.Req.Peer) },
 		Teach: t.teach, News: t.news(),
 		Find:  func(name string, arrive func()) (pipeline.Inner, bool) { return h.Places.Inner(&t.Turn, name, arrive) },
-		Agent: t.agent(), Hands: t.hands(), Sample: t.sample(), Library: h.Notices.Resources.For(t.View),
-		Ask: func(ctx context.Context, q pipeline.Asking) (tool.Answer, error) { return t.keepQuestion(ctx, now, q) },
+		Agent: t.agent(), Hands: t.hands(), Sample: t.sample(), Elicit: t.elicit(),
+		Library: h.Notices.Resources.For(t.View),
+		Ask: func(ctx context.Context, q pipeline.Asking) (tool.Answer, error) {
+			return t.keepQuestion(ctx, now, q)
+		},
 	}
 	if a.Refused == nil { // an answer that is taken is gone, so nothing is taken for a call that will not run
 		var err error

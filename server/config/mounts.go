@@ -161,8 +161,8 @@ func MountSettings() []Setting {
 		{Key: "trusted", Default: "false", Doc: "whether what it says of its tools counts, such as that one only " +
 			"reads; else each is taken to change things"},
 		{Key: "eager", Default: "false", Doc: "start it with codehand, and not when a tool is first needed"},
-		{Key: "sandbox", Default: "false", Doc: "run the command in the sandbox of the shell: the roots, its own caches " +
-			"and the network of sandbox.network; where the machine cannot, it is not started"},
+		{Key: "sandbox", Default: "false", Doc: "run the command in the sandbox of the shell: the roots, its own " +
+			"caches and the network of sandbox.network; where the machine cannot, it is not started"},
 		{Key: "scope", Values: []string{"process", "principal", "session"},
 			Doc: "who shares one connection; empty: process on stdio, principal in serve"},
 		{Key: "off", Default: "false", Doc: "leave it out"},

@@ -76,7 +76,8 @@ func (o Options) confined(e *Set, m config.Mount, c upstream.Command, local Loca
 	}
 	how, err := session.Command(confine.Use{Roots: limits.Roots, Rules: local.Rules, Background: true})
 	if err == nil && (how.Profile == nil || how.Level < sandbox.LevelKernel) {
-		err = fmt.Errorf("this machine has proven sandbox level %d, and 2 is needed: codehand doctor says why", how.Level)
+		err = fmt.Errorf("this machine has proven sandbox level %d, and 2 is needed: codehand doctor says why",
+			how.Level)
 	}
 	release := func() {}
 	if err == nil && how.Hold != nil {

@@ -114,6 +114,8 @@ type Arrival struct {
 	Hands agent.Hands
 	// Sample is Env.Sample; nil: the client's model may not be asked.
 	Sample func(ctx context.Context, system, prompt string, maxTokens int) (string, error)
+	// Elicit is Env.Elicit; nil: nobody can be asked.
+	Elicit func(ctx context.Context, message string, schema json.RawMessage) (tool.Elicited, error)
 	// Library is Env.Library; nil: there is none.
 	Library tool.Library
 	// Agent is the sub-agent that makes the call: the client's own dialog has not shown it to a person.
@@ -334,7 +336,7 @@ func (c *call) run(ctx context.Context) (tool.Result, error) {
 		Library: c.arrival.Library,
 	}
 	if c.arrival.inside == nil {
-		env.Sample = c.arrival.Sample
+		env.Sample, env.Elicit = c.arrival.Sample, c.arrival.Elicit
 	}
 	if c.mayCall() {
 		env.Call = c.inner

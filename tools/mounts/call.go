@@ -66,7 +66,9 @@ type call struct {
 	name, own string
 	input     json.RawMessage
 
-	watched atomic.Bool // the client still waits
+	caller   *caller
+	watched  atomic.Bool  // the client still waits
+	thinking atomic.Int32 // questions of the server that a person has
 }
 
 // An outcome is what became of a call.
@@ -78,7 +80,18 @@ type outcome struct {
 // run runs the call, as long as its client waits; then it goes on as a job.
 func (c *call) run(ctx context.Context) (tool.Result, error) {
 	began := time.Now()
-	inner, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), c.Timeout, errTimeout)
+	inner, limit, cancel := c.limited(context.WithoutCancel(ctx))
+	c.caller = newCaller(c.env, limit)
+	if put := c.caller.put; put != nil {
+		c.caller.put = func(ctx context.Context, message string, schema json.RawMessage) (tool.Elicited, error) {
+			if !c.watched.Load() {
+				return tool.Elicited{}, errors.New("the client does not wait for this call any more")
+			}
+			c.thinking.Add(1)
+			defer c.thinking.Add(-1)
+			return put(ctx, message, schema)
+		}
+	}
 	unlink := context.AfterFunc(ctx, cancel)
 	c.watched.Store(true)
 	over := make(chan outcome, 1)
@@ -93,14 +106,19 @@ func (c *call) run(ctx context.Context) (tool.Result, error) {
 		defer timer.Stop()
 		late = timer.C
 	}
-	select {
-	case o := <-over:
-		return o.result, o.err
-	case <-ctx.Done():
-		cancel()
-		<-over // the server was told to stop, and is not waited for
-		return tool.Result{}, context.Cause(ctx)
-	case <-late:
+	for waits := true; waits; {
+		select {
+		case o := <-over:
+			return o.result, o.err
+		case <-ctx.Done():
+			cancel()
+			<-over // the server was told to stop, and is not waited for
+			return tool.Result{}, context.Cause(ctx)
+		case <-late:
+			if waits = c.thinking.Load() > 0; waits { // a person answers, so the client waits
+				late = time.After(time.Second)
+			}
+		}
 	}
 	c.watched.Store(false)
 	if !unlink() { // the client has just given up
@@ -149,7 +167,7 @@ func (c *call) background(ctx context.Context, over <-chan outcome, cancel func(
 // work calls the server. One that has forgotten the connection has not done the call, so it is called once more.
 func (c *call) work(ctx context.Context) (tool.Result, error) {
 	var a upstream.Answer
-	err := c.with(ctx, c.env, func(conn *upstream.Conn) (err error) {
+	err := c.with(ctx, c.env, c.caller, func(conn *upstream.Conn) (err error) {
 		a, err = conn.Call(ctx, c.own, c.input, c.note)
 		return err
 	})

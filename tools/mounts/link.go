@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,7 +31,7 @@ type link struct {
 	failed  int            // how often in a row it could not be used
 	again   time.Time      // when it may be tried next
 	why     error          // the last failure; nil: there was none
-	calls   int            // under way
+	callers []*caller      // of the calls under way, in the order in which they came
 	ended   bool
 }
 
@@ -167,6 +168,7 @@ func (l *link) dial(ctx context.Context, relist chan struct{}) (*upstream.Conn, 
 		default:
 		}
 	}
+	o.Ask = l.ask
 	conn, err := upstream.Dial(ctx, o)
 	if err != nil {
 		return nil, l.late(ctx, err)
@@ -272,18 +274,18 @@ func (l *link) starting() bool {
 func (l *link) idle() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.calls == 0 && l.attempt == nil
+	return len(l.callers) == 0 && l.attempt == nil
 }
 
-// enter counts a call until leave, which says whether it was answered.
-func (l *link) enter() (leave func(answered bool)) {
+// enter notes a call until leave, which says whether it was answered.
+func (l *link) enter(c *caller) (leave func(answered bool)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.calls++
+	l.callers = append(l.callers, c)
 	return func(answered bool) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.calls--
+		l.callers = slices.DeleteFunc(l.callers, func(other *caller) bool { return other == c })
 		l.worked = l.worked || answered
 	}
 }

@@ -71,6 +71,8 @@ type fake struct {
 	modern bool                                                   // it speaks the newer era alone
 	silent bool                                                   // it never answers
 
+	asks string // JSON of the question that each call puts first; its result is the answer
+
 	resources string                  // JSON of its list; "": it has none
 	read      func(uri string) string // JSON of the contents, or of an error with "code"
 }
@@ -93,6 +95,7 @@ func serve(in io.Reader, out io.Writer, f fake) {
 	if f.resources != "" {
 		able += `,"resources":{}`
 	}
+	var waits json.RawMessage // id of the call that asked
 	for {
 		line, err := lines.ReadString('\n')
 		if err != nil {
@@ -101,13 +104,19 @@ func serve(in io.Reader, out io.Writer, f fake) {
 		var r struct {
 			ID     json.RawMessage
 			Method string
+			Result json.RawMessage
 			Params struct {
-				Name, URI string
-				Arguments json.RawMessage
-				Meta      struct{ ProgressToken json.RawMessage } `json:"_meta"`
+				InputResponses json.RawMessage
+				Name, URI      string
+				Arguments      json.RawMessage
+				Meta           struct{ ProgressToken json.RawMessage } `json:"_meta"`
 			}
 		}
 		if json.Unmarshal([]byte(line), &r) != nil || r.ID == nil || f.silent {
+			continue
+		}
+		if string(r.ID) == `"e1"` {
+			say(`{"jsonrpc":"2.0","id":` + string(waits) + `,"result":{"content":[{"type":"text","text":` + quoted(string(r.Result)) + `}]}}`)
 			continue
 		}
 		answer := func(result string) {
@@ -137,6 +146,13 @@ func serve(in io.Reader, out io.Writer, f fake) {
 			answer(`{"resourceTemplates":[{"uriTemplate":"demo://{id}","name":"all"}]}`)
 		case r.Method == "resources/read" && f.resources != "":
 			answer(f.read(r.Params.URI))
+		case r.Method == "tools/call" && f.asks != "" && !f.modern:
+			waits = r.ID
+			say(`{"jsonrpc":"2.0","id":"e1","method":"elicitation/create","params":` + f.asks + `}`)
+		case r.Method == "tools/call" && f.asks != "" && r.Params.InputResponses == nil:
+			answer(`{"resultType":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":` + f.asks + `}},"requestState":"s"}`)
+		case r.Method == "tools/call" && f.asks != "":
+			answer(`{"content":[{"type":"text","text":` + quoted(string(r.Params.InputResponses)) + `}]}`)
 		case r.Method == "tools/call":
 			if f.call == nil {
 				answer(`{"content":[{"type":"text","text":` + quoted(r.Params.Name+" "+string(r.Params.Arguments)) + `}]}`)

@@ -98,9 +98,9 @@ func (m *Mounts) Resources(ctx context.Context, env tool.Env, servers []string, 
 }
 
 func (x *mount) resources(ctx context.Context, env tool.Env, most int) (all []upstream.Resource, left int, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, x.Timeout, errTimeout)
+	ctx, limit, cancel := x.limited(ctx)
 	defer cancel()
-	err = x.with(ctx, env, func(c *upstream.Conn) (err error) {
+	err = x.with(ctx, env, newCaller(env, limit), func(c *upstream.Conn) (err error) {
 		all, left, err = c.Resources(ctx, most)
 		return err
 	})
@@ -115,10 +115,10 @@ func (x *mount) resources(ctx context.Context, env tool.Env, most int) (all []up
 func (m *Mounts) ReadResource(ctx context.Context, env tool.Env, name, server, uri string) (tool.Result, error) {
 	x := m.named(server)
 	c := &call{mount: x, env: env, name: name}
-	ctx, cancel := context.WithTimeoutCause(ctx, x.Timeout, errTimeout)
+	ctx, limit, cancel := x.limited(ctx)
 	defer cancel()
 	var blocks []upstream.Block
-	err := x.with(ctx, env, func(c *upstream.Conn) (err error) {
+	err := x.with(ctx, env, newCaller(env, limit), func(c *upstream.Conn) (err error) {
 		blocks, err = c.Read(ctx, uri)
 		return err
 	})
@@ -143,9 +143,9 @@ func textOf(err error) string {
 }
 
 // with makes one request of a server, once more if it has forgotten the connection.
-func (x *mount) with(ctx context.Context, env tool.Env, do func(*upstream.Conn) error) error {
+func (x *mount) with(ctx context.Context, env tool.Env, c *caller, do func(*upstream.Conn) error) error {
 	l := x.link(env.Key)
-	leave := l.enter()
+	leave := l.enter(c)
 	answered := false
 	defer func() { leave(answered) }()
 	done := wording.TellIfSlow(env, "waiting for the server "+x.Name)

@@ -1,5 +1,7 @@
 package tool
 
+import "encoding/json"
+
 // A Question is put to a person, by elicitation.
 type Question struct {
 	Title  string
@@ -39,4 +41,11 @@ type Answer struct {
 	Values  map[string][]string
 	Seen    string // Question.Seen, of the question that was answered; filled in by the corridor
 	Silent  bool   // Declined or Cancelled because no person answered, and not because one said so
+}
+
+// Elicited is what a person says to a question of another program. Action is accept, decline or cancel; only accept has
+// a Content, which nobody has checked.
+type Elicited struct {
+	Action  string
+	Content json.RawMessage
 }

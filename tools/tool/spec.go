@@ -122,6 +122,11 @@ type Env struct {
 	// answer. It waits at most 120 s. Only an Ungated call may wait for it. nil: the model may not be asked.
 	Sample func(ctx context.Context, system, prompt string, maxTokens int) (string, error)
 
+	// Elicit passes a question of another program on to the person, whose form is a JSON schema as elicitation has it.
+	// message says whose question it is. It waits as long as a question of ours. An error means that no answer came.
+	// nil: nobody can be asked during this call.
+	Elicit func(ctx context.Context, message string, schema json.RawMessage) (Elicited, error)
+
 	// Library is what clients read of this server by an address; nil: this call may read none.
 	Library Library
 

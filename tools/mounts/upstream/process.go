@@ -36,7 +36,7 @@ type Confined struct {
 	Groups  *sandbox.Groups
 	Env     []string                                  // besides Command.Env, which counts less
 	Serve   func(context.Context, net.Listener) error // its way to the network, until ctx ends; nil: it has none
-	Over    func()                                    // called once when the process has ended, or was not started; nil: nothing
+	Over    func()                                    // called once when it has ended, or was not started; nil: nothing
 }
 
 const (

@@ -45,7 +45,10 @@ type Options struct {
 
 	Version string       // of codehand
 	Log     *slog.Logger // nil: nothing is logged
-	Changed func()       // the server says that its list of tools changed; must not block; nil: nobody is told
+	// Ask puts a question of the server to a person. It may be called at any time and takes as long as it takes; nil:
+	// nobody answers.
+	Ask     func(context.Context, Form) Reply
+	Changed func() // the server says that its list of tools changed; must not block; nil: nobody is told
 }
 
 // A Conn is a connection that has shaken hands. It is safe for concurrent use.
@@ -144,7 +147,8 @@ func dial(ctx context.Context, o Options, legacy bool) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := []client.ClientOption{client.WithDiscoverTimeout(discoverTime)}
+	options := []client.ClientOption{client.WithDiscoverTimeout(discoverTime),
+		client.WithElicitationHandler(asked{o.Ask})}
 	if legacy {
 		options = append(options, client.WithProtocolVersion(mcp.LATEST_LEGACY_PROTOCOL_VERSION))
 	}
