@@ -311,7 +311,7 @@ func (r *Retention) keptFiles(session string) []keptFile {
 }
 
 // keptSuffixes are those of results, of what was fetched and is no text, and of a job's log and its two spools.
-var keptSuffixes = []string{".txt", ".bin", ".log", ".out", ".err"}
+var keptSuffixes = []string{".txt", ".bin", ".log", ".out", ".err", ".events"}
 
 // lastWritten is the newest time of a file below path, or that of path if there is none. Directories do not count: a
 // sweep writes to them, too.

@@ -51,6 +51,8 @@ func (i Info) How() string {
 		return fmt.Sprintf("exit %d", i.Exit)
 	case TimedOut:
 		return "timed out"
+	case Chatty:
+		return "too chatty"
 	case Overflow:
 		return "too much output"
 	case Lost:
@@ -77,14 +79,25 @@ func (i Info) Doubtful() string {
 
 // Output returns the output of a job from position after on, with at most max bytes each of head and tail. A position
 // counts bytes of the merged output, also of those that are not kept any more. The beginning of a character whose
-// rest is still to come is left for the next call. ErrUnknown: no such job here.
+// rest is still to come is left for the next call. Of a monitor all that is so of its events, one a line; Info.Events
+// counts those up to the end of the Chunk. ErrUnknown: no such job here.
 func (s *Shell) Output(ctx context.Context, id string, after int64, max int) (Chunk, error) {
 	j, i, err := s.find(ctx, id)
 	if err != nil {
 		return Chunk{}, err
 	}
-	if j == nil {
+	switch {
+	case j == nil && i.Monitor:
+		c, err := oldEvents((&Job{id: id, shell: s}).base(), after, int64(max))
+		c.Info = i
+		return c, err
+	case j == nil:
 		return s.oldOutput(i, after, int64(max))
+	case j.output.events != nil:
+		info := j.Info() // before the events, as below
+		c, total, err := j.output.events.chunk(after, int64(max))
+		info.Events, c.Info = total, info
+		return c, err
 	}
 	// Before the output: if the job ends meanwhile, the caller sees it running and comes again.
 	info := j.Info()

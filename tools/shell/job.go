@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"os"
@@ -22,6 +23,7 @@ const (
 	Killed    State = "killed"    // stopped on request
 	TimedOut  State = "timed_out"
 	Overflow  State = "output_limit" // more output than can be kept
+	Chatty    State = "too_chatty"   // a monitor with more events than it may have
 	Lost      State = "lost"         // it ended with its server process
 )
 
@@ -34,7 +36,6 @@ type Info struct {
 	Signal  string // "SIGSEGV"; "": it exited
 	Start   time.Time
 	End     time.Time // zero while running
-	Left    int       // processes that the command left running and that were ended
 	Printed
 	Trouble
 	Cwd string // where the command ended; "": unknown
@@ -42,6 +43,14 @@ type Info struct {
 	Flaws
 	Background bool
 	Inside     bool `json:",omitempty"` // it is a Work of the server process, not a command
+	Watching
+}
+
+// Watching is what is known of a command that is a Monitor.
+type Watching struct {
+	Monitor bool   `json:",omitempty"`
+	Events  int    `json:",omitempty"` // so far
+	LastErr string `json:",omitempty"` // the last line that it printed to stderr, once it has ended; "": none
 }
 
 // Flaws are why the output of a command may not be whole.
@@ -52,7 +61,8 @@ type Flaws struct {
 
 // Trouble is what the sandbox had to do while a command ran.
 type Trouble struct {
-	Hit sandbox.Bounds `json:",omitzero"` // limits that stopped it (sandbox.Exit)
+	Left int            // processes that the command left running and that were ended
+	Hit  sandbox.Bounds `json:",omitzero"` // limits that stopped it (sandbox.Exit)
 	// Aside are the protected names, divided by commas, that appeared while it ran and were renamed (sandbox.Aside)
 	Aside string `json:",omitempty"`
 	// Configs are lines about what it changed in git's configuration and what was not taken over
@@ -103,6 +113,7 @@ func newJob(s *Shell, id string, c Command) *Job {
 		info:   Info{ID: id, Command: c.Text, State: Running, Start: time.Now(), Background: c.Background},
 	}
 	j.info.Log = j.base() + logSuffix
+	j.info.Monitor = c.Monitor != nil
 	if c.Timeout <= 0 {
 		j.timer.Stop()
 	}
@@ -206,6 +217,10 @@ func (j *Job) Info() Info {
 	i := j.info
 	i.Printed = j.output.printed()
 	i.Fault, i.Doubt = j.output.lost(), j.output.doubted()
+	if j.output.events != nil {
+		total, fault := j.output.events.sum()
+		i.Events, i.Fault = total, cmp.Or(i.Fault, fault)
+	}
 	return i
 }
 

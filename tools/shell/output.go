@@ -24,12 +24,13 @@ type output struct {
 	mu       sync.Mutex // covers all below, and the bytes in the files against being moved
 	out, err spool
 	log      *os.File
-	path     string // of the log
-	size     int64  // bytes merged so far, also those that are not kept
-	lines    int    // line ends in size
-	punched  int64  // end of the part of the log that was released
-	dropped  int64  // bytes that are missing in the log; set at the end
-	marker   int64  // bytes of the line that stands for them
+	events   *events // that are found in stdout; nil: it is no monitor
+	path     string  // of the log
+	size     int64   // bytes merged so far, also those that are not kept
+	lines    int     // line ends in size
+	punched  int64   // end of the part of the log that was released
+	dropped  int64   // bytes that are missing in the log; set at the end
+	marker   int64   // bytes of the line that stands for them
 	buffer   []byte
 	broken   bool  // a middle cannot be released
 	fault    error // why the log lacks what was printed last; nil: it does not
@@ -164,6 +165,9 @@ func (o *output) merge(s *spool, n, end int64, last bool) {
 		}
 		if s.echo != nil {
 			_, _ = s.echo.Write(part) // the result has it in any case
+		}
+		if s == &o.out && o.events != nil {
+			o.events.add(s.base+s.pos, part)
 		}
 		count := bytes.Count(part, []byte{'\n'})
 		s.pos, s.lines = s.pos+int64(got), s.lines+count

@@ -95,6 +95,10 @@ func (s *Shell) load(ctx context.Context, id string) (Info, error) {
 	case lost: // only this process knows what one of its Works has done
 		r.State, r.Found, r.Background = Lost, time.Now(), true
 		r.End, r.Lines = lastSign(s, r.Info)
+		if r.Monitor {
+			c, _ := oldEvents((&Job{id: id, shell: s}).base(), 0, 0) // of what can be read
+			r.Events = c.Lines
+		}
 		_ = s.save(ctx, r) // the next reader finds the same
 		(&Job{id: id, shell: s}).removeAllButLog()
 	}
@@ -123,6 +127,7 @@ func (s *Shell) forget(ctx context.Context, id string) {
 	j := &Job{id: id, shell: s}
 	j.removeAllButLog()
 	removeFile(j.base() + logSuffix)
+	removeFile(j.base() + eventSuffix)
 	_ = s.board.Delete(ctx, recordKey(id)) // it expires
 }
 

@@ -66,11 +66,22 @@ func (j *Job) follow(tick <-chan time.Time) State {
 		case <-j.timer.C:
 			return TimedOut
 		case <-tick:
-			if !j.output.take() {
-				return Overflow
+			if why := j.look(); why != "" {
+				return why
 			}
 		}
 	}
+}
+
+// look copies what is new. It returns why the command must end; "": it need not.
+func (j *Job) look() State {
+	switch {
+	case !j.output.take():
+		return Overflow
+	case j.output.events != nil && !j.output.events.flush(false):
+		return Chatty
+	}
+	return ""
 }
 
 // settle gives what the child left running a moment to print. Without such processes no output can come.
@@ -84,8 +95,8 @@ func (j *Job) settle(tick <-chan time.Time) State {
 		case why := <-j.want:
 			return why
 		case <-tick:
-			if !j.output.take() {
-				return Overflow
+			if why := j.look(); why != "" {
+				return why
 			}
 		}
 	}
@@ -116,7 +127,13 @@ func (j *Job) end(tick <-chan time.Time) (ended int) {
 
 // finish closes the files and writes down how the command ended.
 func (j *Job) finish(why State, left int) {
+	lastErr := ""
+	if j.output.events != nil {
+		_ = j.output.take() // before the last line is looked for
+		_, lastErr = j.output.lastLines()
+	}
 	j.output.finish()
+	j.output.events.close()
 	j.unhold()
 	cwd := j.shell.script.cwd(j.base())
 	j.shell.script.cleanUp(j.base())
@@ -133,6 +150,7 @@ func (j *Job) finish(why State, left int) {
 	}
 	j.mu.Lock()
 	j.info.Configs = configs
+	j.info.LastErr = lastErr
 	j.info.Exit, j.info.Signal, j.info.Left, j.info.End = exit.Code, exit.Signal, left, time.Now()
 	j.info.Hit = exit.Hit
 	j.info.Aside = strings.Join(j.process.Removed(), ", ")

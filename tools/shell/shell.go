@@ -184,6 +184,7 @@ type Command struct {
 	Dir        *os.Root      // working directory; the caller closes it after Start
 	Timeout    time.Duration // after it the tree is ended; 0: no limit
 	Background bool          // a job from the start
+	Monitor    *Monitor      // its lines are events; Background is true; nil: they are not
 	// it was proved by its text to change nothing: what it starts has the environment of sandbox.Neutral
 	Neutral bool
 	// how the kernel confines it, besides the files of the Shell that it needs; nil: not at all
@@ -281,6 +282,9 @@ func (s *Shell) launch(ctx context.Context, j *Job, c Command) error {
 		}
 		err = j.output.open(j.base(), echo)
 	}
+	if err == nil && c.Monitor != nil {
+		err = j.output.watch(j.base(), c.Monitor.Filter)
+	}
 	if err != nil {
 		err = fmt.Errorf("%w: %w", ErrState, err)
 	} else {
@@ -288,6 +292,8 @@ func (s *Shell) launch(ctx context.Context, j *Job, c Command) error {
 	}
 	if err != nil {
 		j.output.close()
+		j.output.events.close()
+		removeFile(j.base() + eventSuffix)
 		s.script.cleanUp(j.base())
 		j.removeSpools()
 		removeFile(j.base() + logSuffix)
