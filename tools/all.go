@@ -21,6 +21,7 @@ func All(e Engines) []tool.Tool {
 		// Commands.
 		runShell(e.Trees),
 		runReadonly,
+		monitor(e.Trees),
 		jobOutput,
 		jobStop,
 		jobList,

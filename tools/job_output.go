@@ -22,7 +22,7 @@ var jobOutputText string
 
 type jobOutputInput struct {
 	JobID   string `json:"job_id" jsonschema:"id of the job"`
-	Block   bool   `json:"block,omitempty" jsonschema:"wait for the job to end"`
+	Block   bool   `json:"block,omitempty" jsonschema:"wait for the job to end, or for a monitor's next event"`
 	Timeout int    `json:"timeout_ms,omitempty" jsonschema:"longest wait" rule:"min=0 default=30000"`
 	Filter  string `json:"filter,omitempty" jsonschema:"RE2; show only matching lines"`
 }
@@ -59,11 +59,8 @@ func checkJobOutput(in jobOutputInput) error {
 	if in.Filter == "" {
 		return nil // an empty expression compiles, but not for nothing
 	}
-	if _, err := regexp.Compile(in.Filter); err != nil {
-		return tool.Refuse(tool.RegexInvalid,
-			"Invalid regex: %v.", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
-	}
-	return nil
+	_, err := running.Filter(in.Filter)
+	return err
 }
 
 func runJobOutput(ctx context.Context, env tool.Env, in jobOutputInput) (tool.Result, error) {
@@ -74,12 +71,15 @@ func runJobOutput(ctx context.Context, env tool.Env, in jobOutputInput) (tool.Re
 			until = by
 		}
 	}
-	info, err := running.Await(ctx, env, in.JobID, until)
+	cursors, err := env.Cursors.Load(ctx)
+	if err != nil {
+		return tool.Result{}, wording.StateFault(ctx, err)
+	}
+	info, err := running.Await(ctx, env, in.JobID, cursors[in.JobID].At, until)
 	if err != nil {
 		return tool.Result{}, running.JobRefusal(ctx, env, in.JobID, err)
 	}
-	cursors, err := env.Cursors.Load(ctx)
-	if err != nil {
+	if cursors, err = env.Cursors.Load(ctx); err != nil { // another call may have read on meanwhile
 		return tool.Result{}, wording.StateFault(ctx, err)
 	}
 	max := 4 * env.Limit
@@ -97,7 +97,7 @@ func runJobOutput(ctx context.Context, env tool.Env, in jobOutputInput) (tool.Re
 		body = strings.TrimRight(running.ShownOutput(ctx, env, c, wording.Form(env, 500, 4)).Text, "\n")
 	}
 	text := jobOutputStatus(c) + "\n" + body + c.Info.Missing()
-	for _, note := range append(running.Troubles(c.Info), running.UnreachedNote(env, c)) {
+	for _, note := range append(running.Troubles(c.Info), running.UnreachedNote(env, c), running.SaidLast(c.Info)) {
 		if note != "" {
 			text += "\n" + note
 		}
@@ -162,6 +162,9 @@ func jobOutputStatus(c shell.Chunk) string {
 	lines := c.Lines
 	if end := cmp.Or(c.Tail, c.Head); end != "" && !strings.HasSuffix(end, "\n") {
 		lines++
+	}
+	if i.Monitor {
+		return text + ", " + wording.Plural(lines, "new event", "new events")
 	}
 	return text + ", " + wording.Plural(lines, "new line", "new lines")
 }

@@ -3,7 +3,6 @@ package tools
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -16,7 +15,6 @@ import (
 	"codehand/tools/session"
 	"codehand/tools/shell"
 	"codehand/tools/tool"
-	"codehand/tools/wording"
 )
 
 //go:embed run_shell.md
@@ -79,53 +77,17 @@ func checkRunShell(in runShellInput) error {
 }
 
 func runRunShell(ctx context.Context, env tool.Env, trees *changes.Trees, in runShellInput) (tool.Result, error) {
-	if err := running.StillReads(env, in.Command); err != nil {
-		return tool.Result{}, err
-	}
-	confined, err := running.Confine(env, env.Analysis.Class == bash.ReadOnly, in.Background)
-	if err != nil {
-		return tool.Result{}, err
-	}
-	dir, notes, err := running.Dir(env)
-	if err != nil {
-		confined.Drop()
-		return tool.Result{}, err
-	}
-	held, err := running.Keep(ctx, env, trees, in.Command)
-	if err != nil {
-		confined.Drop()
-		_ = dir.Close() // only a place to start from
-		return tool.Result{}, err
-	}
 	timeout, clamped := runShellTimeout(env, in)
-	var watch *running.FileWatch
-	if !in.Background { // what a job does is not told when it starts
-		watch = running.NewFileWatch(ctx, env, trees, held)
-		defer watch.Drop()
-	}
-	job, err := env.Shell.Start(ctx, shell.Command{Text: in.Command, Dir: dir, Timeout: timeout,
-		Background: in.Background, Neutral: env.Analysis.Class == bash.ReadOnly && !env.Analysis.Held,
-		Profile: confined.Profile, Level: confined.Level, Groups: confined.Groups,
-		Spares: confined.Spares, Env: confined.Env, Serve: confined.Serve, Hold: confined.Hold,
-		Over: confined.Over})
-	_ = dir.Close() // only a place to start from
+	job, o, err := running.Launch(ctx, env, trees, shell.Command{Text: in.Command, Timeout: timeout,
+		Background: in.Background})
 	if err != nil {
-		held.Drop()
-		confined.Drop()
+		return tool.Result{}, err
 	}
-	if errors.Is(err, shell.ErrJobLimit) {
-		return tool.Result{},
-			tool.Refuse(tool.JobLimit, "Too many jobs run at once. Stop one with job_stop: %s.",
-				running.JobNames(ctx, env))
-	}
-	if err != nil {
-		return tool.Result{}, wording.StartRefusal(err)
-	}
-	o := running.Outcome{Env: env, Confined: confined, Limit: timeout, Notes: append(notes, clamped...), Watch: watch}
+	o.Notes = append(o.Notes, clamped...)
 	if in.Background {
-		o.Notes = append(o.Notes, running.KeptNotes(held)...)
 		return o.Started(job.Info()), nil
 	}
+	defer o.Watch.Drop()
 	defer job.Release()
 	info, err := o.Wait(ctx, job)
 	if err == nil && info.State == shell.Running {

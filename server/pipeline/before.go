@@ -212,8 +212,9 @@ func (p *Pipeline) wants(event string) bool { return p.Hooks != nil && p.Hooks.W
 // event is what hooks are told of this call.
 func (c *call) event() hooks.Event {
 	e := hooks.Event{
-		Session: c.state.Key.Session, Call: c.visit.id, Tool: c.bound.Spec.Name, Aliases: c.bound.Spec.Aliases,
-		Mode: c.mode, Input: c.bound.Input, Request: c.asKnown(),
+		Session: c.state.Key.Session, Call: c.visit.id, Tool: c.bound.Spec.Name,
+		Aliases: c.bound.Spec.OtherNames(),
+		Mode:    c.mode, Input: c.bound.Input, Request: c.asKnown(),
 		Agent: c.arrival.Agent.ID, AgentType: c.arrival.Agent.Type,
 	}
 	e.Confine = confineHook(c.state)

@@ -363,6 +363,25 @@ func TestHooksBefore(t *testing.T) {
 	}
 }
 
+// Hooks of another tool run for a tool that does the same, which they are told that it is.
+func TestHooksOfAnotherTool(t *testing.T) {
+	t.Parallel()
+	p, s := newCorridor(), newState(t, "s")
+	s.Rules = policy(t)
+	var ran []editInput
+	tl := editor(&ran, func(d *tool.Def[editInput]) { d.Spec.Stands = []string{"Edit", "edit_file"} })
+	h := &fakeHooks{before: func(_ context.Context, e hooks.Event) (hooks.Outcome, error) {
+		if e.Tool != "edit_it" || !slices.Equal(e.Aliases, []string{"Edit", "edit_file", "EditIt"}) {
+			t.Errorf("Event = %+v", e)
+		}
+		return hooks.Outcome{}, nil
+	}}
+	p.Hooks = h
+	if _, _ = p.run(t, s, tl, `{"path":"a"}`, Arrival{}); h.ran.Load() != 1 {
+		t.Errorf("hooks ran %d times", h.ran.Load())
+	}
+}
+
 // A hook cannot lead a call out of plan mode by another input.
 func TestHookInputInPlanMode(t *testing.T) {
 	t.Parallel()

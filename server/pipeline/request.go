@@ -56,7 +56,7 @@ func grantsMatter(r permission.Request, d permission.Decision) bool {
 // request collects all that the decision depends on, but the grants.
 func (c *call) request() permission.Request {
 	r := permission.Request{
-		Tool: c.bound.Spec.Name, Aliases: c.bound.Spec.Aliases, Family: c.bound.Spec.Family, Input: c.bound.Input,
+		Tool: c.bound.Spec.Name, Aliases: c.bound.Spec.OtherNames(), Family: c.bound.Spec.Family, Input: c.bound.Input,
 		Targets:  slices.Clone(c.bound.Targets),
 		ReadOnly: c.bound.Traits.ReadOnly, Private: c.bound.Traits.Private,
 		Own: c.bound.Verdict, Judged: c.found.Judged, Mode: c.mode, PlanFile: c.planFile, Now: time.Now(),

@@ -55,5 +55,6 @@ func (t *Tenant) arrange(tools []tool.Tool) *offers {
 // Off says that no session of this tenant can use the tool: a bare deny rule or the token forbids it, or its back-end
 // is missing.
 func (t *Tenant) Off(x tool.Tool) bool {
-	return t.Rules.Off(x.Spec.Name, x.Spec.Aliases, x.Spec.Family) || x.Unavailable(t.Bare) != "" || t.beyond(x) != nil
+	return t.Rules.Off(x.Spec.Name, x.Spec.OtherNames(), x.Spec.Family) ||
+		x.Unavailable(t.Bare) != "" || t.beyond(x) != nil
 }

@@ -53,7 +53,7 @@ func (m *Maker) Report(ctx context.Context, t *Tenant) []RuleReport {
 		r := RuleReport{List: lists[c.Verdict], Rule: c.Rule.Text, Origin: c.Rule.Origin, About: abouts[c.Kind],
 			Covers: c.Paths, Tools: []string{}}
 		for _, x := range m.Tools.All() {
-			if c.Names(x.Spec.Name, x.Spec.Aliases, x.Spec.Family) {
+			if c.Names(x.Spec.Name, x.Spec.OtherNames(), x.Spec.Family) {
 				r.Tools = append(r.Tools, x.Spec.Name)
 			}
 		}
@@ -134,7 +134,7 @@ var errTooMany = errors.New("too many files to look at")
 // to.
 func (m *Maker) limits(t *Tenant, c permission.Coverage) (warning, fix, note string) {
 	if !strings.HasPrefix(c.Rule.Text, "mcp__") && !slices.ContainsFunc(m.Tools.All(), func(x tool.Tool) bool {
-		return c.Names(x.Spec.Name, x.Spec.Aliases, x.Spec.Family)
+		return c.Names(x.Spec.Name, x.Spec.OtherNames(), x.Spec.Family)
 	}) {
 		return "it can match nothing: no tool here goes by that name", "remove it, unless another version reads it", ""
 	}
@@ -183,7 +183,7 @@ func (m *Maker) hasInput(c permission.Coverage, name string) bool {
 		var schema struct {
 			Properties map[string]json.RawMessage `json:"properties"`
 		}
-		return c.Names(x.Spec.Name, x.Spec.Aliases, x.Spec.Family) &&
+		return c.Names(x.Spec.Name, x.Spec.OtherNames(), x.Spec.Family) &&
 			json.Unmarshal(x.Schema, &schema) == nil && schema.Properties[name] != nil
 	})
 }

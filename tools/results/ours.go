@@ -44,7 +44,9 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`Still running after .* moved to the background as job_`,
 		`Read new output with job_output, stop it with job_stop\.[ \t]*$`,
 		`Shell cwd was reset to `,
-		`(?:running for|(?:completed|failed|killed|timed_out|output_limit|too_chatty|lost) after) .* new lines?[ \t]*$`,
+		`(?:running for|(?:completed|failed|killed|timed_out|output_limit|too_chatty|lost) after) .* new ` +
+			`(?:line|event)s?[ \t]*$`,
+		`\[stderr ended with: `,
 		`\[\.\.\. (?:truncated )?\d+ (?:chars|bytes of output were not kept) \.\.\.\][ \t]*$`,
 		`\[\.\.\. truncated at \d+ characters; `, `\[\.\.\. the answer was truncated at \d+ characters`,
 		`\[The model was shown the characters `, `\[For the text itself call `,
@@ -163,7 +165,7 @@ func suspectLine(line string) bool {
 	case ' ', '\t':
 		return strings.HasPrefix(strings.TrimLeft(line, " \t"), "<")
 	case 'r', 'c', 'f', 'k', 't', 'o', 'l': // of a job's state
-		return strings.Contains(line, " new line")
+		return strings.Contains(line, " new line") || strings.Contains(line, " new event")
 	}
 	if len(line) < 2 || line[0] < 'A' || line[0] > 'Z' {
 		return false

@@ -256,13 +256,13 @@ func (f *finding) undo(outside bool) (text string) {
 	return text
 }
 
-// Keep keeps what a command may discard, before it starts. Nothing is kept of a command that only reads.
-func Keep(ctx context.Context, env tool.Env, trees *changes.Trees, command string) (*keeping.Held, error) {
+// keepDiscarded keeps what a command may discard, before it starts. Nothing is kept of a command that only reads.
+func keepDiscarded(ctx context.Context, env tool.Env, trees *changes.Trees, command string) (*keeping.Held, error) {
 	return keeping.Hold(ctx, env, trees, commandBy(env, command))
 }
 
-// KeptNotes say how to get back what was kept before a command whose changes are not followed.
-func KeptNotes(held *keeping.Held) []string {
+// keptNotes say how to get back what was kept before a command whose changes are not followed.
+func keptNotes(held *keeping.Held) []string {
 	ids := held.IDs()
 	if len(ids) == 0 {
 		return nil

@@ -22,7 +22,7 @@ func TestFindSoon(t *testing.T) {
 	env := tool.Env{State: r.State, Analysis: &bash.Analysis{Class: bash.Writes}}
 	trees := changes.New("", "")
 	defer trees.Close()
-	w := NewFileWatch(t.Context(), env, trees, nil)
+	w := newFileWatch(t.Context(), env, trees, nil)
 	r.Write("made", "1\n")
 	if f := w.findSoon(t.Context(), env, "make it", 0); !f.late || f.Known || len(f.Changes) > 0 {
 		t.Errorf("%+v", f)

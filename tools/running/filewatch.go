@@ -34,9 +34,9 @@ type FileWatch struct {
 	began  time.Time
 }
 
-// NewFileWatch looks at the files before a command runs; nil: the command changes none. trees nil: it looks at no work
+// newFileWatch looks at the files before a command runs; nil: the command changes none. trees nil: it looks at no work
 // tree. held is what was kept before.
-func NewFileWatch(ctx context.Context, env tool.Env, trees *changes.Trees, held *keeping.Held) *FileWatch {
+func newFileWatch(ctx context.Context, env tool.Env, trees *changes.Trees, held *keeping.Held) *FileWatch {
 	if env.Analysis.Class == bash.ReadOnly {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"codehand/tools/results"
@@ -54,7 +55,11 @@ func JobAge(i shell.Info) string { return results.Seconds(i.Ran()) }
 
 // JobSum is how a job ended, or that it runs, with its time and how much it printed: exit 0, 42 s, 310 lines.
 func JobSum(i shell.Info) string {
-	return i.How() + ", " + wording.Whole(i.Ran()) + ", " + wording.Plural(i.Lines, "line", "lines")
+	sum := i.How() + ", " + wording.Whole(i.Ran()) + ", "
+	if i.Monitor {
+		return sum + wording.Plural(i.Events, "event", "events")
+	}
+	return sum + wording.Plural(i.Lines, "line", "lines")
 }
 
 // NoShell says why a session has no commands; "": it has.
@@ -94,10 +99,20 @@ func Consumed(ctx context.Context, env tool.Env, was session.Cursor, c shell.Chu
 				all = map[string]session.Cursor{}
 			}
 			is := all[c.Info.ID]
-			is.At = max(is.At, c.Next)
+			is.At, is.Events = max(is.At, c.Next), max(is.Events, c.Info.Events)
 			is.Announced = is.Announced || over
 			all[c.Info.ID] = is
 			return all, nil
 		})
 	return err
+}
+
+// Filter compiles an expression of a model. The error is a refusal.
+func Filter(text string) (*regexp.Regexp, error) {
+	re, err := regexp.Compile(text)
+	if err != nil {
+		return nil, tool.Refuse(tool.RegexInvalid,
+			"Invalid regex: %v.", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+	}
+	return re, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"codehand/tools/session"
 	"codehand/tools/shell"
+	"codehand/tools/wording"
 )
 
 // EndLine says how a job ended.
@@ -15,12 +16,65 @@ func EndLine(i shell.Info) string { return "job " + i.ID + " finished: " + JobSu
 // maxNews is how many jobs one result tells of. More than may run at once end only with their server.
 const maxNews = 20
 
-// News returns a line for each job of the session whose end no answer has reported yet, in order of their ends, without
-// own, the job that the call is about. claim claims the first n of them, and returns the lines of those that no other
-// call has claimed meanwhile: the caller must report these, and no later News returns them. Ends that are not claimed,
-// for want of room or because the Store does not answer, are returned again by a later News.
+// News returns a line for each job of the session whose end no answer has reported yet, in order of their ends, and
+// then one for each monitor with new events, at most once a minute. Both are without own, the job that the call is
+// about. claim claims the first n lines, and returns those that no other call has claimed meanwhile: the caller must
+// report these, and no later News returns them. What is not claimed, for want of room or because the Store does not
+// answer, is returned again by a later News.
 func News(ctx context.Context, s *session.State, own string) (lines []string, claim func(n int) []string) {
-	if s.Shell == nil || !s.Shell.News() {
+	if s.Shell == nil {
+		return nil, nil
+	}
+	lines, claimEnds := ends(ctx, s, own)
+	watched := eventful(ctx, s, own)
+	if len(watched) == 0 {
+		return lines, claimEnds
+	}
+	ended := len(lines)
+	for _, w := range watched {
+		lines = append(lines, w.line)
+	}
+	return lines, func(n int) (told []string) {
+		if claimEnds != nil {
+			told = claimEnds(min(n, ended))
+		}
+		for _, w := range watched[:min(max(n-ended, 0), len(watched))] {
+			if s.Shell.Note(w.id, w.events) {
+				told = append(told, w.line)
+			}
+		}
+		return told
+	}
+}
+
+// A watched is a monitor with new events, and the line that tells of them.
+type watched struct {
+	id, line string
+	events   int
+}
+
+// eventful returns the monitors with events that the session has neither read nor was told of.
+func eventful(ctx context.Context, s *session.State, own string) (list []watched) {
+	monitors := s.Shell.Eventful()
+	if len(monitors) == 0 {
+		return nil
+	}
+	cursors, err := s.Cursors.Load(ctx)
+	if err != nil {
+		return nil // a later call tells it
+	}
+	for _, i := range monitors {
+		if n := i.Events - cursors[i.ID].Events; n > 0 && i.ID != own {
+			line := "[monitor " + i.ID + ": " + wording.Plural(n, "new event", "new events") + "]"
+			list = append(list, watched{id: i.ID, line: line, events: i.Events})
+		}
+	}
+	return list
+}
+
+// ends is News of jobs that have ended.
+func ends(ctx context.Context, s *session.State, own string) (lines []string, claim func(n int) []string) {
+	if !s.Shell.News() {
 		return nil, nil
 	}
 	told, err := s.Cursors.Load(ctx) // before the list: what it has and the list has not is gone for good

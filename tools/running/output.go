@@ -9,13 +9,15 @@ import (
 	"codehand/tools/results"
 	"codehand/tools/shell"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 // ShownOutput is a job's output within form. The whole is in the log, which the short form names. Of an output that is
 // too long, lines are shown if the chunk begins where it begins, else the ends of the chunk.
 func ShownOutput(ctx context.Context, env tool.Env, c shell.Chunk, form results.Form) results.Shown {
 	shown := boundOutput(env, c, form)
-	if !shown.Cut || c.Info.Fault != "" || c.Next != c.Size || c.Info.State == shell.Running && c.Size > maxWaited {
+	if !shown.Cut || c.Info.Monitor || c.Info.Fault != "" || // the log has more than events
+		c.Next != c.Size || c.Info.State == shell.Running && c.Size > maxWaited {
 		return shown
 	}
 	if text, ok := preview(ctx, env, c.Info, shown, form); ok {
@@ -127,4 +129,13 @@ func (o *Outcome) keep(job *shell.Job, c *shell.Chunk) *tool.Kept {
 		job.Keep()
 	}
 	return kept
+}
+
+// SaidLast is a line with what a monitor that failed printed last to stderr, which is no event; "": nothing.
+func SaidLast(i shell.Info) string {
+	if i.LastErr == "" || i.State == shell.Completed {
+		return ""
+	}
+	last := wording.LineOf(results.Clean(i.LastErr), 200)
+	return "[stderr ended with: " + last + "; all that it printed is in " + i.Log + "]"
 }

@@ -89,9 +89,9 @@ func lastLines(out, err string) string {
 
 func shownLine(line string) string { return wording.LineOf(results.Clean(line), maxLastLine) }
 
-// Await returns when a job has ended or at until, and tells the client meanwhile what it prints. Errors are those of
-// Shell.Await.
-func Await(ctx context.Context, env tool.Env, id string, until time.Time) (shell.Info, error) {
+// Await returns when a job has ended, when a monitor has events behind position after, or at until, and tells the
+// client meanwhile what it prints. Errors are those of Shell.Await.
+func Await(ctx context.Context, env tool.Env, id string, after int64, until time.Time) (shell.Info, error) {
 	w := newWatch(env, func() (out, err string) { return env.Shell.Last(id) })
 	for {
 		step := time.Now().Add(lookEvery)
@@ -99,8 +99,8 @@ func Await(ctx context.Context, env tool.Env, id string, until time.Time) (shell
 		if last {
 			step = until
 		}
-		info, err := env.Shell.Await(ctx, id, step)
-		if err != nil || last || info.State != shell.Running {
+		info, err := env.Shell.AwaitNew(ctx, id, after, step)
+		if err != nil || last || info.State != shell.Running || info.Monitor && time.Now().Before(step) {
 			return info, err
 		}
 		w.look(info, time.Now())

@@ -191,7 +191,8 @@ type Declines struct {
 
 // A Cursor is how far a session has read one job's output.
 type Cursor struct {
-	At        int64 // position in the merged log
+	At        int64 // position in the merged log, or in the events of a monitor
+	Events    int   `json:",omitempty"` // of a monitor that were read
 	Announced bool  // its end was told
 }
 

@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"codehand/tools/agent"
@@ -46,6 +47,7 @@ const DefaultMaxRunes = 50_000
 type Spec struct {
 	Name        string   // snake_case, at most 40 of [a-z0-9_]; names the files, too
 	Aliases     []string // accepted on call and in rules; never listed
+	Stands      []string // other tools whose rules and hooks hold for it, too; hooks are told that it is the first
 	Title       string   // two or three words, for people
 	Description string   // for the model: all of x.md, at most 2,000 bytes; Define trims blanks and newlines around it
 	Hint        string   // 3 to 10 words for tool_search; required
@@ -87,6 +89,9 @@ const (
 	ChangingAgents = agent.ChangingAgents
 	AllAgents      = agent.AllAgents
 )
+
+// OtherNames are those under which rules and hooks know the tool besides Name, in the order in which hooks are told.
+func (s *Spec) OtherNames() []string { return slices.Concat(s.Stands, s.Aliases) }
 
 // Advice is what the server's instructions say of a tool, where the client has it. The zero value says nothing.
 type Advice struct {
