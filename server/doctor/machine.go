@@ -53,7 +53,7 @@ func (m Machine) Checks() []Check {
 		{ID: "store", Run: m.store},
 		{ID: "programs", Run: func(context.Context) []Finding { return m.programs() }},
 		{ID: "hooks", Run: func(context.Context) []Finding { return m.hooks(env()) }},
-		{ID: "env", Run: func(context.Context) []Finding { return m.withheld(env()) }},
+		{ID: "env", Run: func(context.Context) []Finding { return m.environment(env()) }},
 		{ID: "backends", Run: func(context.Context) []Finding { return m.backends(env()) }},
 		one("sandbox", m.sandbox),
 		{ID: "limits", Run: func(context.Context) []Finding { return m.limits() }},
@@ -215,9 +215,13 @@ func runnable(path string) bool {
 	return err == nil && info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode().Perm()&0o111 != 0)
 }
 
-// withheld lists what commands do not get of this environment: a program that finds no login there says anything but
-// that.
-func (m Machine) withheld(env []string) []Finding {
+// environment lists what commands get of this environment, and what they do not: a program that finds no login there
+// says anything but that.
+func (m Machine) environment(env []string) []Finding {
+	var out []Finding
+	if names := sandbox.Passed(env); len(names) > 0 {
+		out = append(out, Finding{"env", OK, "commands get: " + strings.Join(names, ", "), ""})
+	}
 	var settable, never []string
 	for _, name := range sandbox.Withheld(env) {
 		if slices.Contains(m.Config.KeyEnvs(), name) {
@@ -229,7 +233,6 @@ func (m Machine) withheld(env []string) []Finding {
 			settable = append(settable, name)
 		}
 	}
-	var out []Finding
 	if len(settable) > 0 {
 		out = append(out, Finding{"env", Note, "commands do not get: " + strings.Join(settable, ", "),
 			`to pass one on: shell.env_allow = ["NAME"], or shell.env_allow_secret for one that holds a secret`})

@@ -80,8 +80,8 @@ func asideNote(i shell.Info) string {
 	if i.Aside == "" {
 		return ""
 	}
-	return fmt.Sprintf("[made under a protected name, which a person must allow; renamed to NAME%sXXXXXX, "+
-		"links removed: %s]", sandbox.Aside, i.Aside)
+	return fmt.Sprintf("[made under a protected name, and so renamed to NAME%sXXXXXX, links removed: %s. A person "+
+		"must allow such a name, or open it with permissions.unprotect]", sandbox.Aside, i.Aside)
 }
 
 // Troubles are lines about what the sandbox took away of what a command made.

@@ -28,10 +28,16 @@ var passed = []string{
 	"GOTOOLCHAIN", "GOEXPERIMENT", "CGO_ENABLED", "NODE_ENV", "CI", "PYTHONPATH",
 	"NVM_DIR", "PYENV_ROOT", "VIRTUAL_ENV", "CONDA_PREFIX", "RUSTUP_HOME", "SDKMAN_DIR", "ANDROID_HOME",
 	"XDG_DATA_HOME", "XDG_CONFIG_HOME",
+	// how builds and programs that are being developed are told what to do
+	"GOOS", "GOARCH", "GODEBUG", "GOMAXPROCS", "GOWORK", "RUST_BACKTRACE", "RUST_LOG", "RUSTFLAGS", "CC", "CXX",
+	"CFLAGS", "CXXFLAGS", "LDFLAGS", "MAKEFLAGS", "PKG_CONFIG_PATH", "CMAKE_PREFIX_PATH", "PYTHONUNBUFFERED",
+	"PYTHONDONTWRITEBYTECODE", "DJANGO_SETTINGS_MODULE", "FLASK_APP", "FLASK_ENV", "RAILS_ENV", "RACK_ENV", "APP_ENV",
+	"DOTNET_ROOT", "VOLTA_HOME", "PNPM_HOME", "BUN_INSTALL",
 	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
 	// without these nothing is reached behind a company's proxy
 	"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT",
-	"AWS_CA_BUNDLE", "CARGO_HTTP_CAINFO", "GIT_SSL_CAINFO",
+	"AWS_CA_BUNDLE", "CARGO_HTTP_CAINFO", "GIT_SSL_CAINFO", "NIX_SSL_CERT_FILE",
+	"PIP_FIND_LINKS", "PIP_NO_INDEX", "PIP_DEFAULT_TIMEOUT", "PIP_DISABLE_PIP_VERSION_CHECK",
 	"PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_TRUSTED_HOST", "UV_INDEX_URL", "UV_DEFAULT_INDEX",
 	"npm_config_registry", "NPM_CONFIG_REGISTRY", "YARN_NPM_REGISTRY_SERVER",
 }
@@ -164,20 +170,38 @@ func Never(name string) bool { return !variable.MatchString(name) || Matches(nev
 // Withheld returns the names of this process's variables that env, made by Environ, lacks, sorted. Those that a shell
 // sets itself and our own are not among them.
 func Withheld(env []string) []string {
-	has := map[string]bool{"PWD": true, "OLDPWD": true, "SHLVL": true, "_": true}
+	_, withheld := sorted(env)
+	return withheld
+}
+
+// Passed returns the names of this process's variables that env, made by Environ, has, perhaps with another value:
+// without passwords, or with a directory of a command's own. They are sorted, without those of Withheld's exceptions.
+func Passed(env []string) []string {
+	passed, _ := sorted(env)
+	return passed
+}
+
+// sorted tells the names of this process's variables that env has from the others.
+func sorted(env []string) (in, out []string) {
+	has := map[string]bool{}
 	for _, entry := range env {
 		name, _, _ := strings.Cut(entry, "=")
 		has[name] = true
 	}
-	var names []string
 	for _, entry := range os.Environ() {
 		name, _, _ := strings.Cut(entry, "=")
-		if variable.MatchString(name) && !has[name] && !strings.HasPrefix(name, "CODEHAND") {
-			names = append(names, name)
+		switch {
+		case !variable.MatchString(name), strings.HasPrefix(name, "CODEHAND"),
+			slices.Contains([]string{"PWD", "OLDPWD", "SHLVL", "_"}, name):
+		case has[name]:
+			in = append(in, name)
+		default:
+			out = append(out, name)
 		}
 	}
-	slices.Sort(names)
-	return names
+	slices.Sort(in)
+	slices.Sort(out)
+	return in, out
 }
 
 // Matches compares name with NAME and PREFIX_*. A lone * matches nothing: it would pass everything on.

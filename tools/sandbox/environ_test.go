@@ -59,6 +59,7 @@ func TestEnvironPasses(t *testing.T) {
 		"HOME": "/home/a", "LANG": "de_DE.UTF-8@euro", "LC_TIME": "C", "TZ": ":Europe/Berlin", "GOPATH": "/a:/b",
 		"GOPROXY": "https://proxy.golang.org,direct", "https_proxy": "http://proxy:3128", "no_proxy": "a.b,10.0.0.0/8",
 		"MY_ONE": "1", "MY_TWO": "2", "ALONE": "3", "DEPLOY_TOKEN": "4", "XDG_DATA_HOME": "/home/a@b/data",
+		"GOOS": "linux", "DJANGO_SETTINGS_MODULE": "a.settings", "RUST_BACKTRACE": "1", "PIP_FIND_LINKS": "https://h/links",
 	}
 	for name, value := range want {
 		t.Setenv(name, value)
@@ -123,10 +124,13 @@ func TestEnvironOfAPerson(t *testing.T) {
 	if !slices.Contains(env, "DATABASE_URL=postgres://u:p@h/d") || !slices.Contains(neutral, "XDG_CONFIG_HOME=/config") {
 		t.Error("a variable that passes is missing")
 	}
-	withheld := Withheld(env)
+	withheld, passed := Withheld(env), Passed(env)
 	for name, want := range map[string]bool{"GH_TOKEN": true, "DOCKER_HOST": false, "XDG_TOKEN": true, "DISPLAY": true, "DBUS_SESSION_BUS_ADDRESS": true, "HOME": false, "PATH": false, "TERM": false, "PWD": false} {
 		if slices.Contains(withheld, name) != want {
 			t.Errorf("%s is listed as withheld: %v", name, !want)
+		}
+		if slices.Contains(passed, name) != (!want && name != "PWD" && os.Getenv(name) != "") {
+			t.Errorf("%s is listed as passed: %v", name, want)
 		}
 	}
 	if !Never("DOCKER_HOST") || Never("GH_TOKEN") {
