@@ -22,11 +22,11 @@ func newMCP(t *terminal) *cobra.Command {
 		Short: "Mount other MCP servers, and see what they offer",
 		Args:  wanted(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			return usage("codehand mcp --help", "missing subcommand; available: list, test, add, import")
+			return usage("codehand mcp --help", "missing subcommand; available: list, test, add, import, login")
 		},
 	}
 	cmd.PersistentFlags().String("config", "", "configuration file instead of the user's")
-	cmd.AddCommand(newMCPList(t), newMCPTest(t), newMCPAdd(t), newMCPImport(t))
+	cmd.AddCommand(newMCPList(t), newMCPTest(t), newMCPAdd(t), newMCPImport(t), newMCPLogin(t))
 	return cmd
 }
 

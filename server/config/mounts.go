@@ -48,7 +48,33 @@ type MountAddress struct {
 	Headers map[string]string
 	// Transport says how URL speaks: http (Streamable HTTP), sse (its predecessor), or auto: what it answers to.
 	Transport string
+
+	// OAuth says how tokens are had where there is no header Authorization: login, by a person who signed in, or
+	// client, by the secret of codehand itself.
+	OAuth  string
+	ID     string   // of codehand, as the authorization server knows it; "": it is registered at each sign-in
+	Secret string   // of codehand there, with references as headers have them; "": it has none
+	Scopes []string // that are asked for
 }
+
+// Signs says whether tokens of OAuth go with the requests, if there are any.
+func (m Mount) Signs() bool {
+	for name := range m.At.Headers {
+		if strings.EqualFold(name, "Authorization") {
+			return false
+		}
+	}
+	return m.At.URL != ""
+}
+
+// oauthLogin and oauthClient are the values of oauth.
+const (
+	oauthLogin  = "login"
+	oauthClient = "client"
+)
+
+// SignsItself says whether codehand has tokens of its own there.
+func (m Mount) SignsItself() bool { return m.At.OAuth == oauthClient }
 
 // mountsTable is the path of the tables of mounted servers, one for each by its name.
 var mountsTable = []string{"mcp", "servers"}
@@ -137,8 +163,8 @@ func (l *loader) mountOff(e entry) (counts bool) {
 }
 
 func newMount(name, origin string, lookup func(string) string) Mount {
-	return Mount{Name: name, At: MountAddress{Transport: autoTransport}, Timeout: 2 * time.Minute, Start: time.Minute,
-		origin: origin, lookup: lookup}
+	return Mount{Name: name, At: MountAddress{Transport: autoTransport, OAuth: oauthLogin},
+		Timeout: 2 * time.Minute, Start: time.Minute, origin: origin, lookup: lookup}
 }
 
 // MountSettings lists the keys of [mcp.servers.NAME]. The slice is the caller's.
@@ -154,6 +180,12 @@ func MountSettings() []Setting {
 			"in env"},
 		{Key: "transport", Default: "auto", Values: []string{"auto", "http", "sse"},
 			Doc: "how the address speaks: http (Streamable HTTP), sse, or auto"},
+		{Key: "oauth", Default: "login", Values: []string{"login", "client"},
+			Doc: "how tokens for url are had where no header Authorization is set: by a person who signed in with " +
+				"codehand mcp login, or by the secret of codehand itself"},
+		{Key: "oauth_client_id", Doc: "of codehand at the authorization server; empty: it registers at the sign-in"},
+		{Key: "oauth_client_secret", Doc: "of codehand there, as ${VAR} or ${file:/PATH}"},
+		{Key: "oauth_scopes", Doc: "scopes that are asked for"},
 		{Key: "tools", Doc: "names of its tools that count; empty: all"},
 		{Key: "always", Doc: "names of its tools that are always listed; the others are found by tool_search"},
 		{Key: "timeout_ms", Default: "120000", Doc: "how long a call may take"},
@@ -210,6 +242,19 @@ func (m *Mount) set(key string, below []string, in input) (known bool, err error
 		err = (term{&m.At.URL, mountURL}).set(in)
 	case "transport":
 		err = (choice{&m.At.Transport, []string{autoTransport, "http", "sse"}}).set(in)
+	case "oauth":
+		err = (choice{&m.At.OAuth, []string{oauthLogin, oauthClient}}).set(in)
+	case "oauth_client_id":
+		err = (text{&m.At.ID}).set(in)
+	case "oauth_client_secret":
+		if err = (text{&m.At.Secret}).set(in); err == nil && !strings.Contains(m.At.Secret, "${") && m.At.Secret != "" {
+			err = errors.New("must be a reference, as ${VARIABLE} or ${file:/absolute/path}")
+		}
+		if err == nil {
+			_, err = expand(m.At.Secret, func(string) (string, error) { return "", nil })
+		}
+	case "oauth_scopes":
+		m.At.Scopes, err = entries(in)
 	case "tools":
 		m.Tools, err = entries(in)
 	case "always":
@@ -289,8 +334,12 @@ func checkMounts(l *loader) {
 			wrong = "give command or url, not both"
 		case m.At.URL == "" && (len(m.Program.Argv) == 0 || m.Program.Argv[0] == ""):
 			wrong = "needs command or url"
-		case m.At.URL == "" && (m.At.Headers != nil || m.At.Transport != autoTransport):
-			wrong = "headers and transport count only with url"
+		case m.At.URL == "" && (m.At.Headers != nil || m.At.Transport != autoTransport || m.oauth()):
+			wrong = "headers, transport and oauth count only with url"
+		case m.oauth() && !m.Signs():
+			wrong = "oauth counts only without a header Authorization"
+		case m.At.OAuth == oauthClient && (m.At.ID == "" || m.At.Secret == ""):
+			wrong = `oauth = "client" needs oauth_client_id and oauth_client_secret`
 		case m.At.URL != "" && (m.Program.Env != nil || m.Program.Cwd != ""):
 			wrong = "env and cwd count only with command"
 		case m.At.URL != "" && m.Sandbox:
@@ -301,6 +350,11 @@ func checkMounts(l *loader) {
 		}
 	}
 	slices.SortFunc(l.config.Mounts, func(a, b Mount) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// oauth says whether something is set about tokens.
+func (m Mount) oauth() bool {
+	return m.At.OAuth == oauthClient || m.At.ID != "" || m.At.Secret != "" || len(m.At.Scopes) > 0
 }
 
 // sameMounts says whether two lists mount the same.
@@ -368,7 +422,7 @@ var secretName = sync.OnceValue(func() *regexp.Regexp {
 // mountReferences are the variables and files with the secrets of mounted servers, which commands do not get.
 func (c Config) mountReferences() (variables, files []string) {
 	for _, m := range c.Mounts {
-		for _, pairs := range []map[string]string{m.Program.Env, m.At.Headers} {
+		for _, pairs := range []map[string]string{m.Program.Env, m.At.Headers, {"": m.At.Secret}} {
 			for _, value := range pairs {
 				_, _ = expand(value, func(to string) (string, error) {
 					if file, ok := strings.CutPrefix(to, fileReference); ok {

@@ -2,16 +2,20 @@ package engines
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"codehand/filestate/lock"
 	"codehand/server/config"
+	"codehand/server/state"
 	"codehand/tools/confine"
 	"codehand/tools/guarded"
 	"codehand/tools/mounts"
@@ -38,7 +42,12 @@ func (o Options) mounts(e *Set, local func() Local) *mounts.Mounts {
 		if o.Serve {
 			usual = mounts.PerPrincipal
 		}
+		var sign func(string) (http.RoundTripper, error)
+		if m.Signs() {
+			sign = func(principal string) (http.RoundTripper, error) { return signed(e, m, principal) }
+		}
 		as.Servers = append(as.Servers, mounts.Remote{
+			Sign: sign,
 			Name: m.Name, Scope: cmp.Or(mounts.Scope(m.Scope), usual), Only: m.Tools, Listed: m.Always,
 			Trusted: m.Trusted, Eager: m.Eager, Timeout: m.Timeout, Start: m.Start,
 			Reach: func() (upstream.Options, error) {
@@ -55,6 +64,30 @@ func (o Options) mounts(e *Set, local func() Local) *mounts.Mounts {
 		return nil
 	}
 	return mounts.New(as)
+}
+
+// Grant is how a principal gets tokens for a mounted server; "" is the person whose process it is. dir is the state
+// directory.
+func Grant(m config.Mount, dir, principal string) (upstream.Grant, error) {
+	locker := lock.New(filepath.Join(dir, "locks"))
+	secret, err := m.Expanded(map[string]string{"oauth_client_secret": m.At.Secret})
+	g := upstream.Grant{
+		URL: m.At.URL, ID: m.At.ID, Secret: secret["oauth_client_secret"], Scopes: m.At.Scopes,
+		Client: m.SignsItself(),
+		Store: filepath.Join(dir, "mounts", "tokens", state.Hash(cmp.Or(principal, "local")),
+			m.Name+".json"),
+		Lock: func(ctx context.Context, path string) (func(), error) { return locker.Lock(ctx, path) },
+	}
+	return g, err
+}
+
+// signed adds the tokens of a principal to the requests of a server; nil: it has none.
+func signed(e *Set, m config.Mount, principal string) (http.RoundTripper, error) {
+	g, err := Grant(m, e.Dir, principal)
+	if err != nil || !g.Client && !upstream.Signed(g.Store, g.URL) {
+		return nil, err
+	}
+	return g.Transport(), nil
 }
 
 // confined is how the program of a server is confined that the operator wants in the sandbox: as a command that may

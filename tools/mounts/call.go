@@ -210,8 +210,11 @@ func (x *mount) refusal(ctx context.Context, name string, err error) error {
 		}
 		r.Text += "Go on without it, or try again later; the operator can look at mcp.servers." + x.Name + "."
 	case errors.Is(err, upstream.ErrUnauthorized):
-		r.Text = fmt.Sprintf("Server %s refuses its credentials (HTTP 401). The operator can change "+
-			"mcp.servers.%s.headers; go on without it.", x.Name, x.Name)
+		remedy := "The operator can change mcp.servers." + x.Name + ".headers"
+		if x.Sign != nil {
+			remedy = "The user can sign in with: codehand mcp login " + x.Name
+		}
+		r.Text = fmt.Sprintf("Server %s refuses its credentials (HTTP 401). %s; go on without it.", x.Name, remedy)
 	case errors.Is(err, upstream.ErrLost), errors.Is(err, upstream.ErrForgotten):
 		r.Text = fmt.Sprintf("Server %s was lost during this call: %s. What the call did is unknown; check before you "+
 			"repeat it. The next call starts the server again.", x.Name, said(err))

@@ -22,7 +22,8 @@ const (
 
 // A link is a connection to a server that is made when it is needed. Its methods are safe for concurrent use.
 type link struct {
-	of *mount
+	of        *mount
+	principal string // whose it is; "": everybody's
 
 	mu      sync.Mutex
 	conn    *upstream.Conn // nil: there is none
@@ -160,6 +161,11 @@ func (l *link) dial(ctx context.Context, relist chan struct{}) (*upstream.Conn, 
 	o, err := l.of.Reach()
 	if err != nil {
 		return nil, err
+	}
+	if l.of.Sign != nil {
+		if o.HTTP, err = l.of.Sign(l.principal); err != nil {
+			return nil, err
+		}
 	}
 	o.Log = l.of.log
 	o.Changed = func() {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -29,15 +30,18 @@ const (
 
 // A Remote is an MCP server that the operator mounts.
 type Remote struct {
-	Name    string                           // of [a-z0-9_]
-	Reach   func() (upstream.Options, error) // where it is now; the error says what is missing
-	Scope   Scope                            // "": PerProcess
-	Only    []string                         // names of the tools that count, as the server has them; empty: all
-	Listed  []string                         // those that are always listed, as the server has them
-	Trusted bool                             // its hints count
-	Eager   bool                             // it is started with the process
-	Timeout time.Duration                    // of a call; 0: 2 min
-	Start   time.Duration                    // of a start, with the list of its tools; 0: 1 min
+	Name  string                           // of [a-z0-9_]
+	Reach func() (upstream.Options, error) // where it is now; the error says what is missing
+	// Sign adds the tokens of a principal to requests over HTTP; "" is whose process this is. nil, or a nil transport:
+	// there are none.
+	Sign    func(principal string) (http.RoundTripper, error)
+	Scope   Scope         // "": PerProcess
+	Only    []string      // names of the tools that count, as the server has them; empty: all
+	Listed  []string      // those that are always listed, as the server has them
+	Trusted bool          // its hints count
+	Eager   bool          // it is started with the process
+	Timeout time.Duration // of a call; 0: 2 min
+	Start   time.Duration // of a start, with the list of its tools; 0: 1 min
 }
 
 // Options of Mounts.
@@ -226,18 +230,18 @@ func (x *mount) known() bool {
 
 // link is the connection for the calls of a session.
 func (x *mount) link(key session.Key) *link {
-	shared := ""
+	shared, principal := "", ""
 	switch x.Scope {
 	case PerPrincipal:
-		shared = key.Principal
+		shared, principal = key.Principal, key.Principal
 	case PerSession:
-		shared = key.Principal + "\x00" + key.Session
+		shared, principal = key.Principal+"\x00"+key.Session, key.Principal
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	l := x.links[shared]
 	if l == nil {
-		l = &link{of: x, ended: x.ended}
+		l = &link{of: x, principal: principal, ended: x.ended}
 		x.links[shared] = l
 		x.retire()
 	}

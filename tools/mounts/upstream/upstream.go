@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -425,6 +426,11 @@ func plainly(err error) error {
 		return ErrForgotten
 	case errors.Is(err, transport.ErrLegacySSEServer):
 		return err
+	case errors.Is(err, ErrUnauthorized): // of a Grant
+		if at, ok := errors.AsType[*url.Error](err); ok {
+			return at.Err
+		}
+		return ErrUnauthorized
 	}
 	if _, ok := errors.AsType[*transport.AuthorizationRequiredError](err); ok {
 		return ErrUnauthorized
