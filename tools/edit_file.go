@@ -24,7 +24,7 @@ type editFileInput struct {
 	NewString  string `json:"new_string" jsonschema:"its replacement"`
 	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema:"every occurrence"`
 	Expected   int    `json:"expected_replacements,omitempty" jsonschema:"refuse any other number; > 1 replaces all" rule:"min=1"`
-	Version    string `json:"version,omitempty" jsonschema:"version shown by read_file"`
+	Version    string `json:"version,omitempty" jsonschema:"shown by read_file"`
 }
 
 var editFile = tool.Define(tool.Def[editFileInput]{
@@ -46,7 +46,8 @@ var editFile = tool.Define(tool.Def[editFileInput]{
 		"path": "file_path", "old_str": "old_string", "old_text": "old_string", "oldText": "old_string",
 		"new_str": "new_string", "new_text": "new_string", "newText": "new_string",
 	},
-	Paths: func(in *editFileInput) []*string { return []*string{&in.FilePath} },
+	Hidden: []string{"expected_replacements"},
+	Paths:  func(in *editFileInput) []*string { return []*string{&in.FilePath} },
 	Details: func(ctx context.Context, s *session.State, in editFileInput) string {
 		env := editing.Asked(s)
 		f, err := env.Open(in.FilePath, workspace.Write)

@@ -54,6 +54,7 @@ var grepSearch = tool.Define(tool.Def[grepSearchInput]{
 		Example: `{"pattern":"one","path":"$WORK"}`,
 		Finds:   []string{"grep_search"},
 	},
+	Hidden: []string{"-n", "-o"}, // few want them, and models that do send them unasked
 	Accept: map[string]string{
 		"include": "glob", "include_pattern": "glob", "regex": "pattern", "query": "pattern", "context": "-C",
 		"before": "-B", "after": "-A", "ignore_case": "-i", "case_insensitive": "-i", "line_numbers": "-n",

@@ -49,6 +49,7 @@ var multiEdit = tool.Define(tool.Def[multiEditInput]{
 	Traits: func(_ *session.State, in multiEditInput) tool.Traits {
 		return tool.Traits{ReadOnly: in.DryRun, Parallel: in.DryRun, Idempotent: in.DryRun} // a dry run writes nothing
 	},
+	Hidden: []string{"edits.expected_replacements"},
 	Paths: func(in *multiEditInput) []*string {
 		paths := []*string{&in.FilePath}
 		for i := range in.Edits {

@@ -38,8 +38,7 @@ var readFile = tool.Define(tool.Def[readFileInput]{
 		Elsewhere: []string{"read", "view"},
 		Advice: tool.Advice{
 			Verb: "read", Rank: 10, With: []string{"edit_file"},
-			Text: "Read a file before you edit it; copy old_string from what read_file shows, without the " +
-				"line number and tab.",
+			Text: "Read a file before you edit it; copy old_string from what read_file shows, without line numbers.",
 		},
 		Example: `{"file_path":"$WORK/f"}`,
 	},

@@ -40,6 +40,7 @@ var runReadonly = tool.Define(tool.Def[runReadonlyInput]{
 		},
 		Example: `{"command":"sleep 60; ls"}`,
 	},
+	Hidden:    []string{"description"}, // what runs and changes nothing is shown as it is
 	Accept:    map[string]string{"cmd": "command", "timeout_ms": "timeout"},
 	Available: running.NoBash,
 	Command:   func(in runReadonlyInput) string { return in.Command },

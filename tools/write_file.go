@@ -25,7 +25,7 @@ var writeFileText string
 type writeFileInput struct {
 	FilePath string `json:"file_path" jsonschema:"absolute or relative"`
 	Content  string `json:"content" jsonschema:"whole content" rule:"maxlen=33554432"`
-	Version  string `json:"version,omitempty" jsonschema:"version shown by read_file"`
+	Version  string `json:"version,omitempty" jsonschema:"shown by read_file"`
 }
 
 var writeFile = tool.Define(tool.Def[writeFileInput]{

@@ -8,7 +8,7 @@ var claudeCode = Client{
 	ID: "claude-code", Title: "Claude Code", Known: "measured, 2.1.329",
 	Names: []string{"claude-code"},
 	Profile: Profile{Name: "claude-code", Runes: 50_000, Images: AllImages, DeferAll: true, Found: ByName,
-		Loads: claudeMD, Background: patient},
+		Numbers: true, Marks: true, Loads: claudeMD, Background: patient},
 	Programs: []string{"claude"},
 	Protects: []string{".mcp.json", ".claude.json"}, // .claude has rules of its own in tools/guarded
 	Files:    Files{"~/.claude.json", "~/.claude.json", `%USERPROFILE%\.claude.json`, ".mcp.json"},

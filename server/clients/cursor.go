@@ -8,8 +8,9 @@ import (
 // cursor reads instructions as of cursor.com/docs/context/rules.
 var cursor = Client{
 	ID: "cursor", Title: "Cursor", Known: "documented",
-	Names:    []string{"cursor-vscode"},
-	Profile:  Profile{Name: "cursor", Runes: 20_000, Images: AllImages, Loads: agentsMD + " " + cursorRules},
+	Names: []string{"cursor-vscode"},
+	Profile: Profile{Name: "cursor", Runes: 20_000, Images: AllImages, Numbers: true,
+		Loads: agentsMD + " " + cursorRules},
 	Programs: []string{"cursor"},
 	Schemes:  []string{"cursor", "cursor-nightly"},
 	Protects: []string{".cursor/**"},

@@ -10,7 +10,7 @@ var opencode = Client{
 	ID: "opencode", Title: "opencode", Known: "measured, 1.18.33",
 	Names: []string{"opencode"},
 	Profile: Profile{Name: "opencode", Runes: 45_000, Bytes: 48_000, Lines: 1_900, Images: AllImages,
-		Found: ByNameInOrder, Loads: agentsMD, Background: patient},
+		Found: ByNameInOrder, Numbers: true, Loads: agentsMD, Background: patient},
 	Programs: []string{"opencode"},
 	Files:    home(".config/opencode/opencode.json", "opencode.json"),
 	Other:    []Files{home(".config/opencode/opencode.jsonc", "opencode.jsonc")},

@@ -35,6 +35,10 @@ type Profile struct {
 	NoTextFields bool
 	// DeclinesAlone says that this client declines questions by itself when it runs without a person.
 	DeclinesAlone bool
+	// Marks says that it reads what the list of tools says to Claude Code in _meta.
+	Marks bool
+	// Numbers says that its own tool for reading shows each line with its number, so that its models are used to that.
+	Numbers bool
 	// Patches says that its models are trained to change files by patches.
 	Patches bool
 	// Reopens says that this client opens a transport session for each call, so none of them is a conversation.

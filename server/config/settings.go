@@ -44,7 +44,7 @@ func defaults() Config {
 		Plan:    Plan{ApprovalFallback: "client"},
 		Results: Results{KeepDays: 30, MaxBytes: gib},
 		Tools:   Tools{MaxParallel: 10, Profile: "default", Deferral: "auto", Agent: defaultAgent()},
-		Read: Read{Dedup: "once", MaxTokens: 25000, MaxLine: 2000, LineFormat: "tab", Version: "auto",
+		Read: Read{Dedup: "once", MaxTokens: 25000, MaxLine: 2000, LineFormat: "auto", Version: "auto",
 			ImageMaxEdge: 1568, PDF: true},
 		Edit:    Edit{Guard: "strict"},
 		Write:   Write{Durability: "full"},
@@ -135,7 +135,7 @@ type Read struct {
 	Dedup      string // once, off: answer an unchanged re-read with a stub
 	MaxTokens  int    // of one page
 	MaxLine    int    // runes of one line; 0: no limit
-	LineFormat string // tab, pipe
+	LineFormat string // auto, tab, pipe, none
 	Version    string // auto, always: when versions are shown
 
 	// pixels of the longer edge of an image as it is shown, within 1.15 megapixels; a page of a PDF has 1,568 at most
@@ -303,8 +303,10 @@ func fileTable(c *Config) []setting {
 			number{&c.Read.MaxTokens, 100, 1_000_000, false}},
 		{"read.max_line", "most characters of one line, 0 for no limit", narrower,
 			number{&c.Read.MaxLine, 0, 1_000_000, true}},
-		{"read.line_format", "separator between line number and line: tab or pipe", guidance,
-			choice{&c.Read.LineFormat, []string{"tab", "pipe"}}},
+		{"read.line_format",
+			"how read_file shows lines: with number and tab, with number and pipe, or none; auto: with numbers for " +
+				"clients whose own tools show them, such as Claude Code", guidance,
+			choice{&c.Read.LineFormat, []string{"tab", "auto", "none", "pipe"}}},
 		{"read.version", "when results show file versions: auto or always", guidance,
 			choice{&c.Read.Version, []string{"auto", "always"}}},
 		{"read.image_max_edge",

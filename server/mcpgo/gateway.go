@@ -249,10 +249,7 @@ func (g *Gateway) listTools(ctx context.Context, _ any, _ *mcp.ListToolsRequest,
 		g.Tools.Wake(t.Req.Session)
 	}
 	offer := t.Req.Tenant.Offers(c.CanAsk)
-	t.tools = offer.Listed(c, active)
-	if c.SeesAll && t.Profile.Hints {
-		t.tools = offer.Hinted
-	}
+	t.tools = offer.Listed(c, t.Profile, active)
 }
 
 // toolList is the result of tools/list with entries that are encoded already.

@@ -17,7 +17,7 @@ func prefs(c config.Config) session.Prefs {
 		ReadVersion:       c.Read.Version == "always",
 		ReadMaxTokens:     c.Read.MaxTokens,
 		ReadMaxLine:       c.Read.MaxLine,
-		ReadPipe:          c.Read.LineFormat == "pipe",
+		ReadLines:         c.Read.LineFormat,
 		EditRelaxed:       c.Edit.Guard == "relaxed",
 		EditMarkers:       c.Edit.Desanitize,
 		ListLimit:         c.List.Limit,

@@ -3,6 +3,7 @@ package toolset
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -86,21 +87,29 @@ func list(t tool.Tool, d mcp.Tool) Listing {
 // An Offer is what one kind of clients may use of a tenant. All their requests share it and only read it.
 type Offer struct {
 	Tools   []Listing       // of tools/list: those that are always listed, then the others, each by name
+	Marked  []Listing       // the same with marks in _meta, for clients.Profile.Marks
 	Hinted  []Listing       // the same with hints in the descriptions, for clients.Profile.Hints
 	Always  int             // how many are always listed
 	Catalog []catalog.Entry // what may be found, by name
 }
 
 // Listed is what tools/list shows to a client whose session has found the tools active. The order is that of all.
-func (o Offer) Listed(c session.Client, active []string) []Listing {
-	if c.SeesAll {
-		return o.Tools
+func (o Offer) Listed(c session.Client, known clients.Profile, active []string) []Listing {
+	tools := o.Tools
+	switch {
+	case c.SeesAll && known.Hints:
+		tools = o.Hinted
+	case known.Marks:
+		tools = o.Marked
 	}
-	listed := slices.Clip(o.Tools[:o.Always])
+	if c.SeesAll {
+		return tools
+	}
+	listed := slices.Clip(tools[:o.Always])
 	if c.Modern && !c.Rereads {
 		active = nil
 	}
-	for _, t := range o.Tools[o.Always:] {
+	for _, t := range tools[o.Always:] {
 		if c.Patches && t.forPatchers || slices.Contains(active, t.Name) {
 			listed = append(listed, t)
 		}
@@ -118,9 +127,12 @@ func (l Lists) Offer(tools []tool.Tool, canAsk bool) Offer {
 		t = l.spoken(t)
 		d := describe(t, late)
 		if t.Spec.Personal && !canAsk {
-			d.Meta.AdditionalFields["anthropic/requiresUserInteraction"] = true
+			mark(&d, map[string]any{"anthropic/requiresUserInteraction": true})
 		}
 		o.Tools = append(o.Tools, list(t, d))
+		marked := d
+		mark(&marked, marks(t, late))
+		o.Marked = append(o.Marked, list(t, marked))
 		if late {
 			words := append(slices.Clone(t.Spec.Aliases), t.Spec.Hint)
 			d.Description = strings.TrimSpace(d.Description) + "\nAlso: " + strings.Join(words, ", ") + "."
@@ -164,18 +176,10 @@ func (l Lists) order(a, b tool.Tool) int {
 const maxResultChars = 100_000
 
 // describe is a tool as tools/list shows it. All four hints are explicit, because the defaults of the protocol are
-// not those of our traits. The map of its _meta is the caller's.
+// not those of our traits.
 func describe(t tool.Tool, deferred bool) mcp.Tool {
 	traits := t.Spec.Traits
-	meta := map[string]any{"anthropic/maxResultSizeChars": maxResultChars}
-	switch {
-	case deferred:
-		meta["codehand/deferred"] = true
-		meta["anthropic/searchHint"] = t.Spec.Hint
-	case t.Spec.Name != Finder: // a client that obeys this has a search of its own
-		meta["anthropic/alwaysLoad"] = true
-	}
-	return mcp.Tool{
+	d := mcp.Tool{
 		Name:           t.Spec.Name,
 		Title:          t.Spec.Title,
 		Description:    t.Spec.Description,
@@ -186,6 +190,32 @@ func describe(t tool.Tool, deferred bool) mcp.Tool {
 			IdempotentHint:  mcp.ToBoolPtr(traits.Idempotent),
 			OpenWorldHint:   mcp.ToBoolPtr(!traits.Local),
 		},
-		Meta: &mcp.Meta{AdditionalFields: meta},
 	}
+	if deferred {
+		mark(&d, map[string]any{"codehand/deferred": true})
+	}
+	return d
+}
+
+// marks are what clients with clients.Profile.Marks read in the _meta of a tool. Others pay for each byte of a list and
+// read none of them.
+func marks(t tool.Tool, deferred bool) map[string]any {
+	meta := map[string]any{"anthropic/maxResultSizeChars": maxResultChars}
+	switch {
+	case deferred:
+		meta["anthropic/searchHint"] = t.Spec.Hint
+	case t.Spec.Name != Finder: // a client that obeys this has a search of its own
+		meta["anthropic/alwaysLoad"] = true
+	}
+	return meta
+}
+
+// mark adds to the _meta of d, which it does not share afterwards.
+func mark(d *mcp.Tool, meta map[string]any) {
+	all := map[string]any{}
+	if d.Meta != nil {
+		maps.Copy(all, d.Meta.AdditionalFields)
+	}
+	maps.Copy(all, meta)
+	d.Meta = &mcp.Meta{AdditionalFields: all}
 }

@@ -33,7 +33,7 @@ func (p Profiles) Add(c session.Client, known clients.Profile, model, transport 
 	c.ByName = known.Found == clients.ByName || inOrder && !overtaken
 	c.ByDispatcher = known.Found == clients.ByDispatcher || inOrder && overtaken
 	c.MaxRunes, c.MaxBytes, c.MaxLines, c.MaxJSON = known.Runes, known.Bytes, known.Lines, known.JSON
-	c.MaxImages, c.Patches = imagesOf(known), known.Patches
+	c.MaxImages, c.Patches, c.Numbers = imagesOf(known), known.Patches, known.Numbers
 	c.Forms = session.Forms{NoTexts: known.NoTextFields, DeclinesAlone: known.DeclinesAlone}
 	return c
 }

@@ -22,8 +22,8 @@ type Row struct {
 // A Range is a range of bytes of a file, [From, To).
 type Range struct{ From, To int64 }
 
-// A View shows lines of a file, numbered and safe to read, until a limit is reached. The zero View has no limits, and
-// First must be set. It belongs to one goroutine.
+// A View shows lines of a file, numbered unless it is Bare, and safe to read, until a limit is reached. The zero View
+// has no limits, and First must be set. It belongs to one goroutine.
 type View struct {
 	First  int  // number of the first line
 	Asked  int  // lines that the caller wants; 0: all that there are
@@ -31,6 +31,7 @@ type View struct {
 	Form   Form // limits of the text
 	Tokens int  // likewise, estimated as ASCII bytes / 4 + 1 per other character; 0: no limit
 	Pipe   bool // `%4d | line` instead of number, tab, line
+	Bare   bool // lines without numbers; see Mistaken
 
 	// Encoding is what the text was decoded from, for people; "": it is UTF-8 as it is in the file.
 	Encoding string
@@ -80,6 +81,20 @@ func (v *View) Add(r Row) bool {
 // String returns the lines, joined by line ends.
 func (v *View) String() string { return v.text.String() }
 
+// Mistaken says that a reader could take a line of a Bare view for one of ours, such as a note on what it shows. Where
+// lines have numbers none can be.
+func (v *View) Mistaken() bool {
+	text := v.String()
+	if Disown(text) != text {
+		return true
+	}
+	last := text[strings.LastIndexByte(text, '\n')+1:]
+	return strings.HasPrefix(text, "PARTIAL view: ") || strings.HasPrefix(last, "[") || strings.Contains(text, reminder)
+}
+
+// reminder begins what this server, and some clients, tell a model beside a text.
+const reminder = "<system-reminder"
+
 // Last is the number of the last line shown.
 func (v *View) Last() int { return v.First + v.Lines - 1 }
 
@@ -128,7 +143,9 @@ func (v *View) row(r Row) (string, int) {
 	if r.Cut > 0 {
 		shown += fmt.Sprintf("... (truncated, %d more characters)", r.Cut)
 	}
-	if n := v.First + v.Lines; v.Pipe {
+	if n := v.First + v.Lines; v.Bare {
+		return shown, hidden
+	} else if v.Pipe {
 		shown = fmt.Sprintf("%4d | %s", n, shown)
 	} else {
 		shown = strconv.Itoa(n) + "\t" + shown

@@ -36,6 +36,7 @@ type Client struct {
 	Modern        bool   // protocol 2026-07-28 or later
 	CanAsk        bool   // declared elicitation
 	SeesAll       bool   // every tool is listed for it: nothing is deferred
+	Numbers       bool   // its models are used to lines with their numbers
 	Patches       bool   // its models are trained to change files by patches
 	MaxRunes      int    // of one result, from its profile; 0: no limit of its own
 	MaxBytes      int    // likewise
@@ -58,15 +59,15 @@ type Forms struct {
 
 // Prefs are the operator's settings that tools read, the same for all sessions of a process.
 type Prefs struct {
-	ReadDedup                                     bool // answer an unchanged re-read with a stub, once
-	ReadVersion                                   bool // show versions to legacy clients, too
-	ReadMaxTokens                                 int  // of one page
-	ReadMaxLine                                   int  // characters of one line; 0: no limit
-	ReadPipe                                      bool // `%4d | line` instead of number, tab, line
-	EditRelaxed                                   bool // let a unique match stand in for a read
-	EditMarkers                                   bool // try the long forms of markers in edits
-	ListLimit                                     int  // paths in one listing
-	ListGitignore                                 bool // apply ignore files to listings
+	ReadDedup                                     bool   // answer an unchanged re-read with a stub, once
+	ReadVersion                                   bool   // show versions to legacy clients, too
+	ReadLines                                     string // read.line_format; "": tab
+	ReadMaxTokens                                 int    // of one page
+	ReadMaxLine                                   int    // characters of one line; 0: no limit
+	EditRelaxed                                   bool   // let a unique match stand in for a read
+	EditMarkers                                   bool   // try the long forms of markers in edits
+	ListLimit                                     int    // paths in one listing
+	ListGitignore                                 bool   // apply ignore files to listings
 	ListTimeoutMS                                 int
 	GrepMode                                      string // default output mode
 	GrepTimeoutMS                                 int

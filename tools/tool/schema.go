@@ -38,7 +38,7 @@ func (s *shape) appendSchema(b []byte) []byte {
 		{"maxLength", s.maxRunes},
 		{"minItems", s.minItems}, {"maxItems", s.maxItems},
 	} {
-		if limit.value != nil {
+		if limit.value != nil && (limit.name != "maxLength" || *limit.value < manyCharacters) {
 			b = strconv.AppendInt(append(b, `,"`+limit.name+`":`...), *limit.value, 10)
 		}
 	}
@@ -51,6 +51,9 @@ func (s *shape) appendSchema(b []byte) []byte {
 	}
 	return append(b, '}')
 }
+
+// manyCharacters is a length that no model counts: a longer limit is not published, and refuses all the same.
+const manyCharacters = 10_000
 
 func (s *shape) appendProperties(b []byte) []byte {
 	var required []string

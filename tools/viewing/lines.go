@@ -14,6 +14,21 @@ import (
 // pageLines is how many lines are shown by default.
 const pageLines = 2000
 
+// The values of read.line_format; any other, also "", is number, tab, line.
+const (
+	linesByClient = "auto"
+	linesPipe     = "pipe"
+	linesBare     = "none"
+)
+
+func fill(v *results.View, lines []page.Line) {
+	for _, l := range lines {
+		if !v.Add(results.Row(l)) {
+			break
+		}
+	}
+}
+
 // Lines shows lines of a text from line first on, as many as are asked for; 0: all that there are.
 func (s *File) Lines(ctx context.Context, first, asked int) (tool.Result, error) {
 	as, err := textedit.Detect(s.Head)
@@ -22,7 +37,8 @@ func (s *File) Lines(ctx context.Context, first, asked int) (tool.Result, error)
 	}
 	prefs := s.env.Prefs
 	v := &results.View{
-		First: max(first, 1), Asked: asked, Page: pageLines, Tokens: s.Tokens, Pipe: prefs.ReadPipe,
+		First: max(first, 1), Asked: asked, Page: pageLines, Tokens: s.Tokens, Pipe: prefs.ReadLines == linesPipe,
+		Bare: prefs.ReadLines == linesBare || prefs.ReadLines == linesByClient && !s.env.Client.Numbers,
 		Form: s.room(), BOM: as.Mark() > 0,
 	}
 	q := page.Query{First: v.First, Lines: asked, MaxLine: prefs.ReadMaxLine, MaxBytes: int64(4 * v.Tokens)}
@@ -40,10 +56,12 @@ func (s *File) Lines(ctx context.Context, first, asked int) (tool.Result, error)
 		return tool.Result{}, err
 	}
 	v.Total, v.AtLeast = found.Total, !found.Exact
-	for _, l := range found.Lines {
-		if !v.Add(results.Row(l)) {
-			break
-		}
+	numbered := *v
+	fill(v, found.Lines)
+	if v.Bare && v.Mistaken() {
+		numbered.Bare = false
+		v = &numbered
+		fill(v, found.Lines)
 	}
 	facts := v.Facts()
 	switch {
