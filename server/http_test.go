@@ -73,7 +73,7 @@ func serveHTTP(t testing.TB, o siteSetup) *httpSite {
 	if x.work == "" {
 		x.work = leaktest.Dir(t)
 	}
-	flags := map[string]string{"state-dir": x.data, "auth-local-peer": "any"}
+	flags := map[string]string{"state-dir": x.data, "auth-local-peer": "any", "read-line-format": "tab"}
 	if len(o.principals) > 0 {
 		flags["auth-mode"] = "token"
 	}

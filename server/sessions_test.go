@@ -25,7 +25,8 @@ var update = flag.Bool("update", false, "rewrite session answers and wire transc
 // would give them.
 func testSettings(t testing.TB, work, state string, settings map[string]string) config.Config {
 	t.Helper()
-	flags := map[string]string{"state-dir": state}
+	// With numbers answers show which lines of a file they are; TestLineFormat shows what is there by default.
+	flags := map[string]string{"state-dir": state, "read-line-format": "tab"}
 	for k, v := range settings {
 		flags[replaytest.FlagOf(k)] = v
 	}

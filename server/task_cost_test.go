@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/json"
 	"path/filepath"
 	"testing"
 
@@ -8,8 +9,33 @@ import (
 )
 
 // taskTokens is what a task of an agent may cost: 34 calls and their answers, at four characters a token. The goal of the
-// design is 23,000. It cost 26,980 when answers repeated what the model had sent.
-const taskTokens = 17_500
+// design is 23,000. It cost 26,980 when answers repeated what the model had sent, and 16,962 when each line that was read
+// had its number.
+const taskTokens = 16_000
+
+// coreTokens is what the list may cost that most clients are shown: of each tool what they hand to their model, which is
+// its name, description and schema.
+const coreTokens = 1_700
+
+func listTokens(t *testing.T, f *fixture) int {
+	t.Helper()
+	raw, _, _ := replaytest.ToldTools(t, f.Wire)
+	var list struct {
+		Tools []struct {
+			Name, Description string
+			InputSchema       json.RawMessage
+		}
+	}
+	must(t, json.Unmarshal(raw, &list))
+	characters := 0
+	for _, x := range list.Tools {
+		characters += len(x.Name) + len(x.Description) + len(x.InputSchema)
+	}
+	if len(list.Tools) < 10 {
+		t.Fatalf("%d tools are listed", len(list.Tools))
+	}
+	return characters / 4
+}
 
 // TestTaskCost replays a task and holds its cost. What may change the cost is visible in the file's difference.
 func TestTaskCost(t *testing.T) {
@@ -25,7 +51,11 @@ func TestTaskCost(t *testing.T) {
 		t.Fatal(err)
 	}
 	calls, characters := file.Cost()
-	t.Logf("%d calls, %d tokens", calls, characters/4)
+	list := listTokens(t, f)
+	t.Logf("%d calls, %d tokens; the list %d more", calls, characters/4, list)
+	if list > coreTokens {
+		t.Errorf("the list costs %d tokens, want at most %d", list, coreTokens)
+	}
 	if calls != 34 || characters/4 > taskTokens {
 		t.Errorf("%d calls cost %d tokens, want 34 and at most %d", calls, characters/4, taskTokens)
 	}

@@ -174,7 +174,7 @@ func worksAsCLI(t *testing.T, name, settings, mode, kind, edit string) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	want := []string{"1\tone", edit, "1\tone", "PERMISSION_DENIED: ", "TOOL_DISABLED: agent is not available: sub-agents may not start others here"}
+	want := []string{"one", edit, "one", "PERMISSION_DENIED: ", "TOOL_DISABLED: agent is not available: sub-agents may not start others here"}
 	if kind == "explore" {
 		want[3], want[4] = edit, edit
 	}

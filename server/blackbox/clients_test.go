@@ -48,7 +48,7 @@ func TestUnlistedClientsAreNotCutShort(t *testing.T) {
 	p := asClient(t, "somebody-else", false, map[string]string{
 		"lines.txt": lines.String(), "wide.txt": strings.Repeat(strings.Repeat("x", 99)+"\n", 470),
 	})
-	if text := p.Must(t, "read_file", `{"file_path":"lines.txt"}`); !strings.HasPrefix(text, "1\tline 0 ") || !strings.Contains(text, "2000\tline 1999 ") {
+	if text := p.Must(t, "read_file", `{"file_path":"lines.txt"}`); !strings.HasPrefix(text, "line 0 ") || !strings.Contains(text, "\nline 1999 ") {
 		t.Errorf("of 2,000 lines came %d: %.100q", strings.Count(text, "\n"), text)
 	}
 	if text := p.Must(t, "read_file", `{"file_path":"wide.txt"}`); strings.Contains(text, "PARTIAL") {

@@ -85,7 +85,7 @@ func TestNewcomer(t *testing.T) {
 		if !strings.Contains(string(listed.Result), `"name":"read_file"`) {
 			t.Errorf("%s: listed: %s", c.file, listed.Result)
 		}
-		if got := p.Must(t, "read_file", `{"file_path":`+string(quoted(t, filepath.Join(work, "hello.txt")))+`}`); got != "1\thello" {
+		if got := p.Must(t, "read_file", `{"file_path":`+string(quoted(t, filepath.Join(work, "hello.txt")))+`}`); got != "hello" {
 			t.Errorf("%s: read_file: %s", c.file, got)
 		}
 	}

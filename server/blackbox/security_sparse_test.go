@@ -46,9 +46,9 @@ func TestSEC47SparseFile(t *testing.T) {
 		lacking(t, "a sparse file of 50 GB: %v", err)
 	}
 	for _, c := range []struct{ name, tool, args, want string }{
-		{"head", "read_file", `{"file_path":"sparse","limit":200}`, "1\tline 1 of the text\n"},
+		{"head", "read_file", `{"file_path":"sparse","limit":200}`, "line 1 of the text\n"},
 		{"number of lines", "read_file", `{"file_path":"sparse","limit":200}`, "of at least 3,001"},
-		{"into the hole", "read_file", `{"file_path":"sparse","offset":2999}`, "3000\tline 3000 of the text\n3001\t"},
+		{"into the hole", "read_file", `{"file_path":"sparse","offset":2999}`, "line 3000 of the text\n"},
 		{"behind the hole", "read_file", `{"file_path":"sparse","offset":5000}`, "line 5000 was not reached"},
 		{"edit", "edit_file", `{"file_path":"sparse","old_string":"line 1 of","new_string":"x"}`, "! TOO_LARGE: "},
 		{"edit with a version", "edit_file", `{"file_path":"sparse","old_string":"line 1 of","new_string":"x","version":"0123456789ab"}`, "! TOO_LARGE: "},

@@ -20,7 +20,8 @@ const webDir = "web/"
 // and nothing else, so that no test reaches the network and no server needs to open loopback addresses.
 func (f *Script) Settings(t testing.TB) map[string]string {
 	t.Helper()
-	all := maps.Clone(f.Config)
+	all := map[string]string{"read.line_format": "tab"} // so that answers show which lines they are
+	maps.Copy(all, f.Config)
 	if slices.ContainsFunc(f.archive.Files, func(file txtar.File) bool { return strings.HasPrefix(file.Name, webDir) }) {
 		all["web.proxy"] = f.proxy(t)
 	}
