@@ -102,9 +102,11 @@ type Part struct {
 	Forms []string
 	// commands that it may run besides, as those rules match them: words of programs that use them in unknown ways
 	Perhaps []string
-	Class   Class // of this part alone
-	Why     string
-	Exact   bool // no rule with a `*` allows it: computed words, poisoned environment, a wrapper that runs its words
+	// what it may be, as those rules match it, with Any for what only the shell knows; nil: all is known
+	Open  []string
+	Class Class // of this part alone
+	Why   string
+	Exact bool // no rule with a `*` allows it: computed words, poisoned environment, a wrapper that runs its words
 	// Lead is how Text begins where its program runs the words behind it (`npx vitest`, `uv run pytest`): a rule with a
 	// `*` allows the part only if it spells all of this before its first `*`. "": it needs not.
 	Lead  string
@@ -129,6 +131,10 @@ type FileUse struct {
 
 	// Perhaps: it is a word of a program that uses it in an unknown way. Write means nothing then.
 	Perhaps bool
+
+	// Guess: the text does not say which file it is, and names this one elsewhere. No such file is there where the
+	// kernel holds the command.
+	Guess bool
 }
 
 // NullDevice is a file that holds nothing, whatever a command writes to it.
@@ -185,6 +191,7 @@ func (a *Analysis) Distrust(why string) {
 // is not.
 func (a *Analysis) Hold() {
 	a.Held = true
+	a.Files = slices.DeleteFunc(slices.Clone(a.Files), func(f FileUse) bool { return f.Guess })
 	switch {
 	case a.beyond != "":
 		a.Class, a.Why = Dangerous, a.beyond

@@ -6,8 +6,8 @@
 //   - script.go: the text becomes a syntax tree, or the reason why it does not.
 //   - parts*.go: the tree is walked once. Each simple command is found, also in substitutions, nested shells, wrappers
 //     and what is fed to a shell; parts_spell.go says what each word is.
-//   - values*.go, on the way: a word with variables has each value that the text gives them.
 //   - reading.go: the words of a command are told apart by the row of its program (tools/bash/programs).
+//   - guesses.go: what a word may be that only the shell knows.
 //   - files*.go: which paths the command names or is known to touch, and where git starts.
 //   - prove*.go, sed.go: rules R0 to R6. If all hold for every part, the command only reads.
 //   - danger*.go: rule R7. It looks at every word, and its answer replaces that of the proof.

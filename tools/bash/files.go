@@ -70,8 +70,8 @@ func removesOf(c *simple) []string {
 		}
 		for _, w := range c.reading(n).operands() {
 			t := w.text
-			if w.shape&dotted != 0 {
-				continue // what find finds, but not all that it looks through
+			if w.shape&dotted != 0 || w.from == w.to {
+				continue // what find finds, but not all that it looks through; what xargs takes
 			}
 			if t != "" && t[0] == '~' && w.shape&homely == 0 {
 				t = "./" + t

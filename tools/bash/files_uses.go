@@ -13,8 +13,9 @@ import (
 // what it touches is unknown.
 const maxPerhaps = 100
 
-// touch notes the files that a command touches, in all ways to read it.
+// touch notes the files that a command touches.
 func (a *Analysis) touch(f *finding, c *simple, piped bool) {
+	c = c.withTaken()
 	a.touchFrom(f, c, piped)
 	removes := len(a.Removes)
 	for _, other := range c.others {
@@ -27,26 +28,13 @@ func (a *Analysis) touch(f *finding, c *simple, piped bool) {
 
 // touchFrom is touch for one place in which the command may start.
 func (a *Analysis) touchFrom(f *finding, c *simple, piped bool) {
-	if !c.expands() {
-		a.touchOne(f, c, piped, nil)
-		return
-	}
-	a.Removes = append(a.Removes, removesOf(c)...) // with expansions as written
-	seen := map[FileUse]bool{}
-	if !f.values.each(c, func(v *simple) { a.touchOne(f, v, piped, seen) }) {
-		a.unsure(true, true, "a command stands for too many others to be checked")
-	}
-}
-
-// touchOne notes what one reading of a command touches. seen are files that are known of it; nil: it has one reading.
-func (a *Analysis) touchOne(f *finding, c *simple, piped bool, seen map[FileUse]bool) {
-	t := toucher{a: a, c: c, seen: seen, values: &f.values}
+	t := toucher{a: a, c: c, f: f}
 	for _, r := range c.stmt.Redirs {
 		switch r.Op {
 		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
 			continue
 		}
-		for _, w := range c.respell(nil, r.Word) {
+		for _, w := range spellOne(nil, c.in.text, r.Word) {
 			if (r.Op == syntax.DplOut || r.Op == syntax.DplIn) && strings.Trim(w.text, "0123456789-") == "" {
 				continue
 			}
@@ -60,11 +48,8 @@ func (a *Analysis) touchOne(f *finding, c *simple, piped bool, seen map[FileUse]
 			t.head(i, piped)
 		}
 	}
-	for _, removed := range removesOf(c) {
-		if seen == nil || !strings.ContainsAny(removed, "$`") && !slices.Contains(a.Removes, removed) {
-			a.Removes = append(a.Removes, removed)
-		}
-	}
+	a.Removes = append(a.Removes, removesOf(c)...)
+	t.removesGuesses()
 }
 
 // unsure notes why rules about paths do not see all that is read or changed.
@@ -81,9 +66,10 @@ func (a *Analysis) unsure(reads, writes bool, why string) {
 type toucher struct {
 	a       *Analysis
 	c       *simple
-	seen    map[FileUse]bool
-	values  *values
+	f       *finding
 	perhaps int // words that are perhaps files
+
+	reads, writes bool // see guess
 }
 
 // variables notes the files that shells read, or write, because a variable names them.
@@ -93,7 +79,7 @@ func (t *toucher) variables() {
 		if a.Name == nil || a.Value == nil || !namesShellFile(a.Name.Value) {
 			continue
 		}
-		for _, w := range t.c.respell(nil, a.Value) {
+		for _, w := range spellOne(nil, t.c.in.text, a.Value) {
 			w.text, w.bare = a.Name.Value+"="+w.text, a.Name.Value+"="+w.bare
 			words = append(words, w)
 		}
@@ -188,7 +174,7 @@ func (t *toucher) others(n int, name string, args []spelt, known bool) {
 		return
 	}
 	switch {
-	case !h.sure, understood(h.row), h.row.Has("no files"), t.values.funcs[name],
+	case !h.sure, understood(h.row), h.row.Has("no files"), t.f.funcs[name],
 		isShell(name) && shellOf(args).text != nil:
 		return
 	case name == "git":
@@ -293,11 +279,12 @@ func (t *toucher) use(w *spelt, u FileUse) {
 				why = snippet(w.text) + " leads where the kernel says"
 			}
 			t.a.unsure(!u.Write, u.Write, why)
+			t.guess(u.Write)
 		}
 		p = t.c.guess(w)
 	}
 	u.Path = plainPath(p)
-	if p == "" || p == NullDevice || t.seen[u] {
+	if p == "" || p == NullDevice {
 		return
 	}
 	if u.Deep { // it is perhaps known already as one that is touched itself
@@ -307,9 +294,6 @@ func (t *toucher) use(w *spelt, u FileUse) {
 				return
 			}
 		}
-	}
-	if t.seen != nil {
-		t.seen[u] = true
 	}
 	t.a.Files = append(t.a.Files, u)
 }

@@ -16,7 +16,7 @@ func (s *script) takeApart(inside func(string) bool) Analysis {
 		Parts:   make([]Part, 0, len(f.commands)),
 		Unclear: fault != "" || f.odd || f.tooDeep || f.loops || len(f.broken) > 0 || len(s.text) > maxCommand,
 	}
-	piped := slices.ContainsFunc(f.commands, startsXargs)
+	piped := slices.ContainsFunc(f.commands, feeds)
 	var fills []fill
 	for i := range f.commands {
 		before := len(a.Files)
@@ -30,9 +30,6 @@ func (s *script) takeApart(inside func(string) bool) Analysis {
 		if file := f.runsMade(fills); file != "" {
 			a.Hidden = file + ": the command writes it before it runs it"
 		}
-	}
-	if f.values.unread {
-		a.unsure(true, true, "there are too many nested commands to be checked")
 	}
 	for _, text := range f.broken {
 		a.addBroken(text, text != s.text)
@@ -50,10 +47,9 @@ func (s *script) takeApart(inside func(string) bool) Analysis {
 	return a
 }
 
-// startsXargs says whether a command may start another one for each line of a pipe.
-func startsXargs(c simple) bool {
-	return slices.ContainsFunc(c.heads,
-		func(h head) bool { return !h.quiet && (h.name == "xargs" || h.name == "parallel") })
+// feeds says whether a command may start another one for each line of a pipe.
+func feeds(c simple) bool {
+	return slices.ContainsFunc(c.heads, func(h head) bool { return !h.quiet && h.row.Has("feeds") })
 }
 
 // add makes a part of one simple command.
@@ -70,13 +66,7 @@ func (a *Analysis) add(f *finding, c *simple, inside func(string) bool) {
 	if p.Forms, whole = formsOf(c); !whole {
 		a.unread()
 	}
-	if c.expands() {
-		f.values.each(c, func(v *simple) {
-			if len(v.words) > 0 {
-				p.Forms, _ = v.appendForms(p.Forms)
-			}
-		})
-	}
+	p.Open = c.openForms()
 	p.Class, p.Why = c.in.provePart(c.stmt, inside)
 	// a person decides about what is longer
 	if len(c.in.text) <= maxCommand && !p.mayRun(c) {
@@ -87,6 +77,12 @@ func (a *Analysis) add(f *finding, c *simple, inside func(string) bool) {
 		p.Exact = !strings.HasPrefix(p.Text, p.Lead)
 	}
 	for i := range c.uses {
+		if c.uses[i].open && !c.heads[i].quiet {
+			a.unsure(true, true, "what "+c.heads[i].name+" runs is put together: "+c.uses[i].code)
+			t := toucher{a: a, c: c, f: f}
+			t.guess(false)
+			t.guess(true)
+		}
 		if !c.heads[i].quiet && a.Hidden == "" && c.uses[i].code != "" {
 			a.Hidden = c.heads[i].name + ": " + c.uses[i].code + " runs what no rule can see"
 		}

@@ -26,7 +26,8 @@ func (f *finding) piped(c *syntax.BinaryCmd, sc *scope) {
 func (f *finding) feedsCommands(stmt *syntax.Stmt) bool {
 	for i := len(f.commands) - 1; i >= 0; i-- {
 		if c := &f.commands[i]; c.stmt == stmt {
-			return isCallExpr(c.node) &&
+			_, call := c.node.(*syntax.CallExpr)
+			return call &&
 				slices.ContainsFunc(c.heads, func(h head) bool { return readsCommands(h.name) })
 		}
 	}

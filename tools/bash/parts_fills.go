@@ -26,7 +26,7 @@ func makes(c *simple, files []FileUse) []fill {
 	mixes := len(c.words) > 0 && programs.Of(c.words[c.heads[0].at].name()).Has("writes")
 	for i := range files {
 		if u := &files[i]; (u.Write && !u.Perhaps || u.Perhaps && mixes) && !keeps {
-			all = append(all, fill{path.Clean(u.Path), !c.lost || rooted(u.Path)})
+			all = append(all, fill{path.Clean(u.Path), !u.Guess && (!c.lost || rooted(u.Path))})
 		}
 	}
 	return all
@@ -55,7 +55,7 @@ func (f *finding) runsMade(all []fill) string {
 			if row := programs.Of(words[0].name()); row.Has("shell") || row.Has("language") || row.Has("console") {
 				for _, r := range c.stmt.Redirs {
 					if r.Op == syntax.RdrIn {
-						scripts = c.respell(scripts, r.Word)
+						scripts = spellOne(scripts, c.in.text, r.Word)
 					}
 				}
 			}
@@ -92,8 +92,8 @@ func (c *simple) isMade(all []fill, w *spelt) bool {
 	if !known {
 		p = c.guess(w)
 	}
-	if p == "" {
-		return false
+	if p == "" { // any of them
+		return w.shape&computed != 0 && len(all) > 0
 	}
 	p = path.Clean(plainPath(p))
 	return slices.ContainsFunc(all, func(m fill) bool {

@@ -32,7 +32,8 @@ type finding struct {
 	data     evaluation
 	searched bool // CDPATH may tell where a cd leads
 	odd      bool // functions, coprocesses and what else makes names mean something new
-	values   values
+	funcs    map[string]bool
+	bag      []spelt // see guesses
 }
 
 // A simple is one simple command, or a test or arithmetic that stands as one.
@@ -47,19 +48,14 @@ type simple struct {
 	inner   bool      // in a substitution or a nested shell
 	fed     bool      // its input comes from a pipe
 	stand
-	spot
-	feed *feed     // its input; nil: that of the script
-	x    *expander // its words are read with what variables hold; nil: as written
 }
 
 // A scope is what surrounds a command. Commands of one shell share it: `cd` changes it for all that follow.
 type scope struct {
-	in     *script
-	inner  bool
-	fed    bool
-	depth  int
-	region int
-	feed   *feed
+	in    *script
+	inner bool
+	fed   bool
+	depth int
 	stand
 }
 
@@ -75,7 +71,7 @@ func (s *script) found() *finding {
 		if s.finding.data.wanted {
 			s.finding.data.all()
 		}
-		s.finding.settle()
+		s.finding.computed()
 	}
 	return s.finding
 }
@@ -117,7 +113,6 @@ func (f *finding) nested(text string, sc scope) {
 		return
 	}
 	sc.inner = true
-	sc.region = f.values.child(sc.region)
 	f.text(text, sc)
 	if plain, ok := withoutJoins(text); ok {
 		f.text(plain, sc)
@@ -126,9 +121,7 @@ func (f *finding) nested(text string, sc scope) {
 
 // simple reads one simple command, and what its words run.
 func (f *finding) simple(stmt *syntax.Stmt, sc *scope) {
-	f.values.clock++
-	c := simple{in: sc.in, stmt: stmt, stand: sc.stand, inner: sc.inner, fed: sc.fed,
-		spot: spot{sc.region, f.values.clock, sc.depth}, feed: feedOf(sc.in, stmt, sc.feed)}
+	c := simple{in: sc.in, stmt: stmt, stand: sc.stand, inner: sc.inner, fed: sc.fed}
 	switch cmd := stmt.Cmd.(type) {
 	case *syntax.CallExpr:
 		c.node, c.assigns, c.words = cmd, cmd.Assigns, spell(sc.in.text, cmd.Args)
@@ -145,18 +138,18 @@ func (f *finding) simple(stmt *syntax.Stmt, sc *scope) {
 		c.uses = make([]runsUse, len(c.heads))
 		for i, h := range c.heads {
 			c.uses[i] = runsOf(&c, i)
+			if w := puts(c.words[h.at:h.end], c.uses[i].texts); w != "" {
+				c.uses[i].code, c.uses[i].open = w, true
+			}
 			if c.uses[i].code == "" && !h.quiet {
 				c.uses[i].code = fedCode(&c, h.name)
 			}
 		}
 	}
-	f.values.computed = f.values.computed || c.expands()
-	f.values.loose = f.values.loose || c.loosens()
 	f.commands = append(f.commands, c)
 	if c.node != nil {
 		f.node(c.node, sc)
 	}
-	f.values.assigns(&c, len(c.words) > 0 && isCallExpr(c.node))
 	for _, a := range c.assigns {
 		if a.Value != nil {
 			f.loose = spellOne(f.loose, sc.in.text, a.Value)
@@ -176,7 +169,7 @@ func (f *finding) simple(stmt *syntax.Stmt, sc *scope) {
 	}
 	if len(c.words) > 0 {
 		f.searched = f.searched || strings.Contains(sc.in.text, "CDPATH")
-		sc.follow(f.values.entered(&c), f.searched)
+		sc.follow(c.words, f.searched)
 	}
 }
 

@@ -14,6 +14,7 @@ type runsUse struct {
 	code  string   // the word that gives code which rules cannot read; "": none does
 	away  string   // the word that takes code from outside the workspace, or from a stream
 	files []spelt  // that it takes code from
+	open  bool     // texts are put together when it runs
 }
 
 // exact says whether a program runs more than its text says.
@@ -100,6 +101,20 @@ func (use *runsUse) read(row *programs.Program, args []spelt) {
 			}
 		}
 	}
+}
+
+// puts returns a word of a command that is put together when it runs, and that is in one of the texts which the command
+// gives to a shell: quotes there hold nothing back. "": there is none.
+func puts(words []spelt, texts []string) string {
+	for i := range words {
+		w := &words[i]
+		if w.shape&computed != 0 && slices.ContainsFunc(texts, func(text string) bool {
+			return text != "" && (strings.Contains(text, w.text) || strings.HasSuffix(w.text, text))
+		}) {
+			return snippet(w.text)
+		}
+	}
+	return ""
 }
 
 // isStream says whether a name means what a program reads from its input, or holds what it reads.

@@ -87,12 +87,6 @@ type speller struct {
 	bare   []byte // only once the word is computed: until then it is text
 	shape  shape
 	braces bool // unquoted braces are marked
-
-	values *expander // what variables hold; nil: expansions are kept as written
-	held   shape     // of what variables hold
-	flat   bool      // the word is a value: it stays one word
-	raw    bool      // it is a here-document: quotes are text
-	keeps  bool      // it is a word even if it is empty
 }
 
 func (sp *speller) write(s string) {
@@ -121,15 +115,12 @@ func (sp *speller) parts(parts []syntax.WordPart, quoted bool) {
 	for i, p := range parts {
 		switch p := p.(type) {
 		case *syntax.Lit:
-			if sp.raw {
-				sp.write(p.Value)
-			} else if quoted {
+			if quoted {
 				sp.inQuotes(p.Value)
 			} else {
 				sp.plain(p.Value, i == 0)
 			}
 		case *syntax.SglQuoted:
-			sp.keeps = true
 			if p.Dollar {
 				sp.shape |= escaped
 				sp.write(unescape(p.Value))
@@ -137,15 +128,12 @@ func (sp *speller) parts(parts []syntax.WordPart, quoted bool) {
 				sp.write(p.Value)
 			}
 		case *syntax.DblQuoted:
-			sp.keeps = true
 			if p.Dollar {
 				sp.shape |= escaped
 			}
 			sp.parts(p.Parts, true)
 		default:
-			if sp.values == nil || !sp.values.expand(sp, p, quoted || sp.raw) {
-				sp.expansion(p)
-			}
+			sp.expansion(p)
 		}
 	}
 }

@@ -19,7 +19,6 @@ func (f *finding) stmts(stmts []*syntax.Stmt, sc *scope) {
 // apart reads statements that run in a shell of their own.
 func (f *finding) apart(stmts []*syntax.Stmt, sc *scope, change func(*scope)) {
 	own := *sc
-	own.region = f.values.child(sc.region)
 	change(&own)
 	f.stmts(stmts, &own)
 }
@@ -29,24 +28,14 @@ func same(*scope) {}
 func substituted(sc *scope) { sc.inner, sc.fed = true, false }
 
 func (f *finding) stmt(stmt *syntax.Stmt, sc *scope) {
-	if stmt.Background {
-		before := sc.region
-		defer func() { sc.region = before }()
-		sc.region = f.values.child(before)
-	}
 	if stmt.Cmd == nil || isSimple(stmt.Cmd) {
 		f.simple(stmt, sc)
 	} else {
 		if len(stmt.Redirs) > 0 {
-			c := simple{in: sc.in, stmt: stmt, stand: sc.stand, inner: sc.inner, fed: sc.fed,
-				spot: spot{sc.region, f.values.clock, sc.depth}}
-			f.values.computed = f.values.computed || c.expands()
-			f.commands = append(f.commands, c)
+			f.commands = append(f.commands,
+				simple{in: sc.in, stmt: stmt, stand: sc.stand, inner: sc.inner, fed: sc.fed})
 		}
-		before := sc.feed
-		sc.feed = feedOf(sc.in, stmt, before)
 		f.compound(stmt.Cmd, sc)
-		sc.feed = before
 	}
 	for _, r := range stmt.Redirs {
 		f.word(r.Word, sc)
@@ -75,12 +64,12 @@ func (f *finding) compound(cmd syntax.Command, sc *scope) {
 	case *syntax.IfClause:
 		for ; c != nil; c = c.Else {
 			f.stmts(c.Cond, sc)
-			f.within(sc, func() { f.stmts(c.Then, sc) })
+			f.stmts(c.Then, sc)
 			sc.settle()
 		}
 	case *syntax.WhileClause:
 		f.stmts(c.Cond, sc)
-		f.within(sc, func() { f.stmts(c.Do, sc) })
+		f.stmts(c.Do, sc)
 	case *syntax.ForClause:
 		f.loop(c, sc)
 	case *syntax.CaseClause:
@@ -92,7 +81,7 @@ func (f *finding) compound(cmd syntax.Command, sc *scope) {
 				f.loops = f.loops || !literalWord(p)
 				f.word(p, sc)
 			}
-			f.within(sc, func() { f.stmts(item.Stmts, sc) })
+			f.stmts(item.Stmts, sc)
 		}
 	case *syntax.FuncDecl:
 		f.odd = true
@@ -100,16 +89,16 @@ func (f *finding) compound(cmd syntax.Command, sc *scope) {
 			f.bomb = c.Name.Value
 		}
 		if c.Name != nil {
-			f.values.function(c.Name.Value)
+			f.function(c.Name.Value)
 		}
-		f.within(sc, func() { f.stmt(c.Body, sc) })
+		f.stmt(c.Body, sc)
 	case *syntax.TimeClause:
 		if c.Stmt != nil {
 			f.stmt(c.Stmt, sc)
 		}
 	case *syntax.CoprocClause:
 		f.odd = true
-		f.within(sc, func() { f.stmt(c.Stmt, sc) })
+		f.stmt(c.Stmt, sc)
 	default:
 		f.odd = true
 		f.node(c, sc)
@@ -118,21 +107,17 @@ func (f *finding) compound(cmd syntax.Command, sc *scope) {
 
 func (f *finding) binary(c *syntax.BinaryCmd, sc *scope) {
 	if c.Op != syntax.Pipe && c.Op != syntax.PipeAll {
-		region := sc.region
 		f.either(c, sc)
-		sc.region = region
 		return
 	}
 	before, after := *sc, *sc
-	before.region, after.region = f.values.child(sc.region), f.values.child(sc.region)
-	after.fed, after.feed = true, &feed{in: sc.in, from: c.X, fed: sc.feed}
+	after.fed = true
 	f.stmt(c.X, &before)
 	f.stmt(c.Y, &after)
 	f.piped(c, sc)
 }
 
-// either reads `a && b` and `a || b`. What is known behind a is known in b; what is known behind `a && b` is known in c
-// of `a && b && c`, whose region is left in sc.
+// either reads `a && b` and `a || b`.
 func (f *finding) either(c *syntax.BinaryCmd, sc *scope) {
 	outer := sc.failed
 	left, ok := c.X.Cmd.(*syntax.BinaryCmd)
@@ -141,7 +126,6 @@ func (f *finding) either(c *syntax.BinaryCmd, sc *scope) {
 	} else {
 		f.stmt(c.X, sc)
 	}
-	sc.region = f.values.child(sc.region)
 	if before := sc.stand; c.Op == syntax.OrStmt {
 		sc.settle()
 		defer func() {
@@ -167,8 +151,6 @@ func leaves(stmt *syntax.Stmt) bool {
 }
 
 func (f *finding) loop(c *syntax.ForClause, sc *scope) {
-	region := sc.region
-	defer func() { sc.region = region }()
 	if items, ok := c.Loop.(*syntax.WordIter); ok {
 		words := spell(sc.in.text, items.Items)
 		f.loose = append(f.loose, words...)
@@ -177,12 +159,11 @@ func (f *finding) loop(c *syntax.ForClause, sc *scope) {
 			f.word(w, sc)
 		}
 		f.loops = f.loops || len(f.commands) > before
-		f.values.bindLoop(items, sc, words)
 	} else {
 		f.loops = true // arithmetic may run commands
 		f.node(c.Loop, sc)
 	}
-	f.within(sc, func() { f.stmts(c.Do, sc) })
+	f.stmts(c.Do, sc)
 }
 
 // word reads what a word runs before the command does.
@@ -229,7 +210,9 @@ func (f *finding) node(n syntax.Node, sc *scope) {
 			f.wordPart(n.(syntax.WordPart), sc)
 			return false
 		case *syntax.ParamExp:
-			f.values.bindDefault(n, sc)
+			if n.Exp != nil && n.Exp.Word != nil { // ${x:-word}
+				f.loose = spellOne(f.loose, sc.in.text, n.Exp.Word)
+			}
 		case *syntax.ArrayElem:
 			if n.Value != nil {
 				f.loose = spellOne(f.loose, sc.in.text, n.Value)

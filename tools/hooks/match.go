@@ -102,7 +102,9 @@ func (h hook) applies(e Event) bool {
 			t.Analysis = &a
 		}
 		return t.Analysis.Unclear || t.Analysis.Hidden != "" ||
-			slices.ContainsFunc(t.Analysis.Parts, func(p bash.Part) bool { return mayBecome(p, pattern) })
+			slices.ContainsFunc(t.Analysis.Parts, func(p bash.Part) bool {
+				return mayBecome(p, pattern) || permission.MayRun(pattern, p)
+			})
 	})
 }
 

@@ -183,7 +183,8 @@ func perhapsRuled(p *Policy, r *Request, all ...[]rule) (Decision, bool) {
 	return Decision{}, false
 }
 
-// perhapsRuns finds a rule about a command that stands among the words of a program that may run them.
+// perhapsRuns finds a rule about a command that stands among the words of a program that may run them, or that a
+// command with words which only the shell knows may be.
 func perhapsRuns(p *Policy, r *Request, t *Target) (Decision, bool) {
 	for _, part := range t.Analysis.Parts {
 		for _, text := range part.Perhaps {
@@ -195,6 +196,14 @@ func perhapsRuns(p *Policy, r *Request, t *Target) (Decision, bool) {
 				d := Decision{Verdict: Ask, Hard: true, About: t.Value, Reason: why}
 				return d, allowsWhole(p, r, t, r.granted()) == nil
 			}
+		}
+		rule := pick(p.deny, p.ask, func(rule *rule) bool {
+			return len(part.Open) > 0 && rule.ofCommand() && rule.names(r.Tool, r.Aliases, r.Family) &&
+				slices.ContainsFunc(part.Open, rule.text.meets)
+		})
+		if rule != nil && allowsWhole(p, r, t, r.granted()) == nil {
+			return Decision{Verdict: Ask, Hard: true, About: t.Value, Reason: "rule " + rule.Text + ", " + rule.Origin +
+				", is about commands that this one may be: what it runs is put together when it runs"}, true
 		}
 	}
 	return Decision{}, false

@@ -300,10 +300,10 @@ func TestCommandsThatMayTouch(t *testing.T) {
 		{Options{Deny: read}, "cat $f", "Q"}, {Options{Ask: read}, "cat $f", "Q"}, {Options{Deny: edit}, "cat $f", "a"}, {Options{Deny: other}, "cat $f", "a"}, {Options{}, "cat $f", "a"},
 		{Options{Deny: edit}, "a > $f", "Q"}, {Options{Ask: edit}, "a > $f", "Q"}, {Options{Ask: read}, "a > $f", "a"}, {Options{}, "a > $f", "a"},
 		{Options{Deny: read}, "a x", "Q"}, {Options{Deny: edit}, "a --y=x", "Q"}, {Options{Ask: edit}, "python -c 'open(\"x\")'", "Q"}, {Options{Deny: read}, "a y", "a"}, {Options{Deny: []Rule{{Text: "Read", Origin: "o"}}}, "a x", "a"}, {Options{}, "a .env ~/.ssh/x", "a"},
-		{Options{Deny: read}, "f=x; cat $f", "d"}, {Options{Ask: read}, "f=x; cat $f", "Q"}, {Options{Deny: edit}, "f=x; a > $f", "d"}, {Options{Deny: other}, "f=rm; $f x", "d"}, {Options{Deny: other}, "c='rm x'; $c", "d"},
+		{Options{Deny: read}, "f=x; cat $f", "d"}, {Options{Ask: read}, "f=x; cat $f", "Q"}, {Options{Deny: edit}, "f=x; a > $f", "d"}, {Options{Deny: other}, "f=rm; $f x", "Q"}, {Options{Deny: other}, "c='rm x'; $c", "d"},
 		{Options{Deny: other}, "ifne rm x", "Q"}, {Options{Ask: other}, "fly ssh -C 'cd a; /bin/rm x'", "Q"}, {Options{Deny: other}, "ifne mv x", "a"}, {Options{Deny: read}, "ifne rm y", "a"},
 		{Options{Deny: other, Allow: []Rule{{Text: "Bash(ifne rm x)", Origin: "o"}}}, "ifne rm x", "a"}, {Options{Deny: other}, "cp /bin/rm a; ./a x", "Q"}, {Options{Deny: other}, "echo '!rm x' | ed", "Q"},
-		{Options{Deny: other}, "echo rm x | xargs env", "d"}, {Options{Deny: read}, "make $f; npm test; python y.py", "a"},
+		{Options{Deny: other}, "echo rm x | xargs env", "Q"}, {Options{Deny: read}, "make $f; npm test; python y.py", "a"},
 	} {
 		p, err := New(c.o)
 		if err != nil {

@@ -1,6 +1,11 @@
 package permission
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"codehand/tools/bash"
+)
 
 // A glob is a text with stars, each of which stands for any characters. `\*` is a star that stands for itself.
 type glob struct {
@@ -69,6 +74,73 @@ func wildcard(pieces []string, text string) bool {
 		text = text[i+len(piece):]
 	}
 	return strings.HasSuffix(text, pieces[last])
+}
+
+// meets says whether there is a text that match accepts among those that an open form stands for (bash.Part.Open).
+func (g *glob) meets(open string) bool {
+	return overlap(g.pieces, open) || g.short != nil && overlap(g.short, open)
+}
+
+// maxOverlap is how long an open form is that is compared, in bytes; a longer one may be anything.
+const maxOverlap = 10_000
+
+// overlap says whether pieces with anything between them and an open form have a text in common. at[i] says that the
+// first i bytes of the pieces may stand for what was read of the form.
+func overlap(pieces []string, open string) bool {
+	if len(open) > maxOverlap {
+		return true
+	}
+	pattern := strings.Join(pieces, "\xff") // no byte of a text
+	at := make([]bool, len(pattern)+1)
+	skip := func(at []bool) { // a star may stand for nothing
+		for i := range pattern {
+			at[i+1] = at[i+1] || at[i] && pattern[i] == '\xff'
+		}
+	}
+	anything := func(at []bool) {
+		if first := slices.Index(at, true); first >= 0 {
+			for i := range at[first:] {
+				at[first+i] = true
+			}
+		}
+	}
+	at[0] = true
+	skip(at)
+	for n := 0; n < len(open); n++ {
+		// an expansion that is empty leaves no blank
+		empty := open[n] == bash.Any && n == 0 && n+1 < len(open) && open[n+1] == ' ' ||
+			open[n] == ' ' && n+1 < len(open) && open[n+1] == bash.Any
+		before := at
+		next := make([]bool, len(at))
+		for i := range pattern {
+			switch {
+			case open[n] == bash.Any && at[i], pattern[i] == '\xff' && at[i]:
+				next[i] = true
+			case at[i] && pattern[i] == open[n]:
+				next[i+1] = true
+			}
+		}
+		next[len(pattern)] = next[len(pattern)] || open[n] == bash.Any && at[len(pattern)]
+		if at = next; open[n] == bash.Any {
+			anything(at)
+		}
+		if empty {
+			if n++; open[n] == bash.Any {
+				anything(at)
+			}
+			for i := range at {
+				at[i] = at[i] || before[i]
+			}
+		}
+		skip(at)
+	}
+	return at[len(pattern)]
+}
+
+// MayRun says whether a part of a command may be one that the text of a rule is about, since it has words which only
+// the shell knows.
+func MayRun(text string, part bash.Part) bool {
+	return len(part.Open) > 0 && slices.ContainsFunc(part.Open, newGlob(text).meets)
 }
 
 // escapeText writes a text so that newGlob reads it as itself.

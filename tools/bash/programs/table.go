@@ -87,6 +87,8 @@ import (
 //	editor    its words may hold commands
 //	writes    it may write to what its words name, in ways that are not in the table
 //	own       what is proved of it is in Go
+//	feeds     it makes words of a command from what it reads
+//	gives     its words may be values of variables, or what a pipe carries
 //	held      the kernel holds what is dangerous about it, at sandbox level 3
 
 //go:embed *.txt
@@ -225,7 +227,7 @@ func (r *row) line(line string) error {
 // traits are the words of the column, and those that other columns make.
 var traits = strings.Split("glob,alone,apart,old,response,first,front,words,digits,expression,whole,names,contents,"+
 	"no files,takes files,project,itself,maybe,stays,dashless,assigns,exact,looked past,leads,unsure,shell,"+
-	"skips hidden,numbered,language,console,editor,writes,own,held,number,subs", ",")
+	"skips hidden,numbered,language,console,editor,writes,own,held,number,subs,feeds,gives", ",")
 
 func (r *row) addTrait(trait string) error {
 	if !slices.Contains(traits, trait) {
