@@ -19,6 +19,10 @@ import (
 	"codehand/tools/wording"
 )
 
+// lastAnswer is how long a call whose time is over may take to say so by itself: a server that does not read may hold
+// it up.
+const lastAnswer = time.Second
+
 // errTimeout is why the ctx of a call ends that took too long.
 var errTimeout = errors.New("it took too long")
 
@@ -111,9 +115,17 @@ func (c *call) run(ctx context.Context) (tool.Result, error) {
 		case o := <-over:
 			return o.result, o.err
 		case <-ctx.Done():
-			cancel()
-			<-over // the server was told to stop, and is not waited for
+			c.watched.Store(false)
+			cancel() // the server is told to stop, and is not waited for
 			return tool.Result{}, context.Cause(ctx)
+		case <-inner.Done(): // its time is over, or it has just been answered
+			select {
+			case o := <-over:
+				return o.result, o.err
+			case <-time.After(lastAnswer):
+				c.watched.Store(false)
+				return tool.Result{}, c.refusal(inner, c.name, context.Cause(inner))
+			}
 		case <-late:
 			if waits = c.thinking.Load() > 0; waits { // a person answers, so the client waits
 				late = time.After(time.Second)
@@ -173,6 +185,9 @@ func (c *call) work(ctx context.Context) (tool.Result, error) {
 	})
 	if err != nil {
 		return tool.Result{}, c.refusal(ctx, c.name, err)
+	}
+	if ctx.Err() != nil { // nobody waits for it any more
+		return tool.Result{}, context.Cause(ctx)
 	}
 	return c.show(ctx, a)
 }

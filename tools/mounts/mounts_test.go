@@ -590,3 +590,52 @@ func TestScopes(t *testing.T) {
 		}
 	}
 }
+
+// A server that lists without end, in one page or in many, costs a bounded list and no more; one that says again and
+// again that its list changed is not asked each time, and its calls are answered meanwhile.
+func TestFloods(t *testing.T) {
+	t.Parallel()
+	page := func(from, n int, cursor string) string {
+		tools := make([]string, n)
+		for i := range tools {
+			tools[i] = fmt.Sprintf(`{"name":"t%d","inputSchema":{"type":"object"}}`, from+i)
+		}
+		return `{"tools":[` + strings.Join(tools, ",") + `],"nextCursor":"` + cursor + `"}`
+	}
+	var asked, same, spoken atomic.Int32
+	for name, f := range map[string]fake{
+		"one page": {tools: func() string { return page(0, 3_000, "") }},
+		"pages":    {tools: func() string { n := int(asked.Add(1)); return page(n*100, 100, strconv.Itoa(n)) }},
+		"same":     {tools: func() string { same.Add(1); return page(0, 1_000, "x") }},
+		"empty":    {tools: func() string { return page(0, 0, strconv.Itoa(int(asked.Add(1)))) }},
+	} {
+		m := mounted(t, Remote{Name: "demo", Reach: over(f)})
+		must(t, m.Reach(t.Context(), "demo"))
+		if n := len(m.Tools()); n > 1_000 || name != "empty" && n != 1_000 {
+			t.Errorf("%s: %d tools", name, n)
+		}
+	}
+	if asked.Load() > 250 || same.Load() > 3 {
+		t.Errorf("asked for %d pages, and %d times for the same", asked.Load(), same.Load())
+	}
+	var lists atomic.Int32
+	m := mounted(t, Remote{Name: "demo", Reach: over(fake{
+		tools: func() string { lists.Add(1); return echoTool },
+		call: func(string, string, func(string)) string {
+			spoken.Add(1)
+			flood := strings.Repeat(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`+"\n", 500)
+			return `{"content":[{"type":"text","text":"ok"}]}}` + "\n" + flood + `{"jsonrpc":"2.0","method":"x","params":{}`
+		},
+	})})
+	x, r := find(t, m, "mcp__demo__echo"), tooltest.New(t, nil)
+	for range 10 {
+		got, err := use(t.Context(), t, r, x, `{"n":1}`)
+		must(t, err)
+		if inside(t, got.Text) != "ok" {
+			t.Error(got.Text)
+		}
+	}
+	if lists.Load() > spoken.Load() {
+		t.Errorf("%d lists for 10 calls", lists.Load())
+	}
+}

@@ -172,6 +172,7 @@ func (l *list) read(response *transport.JSONRPCResponse) (*transport.JSONRPCResp
 
 // A result is that of a call, as it arrived.
 type result struct {
+	Type       string            `json:"resultType"` // of the newer era
 	Content    []json.RawMessage `json:"content"`
 	Structured json.RawMessage   `json:"structuredContent"`
 	Failed     bool              `json:"isError"`
@@ -179,12 +180,16 @@ type result struct {
 
 // read reads the result, and leaves nothing of it in the response but that the server wants an answer first.
 func (r *result) read(response *transport.JSONRPCResponse) (*transport.JSONRPCResponse, error) {
-	if asks, err := wantsInput(response); asks || err != nil {
-		return response, err
-	}
 	*r = result{}
 	if err := json.Unmarshal(response.Result, r); err != nil {
+		// It may ask, with what is no result.
+		if asks, bad := wantsInput(response); asks || bad != nil {
+			return response, bad
+		}
 		return nil, errUnreadable
+	}
+	if r.Type == string(mcp.ResultTypeInputRequired) {
+		return response, nil
 	}
 	clean := *response
 	clean.Result = json.RawMessage(`{"content":[]}`)

@@ -310,7 +310,8 @@ func (c *Conn) Tools(ctx context.Context) (all []Definition, left int, err error
 }
 
 // Call calls a tool. note is told how far it is, and must not block; nil: it is not. When ctx ends, the server is told
-// to stop. Errors: a *RemoteError, ErrLost, ErrForgotten, ErrUnauthorized, or that of ctx.
+// to stop; a server over pipes that does not read what is written may hold Call up for 30 s. Errors: a *RemoteError,
+// ErrLost, ErrForgotten, ErrUnauthorized, or that of ctx.
 func (c *Conn) Call(ctx context.Context, name string, arguments json.RawMessage,
 	note func(done, total float64, note string)) (Answer, error) {
 	if err := c.Err(); err != nil {
@@ -327,14 +328,30 @@ func (c *Conn) Call(ctx context.Context, name string, arguments json.RawMessage,
 	got := new(result)
 	c.raw.calls.Store(token, got)
 	defer c.raw.calls.Delete(token)
-	_, err := within(ctx, c, func(ctx context.Context) (struct{}, error) {
+	call := func(ctx context.Context) (struct{}, error) {
 		_, err := c.client.CallTool(ctx, r)
 		return struct{}{}, err
-	})
+	}
+	var err error
+	if c.piped { // its end ends the call, and a write that waits has its own time
+		_, err = recovered(ctx, call)
+	} else {
+		_, err = within(ctx, c, call)
+	}
 	if err != nil {
 		return Answer{}, c.callError(ctx, err)
 	}
 	return got.answer(), nil
+}
+
+// recovered does something with the library, which may meet what it does not expect.
+func recovered[T any](ctx context.Context, do func(context.Context) (T, error)) (value T, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return do(ctx)
 }
 
 func (c *Conn) callError(ctx context.Context, err error) error {
@@ -367,12 +384,7 @@ func within[T any](ctx context.Context, c *Conn, do func(context.Context) (T, er
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
-		defer func() {
-			if p := recover(); p != nil { // the library met something that it does not expect
-				over <- done{err: fmt.Errorf("panic: %v", p)}
-			}
-		}()
-		value, err := do(ctx)
+		value, err := recovered(ctx, do)
 		over <- done{value, err}
 	}()
 	var none T

@@ -1,0 +1,96 @@
+package blackbox
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"codehand/filestate/leaktest"
+	"codehand/server/replaytest"
+)
+
+// BenchmarkMounted compares calls of a server by a client of its own with calls of the same tool through codehand, one
+// after the other, so that the machine's load is in both. p50-added-us is what codehand adds.
+func BenchmarkMounted(b *testing.B) {
+	program, err := os.Executable()
+	must(b, err)
+	base, work := leaktest.Dir(b), leaktest.Dir(b)
+	table := fmt.Sprintf("[mcp.servers.demo]\ncommand = %q\nenv = {%s = \"0\", GOCOVERDIR = %q}\n", program, mountMark, os.TempDir())
+	config := filepath.Join(base, "config.toml")
+	must(b, os.WriteFile(config, []byte(table), 0o600))
+	own := exec.Command(program)
+	own.Env = append(os.Environ(), mountMark+"=0")
+	through := exec.Command(replaytest.Program(b), "stdio", work, "--config", config, "--permissions-allow", "mcp__demo")
+	through.Dir, through.Env = work, []string{"HOME=" + base, "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + base}
+	direct, mounted := newTalk(b, own, "echo"), newTalk(b, through, "mcp__demo__echo")
+	for range 50 {
+		direct.call(b)
+		mounted.call(b)
+	}
+	var times [2][]float64
+	for b.Loop() {
+		for i, t := range []*talk{direct, mounted} {
+			began := time.Now()
+			t.call(b)
+			times[i] = append(times[i], float64(time.Since(began).Nanoseconds())/1e3)
+		}
+	}
+	half := len(times[0]) / 2
+	slices.Sort(times[0])
+	slices.Sort(times[1])
+	b.ReportMetric(times[0][half], "p50-direct-us")
+	b.ReportMetric(times[1][half], "p50-mounted-us")
+	b.ReportMetric(times[1][half]-times[0][half], "p50-added-us")
+}
+
+// A talk is a client that does no more than it must.
+type talk struct {
+	in   io.Writer
+	out  *bufio.Reader
+	name string
+	n    int
+}
+
+func newTalk(b *testing.B, cmd *exec.Cmd, name string) *talk {
+	in, err := cmd.StdinPipe()
+	must(b, err)
+	out, err := cmd.StdoutPipe()
+	must(b, err)
+	must(b, leaktest.Start(cmd))
+	t := &talk{in: in, out: bufio.NewReader(out), name: name}
+	b.Cleanup(func() {
+		_ = in.Close()
+		_, _ = io.Copy(io.Discard, out)
+		_ = cmd.Wait()
+	})
+	t.ask(b, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}`)
+	return t
+}
+
+func (t *talk) ask(b *testing.B, method, params string) []byte {
+	t.n++
+	_, err := fmt.Fprintf(t.in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", t.n, method, params)
+	must(b, err)
+	for {
+		line, err := t.out.ReadBytes('\n')
+		must(b, err)
+		var r struct{ ID int }
+		if json.Unmarshal(line, &r) == nil && r.ID == t.n {
+			return line
+		}
+	}
+}
+
+func (t *talk) call(b *testing.B) {
+	if line := t.ask(b, "tools/call", `{"name":"`+t.name+`","arguments":{"text":"hello"}}`); !strings.Contains(string(line), "echo hello") {
+		b.Fatal(string(line))
+	}
+}
