@@ -26,8 +26,8 @@ import (
 
 // installFlags is what install and uninstall are told.
 type installFlags struct {
-	all, project, dryRun, yes, exclusive, list, asJSON bool
-	remote, tokenEnv                                   string
+	all, project, dryRun, yes, exclusive, list, asJSON, purge bool
+	remote, tokenEnv                                          string
 }
 
 func newInstall(t *terminal) *cobra.Command {
@@ -91,12 +91,19 @@ func newUninstall(t *terminal) *cobra.Command {
 install wrote there. A file that nobody else has changed is as it was before, byte for
 byte. Old contents that were kept beside it stay.
 
+With --purge remove also the state directory: the history by which changes are undone,
+kept results, caches of commands, and in serve's the tokens and the audit log. It shows
+what is there, and asks. Your settings stay. Nothing is removed while a client still runs
+codehand.
+
 Exit codes: 0 done, 1 a file cannot be changed, 2 usage, or not on a terminal and without
 --yes, 3 configuration.`,
 		Example: `  codehand uninstall claude-code
-  codehand uninstall --all --dry-run`,
+  codehand uninstall --all --dry-run
+  codehand uninstall --all --purge`,
 		ValidArgsFunction: completeClient,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			f.all = f.all || f.purge && len(args) == 0
 			i, err := newInstaller(t, cmd, f, args)
 			if err != nil {
 				return err
@@ -105,13 +112,18 @@ Exit codes: 0 done, 1 a file cannot be changed, 2 usage, or not on a terminal an
 				return usage("codehand install --list", "%s is no client, and no directory is needed", i.want.Roots[0])
 			}
 			i.removes = true
-			return i.run(func(client string, want install.Want) (*install.Change, error) {
+			err = i.run(func(client string, want install.Want) (*install.Change, error) {
 				return install.PlanRemoval(i.places, client, want)
 			})
+			if err != nil || !f.purge {
+				return err
+			}
+			return i.purge()
 		},
 	}
 	installing(cmd, &f)
 	cmd.Flags().BoolVar(&f.all, "all", false, "every client whose file names codehand")
+	cmd.Flags().BoolVar(&f.purge, "purge", false, "remove also what codehand keeps: history, results, caches, tokens")
 	return cmd
 }
 

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+
+	"codehand/server/config"
+	"codehand/server/sessions"
+	"codehand/server/state"
+	"codehand/tools/confine/caches"
+)
+
+// purge removes the state directory: with it all that tools could still undo. It shows first what is there, and removes
+// nothing while a codehand runs that uses it. The user's settings stay, since a person wrote them.
+func (i *installer) purge() error {
+	dir := i.places.State
+	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		_, err := fmt.Fprintf(i.t.out, "%s: is not there; nothing to do\n", printable(dir))
+		return err
+	}
+	dir, err := config.OpenState(dir) // refuses one that is a link, or that others could change
+	if err != nil {
+		return &exitError{code: exitConfig, err: err}
+	}
+	if err := inUse(dir); err != nil {
+		return failed(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return failed(err)
+	}
+	tw := tabwriter.NewWriter(i.t.out, 0, 4, 2, ' ', 0)
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		fmt.Fprintf(tw, "%.1f MiB\t%s\n", float64(sizeOf(path))/(1<<20), printable(path))
+	}
+	if err := tw.Flush(); err != nil || i.flags.dryRun {
+		return err
+	}
+	if i.asks == nil && !i.flags.yes {
+		return usage("codehand uninstall --help",
+			"nobody is here to be asked: agree with --yes, or look with --dry-run")
+	}
+	if !i.flags.yes {
+		yes, err := i.agrees("Remove all of " + printable(dir) + "? No change can be undone then.")
+		if err != nil || !yes {
+			return err
+		}
+	}
+	if err := removeCaches(config.CacheDir(dir)); err != nil {
+		return failed(err)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return failed(err)
+	}
+	_, err = fmt.Fprintf(i.t.out, "removed %s\n", printable(dir))
+	return err
+}
+
+// inUse says which codehand works with a state directory; nil: none does, so far as can be seen.
+func inUse(dir string) error {
+	if pid, used := state.InUse(dir); used {
+		return &state.InUseError{Dir: dir, PID: pid}
+	}
+	found, err := filepath.Glob(filepath.Join(dir, sessions.Dir, "*", "*"))
+	if err != nil {
+		return err
+	}
+	for _, session := range found {
+		if state.SnapshotInUse(session) {
+			return fmt.Errorf("a codehand still runs with %s: end its client first", session)
+		}
+	}
+	return nil
+}
+
+// removeCaches removes the caches of all principals. The error is that a command runs, or of the system. What a cache
+// holds is not writable for its owner, as Go's modules, so that os.RemoveAll alone does not do it.
+func removeCaches(dir string) error {
+	all, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, c := range all {
+		if c.IsDir() {
+			if err := caches.Remove(filepath.Join(dir, c.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// sizeOf is how many bytes of files are at or below path, as far as they can be looked at.
+func sizeOf(path string) (bytes int64) {
+	_ = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil //nolint:nilerr // it is gone, or closed: it counts as nothing
+		}
+		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
+			bytes += info.Size()
+		}
+		return nil
+	})
+	return bytes
+}
