@@ -51,7 +51,8 @@ func defaults() Config {
 		Journal: Journal{KeepDays: 30, MaxBytes: gib, Shell: true},
 		List:    List{Limit: 100, TimeoutMS: 20 * second},
 		Grep:    Grep{DefaultMode: "files_with_matches", TimeoutMS: 20 * second},
-		Shell: Shell{Enabled: true, MaskSecrets: true, DefaultTimeoutMS: 120 * second, MaxTimeoutMS: 600 * second,
+		Shell: Shell{Enabled: true, Fold: true, MaskSecrets: true,
+			DefaultTimeoutMS: 120 * second, MaxTimeoutMS: 600 * second,
 			AutoBackgroundMS: 110 * second},
 		Protocol: Protocol{Versions: append([]string(nil), versions[:]...)},
 		Stdio:    Stdio{EOFGrace: 5 * time.Second, ParentWatch: true},
@@ -181,6 +182,7 @@ type Shell struct {
 	DefaultTimeoutMS int
 	MaxTimeoutMS     int
 	AutoBackgroundMS int      // 0: never
+	Fold             bool     // leave out what known programs say of success
 	MaskSecrets      bool     // of known shapes, in what commands print
 	InitFile         string   // absolute; sourced before each command; "": none
 	EnvAllow         []string // names, or prefixes that end in `*`, passed on besides the built-in ones
@@ -344,6 +346,8 @@ func fileTable(c *Config) []setting {
 func shellTable(c *Config) []setting {
 	return []setting{
 		{"shell.enabled", "whether commands can run at all", narrower, toggle{&c.Shell.Enabled}},
+		{"shell.fold", "leave out of long outputs what go test, cargo, pytest and others say of success; all is kept",
+			guidance, toggle{&c.Shell.Fold}},
 		{"shell.default_timeout_ms", "timeout in milliseconds of a command whose call gives none", narrower,
 			number{&c.Shell.DefaultTimeoutMS, 1, 2 * hour, false}},
 		{"shell.max_timeout_ms", "highest timeout in milliseconds that a call may give", narrower,

@@ -18,6 +18,7 @@ func prefs(c config.Config) session.Prefs {
 		ReadMaxTokens:     c.Read.MaxTokens,
 		ReadMaxLine:       c.Read.MaxLine,
 		ReadLines:         c.Read.LineFormat,
+		ShellFold:         c.Shell.Fold,
 		EditRelaxed:       c.Edit.Guard == "relaxed",
 		EditMarkers:       c.Edit.Desanitize,
 		ListLimit:         c.List.Limit,

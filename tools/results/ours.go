@@ -32,7 +32,7 @@ const codes = "INPUT_INVALID UNKNOWN_TOOL TOOL_DISABLED PERMISSION_DENIED ASK_UN
 var ours = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\\*(?:` + strings.Join([]string{
 		`(?:` + strings.ReplaceAll(codes, " ", "|") + `): `,
-		`Output too large \(.*\)\. `,
+		`Output too large \(.*\)\. `, `Output folded \(.*\)\. `,
 		`Full output(?:: | was not kept: )`,
 		`Stdout and stderr:[ \t]*$`,
 		`\[lines [\d,]+-[\d,]+(?: are left out.*)?\][ \t]*$`,

@@ -163,6 +163,11 @@ func readOn(path string) string {
 	return "Full output: " + path + " Read it with read_file offset/limit or grep_search."
 }
 
+// FoldedLine is the first line of an output of which lines were left out that what tells of.
+func FoldedLine(lines int, what, path string) string {
+	return "Output folded (" + Count(lines) + " lines; left out: " + what + "). " + readOn(path)
+}
+
 func notKept(cause string) string { return "Full output was not kept: " + cause + "." }
 
 func tooLarge(size int64, lines int) string {

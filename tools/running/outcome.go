@@ -93,7 +93,10 @@ func (o *Outcome) Ended(ctx context.Context, job *shell.Job, i shell.Info, stopp
 	}
 	shown := boundOutput(o.Env, c, o.form())
 	var kept *tool.Kept
-	if shown.Cut {
+	if f, ok := o.fold(ctx, i, c.Size, o.form()); ok {
+		kept = o.keep(job, &c)
+		shown.Text = foldedText(f, c.Info.Log)
+	} else if shown.Cut {
 		kept = o.keep(job, &c)
 		shown = ShownOutput(ctx, o.Env, c, o.form()) // with the path that it has now
 	}
@@ -164,8 +167,13 @@ func (o *Outcome) failed(ctx context.Context, job *shell.Job, i shell.Info) (too
 	out, errs := o.streams(stdout, stderr)
 	var kept *tool.Kept
 	both := ""
-	if out.Cut || errs.Cut {
-		whole := shell.Chunk{Info: i, Size: stdout.Size + stderr.Size, Lines: out.Lines + errs.Lines}
+	whole := shell.Chunk{Info: i, Size: stdout.Size + stderr.Size, Lines: out.Lines + errs.Lines}
+	form := o.form()
+	form.Runes = min(maxFailure, form.Runes)
+	if f, ok := o.fold(ctx, i, whole.Size, form); ok {
+		kept = o.keep(job, &whole)
+		both = "\nStdout and stderr:\n" + trimOutput(foldedText(f, whole.Info.Log))
+	} else if out.Cut || errs.Cut {
 		kept = o.keep(job, &whole)
 		stdout.Info, stderr.Info = whole.Info, whole.Info
 		if both = o.both(ctx, whole, errs); both == "" {

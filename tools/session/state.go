@@ -76,6 +76,7 @@ type Prefs struct {
 	// ShellBackgroundMost is what a project's file allows at most; 0: it says nothing.
 	ShellBackgroundSet  bool
 	ShellBackgroundMost int
+	ShellFold           bool   // what known programs say of success is left out
 	NoShell             string // why there is no shell; "": there is one
 	NoPDF               string // why no PDF file is read; "": they are
 	SkillShell          bool   // commands in skills are run, but not in those of a project
