@@ -218,18 +218,18 @@ func (x *mount) refusal(ctx context.Context, name string, err error) error {
 			r.Text += fmt.Sprintf(" (%d)", remote.Code)
 		}
 		r.Text += ".\n" + results.Fence(wording.LineOf(remote.Text, 300))
-	case isDown:
-		r.Text = fmt.Sprintf("Server %s is not running: %s. ", x.Name, said(down.why))
-		if down.after > 0 {
-			r.Text += fmt.Sprintf("It is started again in %s at the earliest. ", wording.Whole(down.after+time.Second))
-		}
-		r.Text += "Go on without it, or try again later; the operator can look at mcp.servers." + x.Name + "."
 	case errors.Is(err, upstream.ErrUnauthorized):
 		remedy := "The operator can change mcp.servers." + x.Name + ".headers"
 		if x.Sign != nil {
 			remedy = "The user can sign in with: codehand mcp login " + x.Name
 		}
 		r.Text = fmt.Sprintf("Server %s refuses its credentials (HTTP 401). %s; go on without it.", x.Name, remedy)
+	case isDown:
+		r.Text = fmt.Sprintf("Server %s is not running: %s. ", x.Name, said(down.why))
+		if down.after > 0 {
+			r.Text += fmt.Sprintf("It is started again in %s at the earliest. ", wording.Whole(down.after+time.Second))
+		}
+		r.Text += "Go on without it, or try again later; the operator can look at mcp.servers." + x.Name + "."
 	case errors.Is(err, upstream.ErrLost), errors.Is(err, upstream.ErrForgotten):
 		r.Text = fmt.Sprintf("Server %s was lost during this call: %s. What the call did is unknown; check before you "+
 			"repeat it. The next call starts the server again.", x.Name, said(err))

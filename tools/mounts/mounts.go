@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -196,6 +197,9 @@ func (m *Mounts) Reach(ctx context.Context, name string) error {
 		for _, x := range m.all {
 			if x.Name == name {
 				_, err := x.link(session.Key{}).get(ctx)
+				if errors.Is(err, upstream.ErrUnauthorized) && x.Sign != nil {
+					return fmt.Errorf("%w; sign in with: codehand mcp login %s", err, name)
+				}
 				return err
 			}
 		}

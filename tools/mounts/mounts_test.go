@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"strconv"
@@ -569,6 +570,30 @@ func TestHTTP(t *testing.T) {
 		if !strings.Contains(got.Text, "Bearer abc hello") {
 			t.Errorf("sse %t: %s", sse, got.Text)
 		}
+	}
+}
+
+// Who has not signed in learns how, also where the server was not reached for that reason.
+func TestUnauthorized(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	t.Cleanup(server.Close)
+	reach := func() (upstream.Options, error) { return upstream.Options{URL: server.URL}, nil }
+	m := mounted(t, Remote{Name: "web", Reach: reach, Sign: func(string) (http.RoundTripper, error) { return nil, nil }}, Remote{Name: "fixed", Reach: reach})
+	r := tooltest.New(t, nil)
+	for name, want := range map[string]string{"web": "The user can sign in with: codehand mcp login web;", "fixed": "The operator can change mcp.servers.fixed.headers;"} {
+		x, ok := m.Late("mcp__" + name + "__x")
+		if !ok {
+			t.Fatal(name)
+		}
+		for range 2 { // the second finds it down
+			if _, err := use(t.Context(), t, r, x, `{}`); codeOf(err) != tool.UpstreamDown || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	if err := m.Reach(t.Context(), "web"); err == nil || !strings.Contains(err.Error(), "codehand mcp login web") {
+		t.Error(err)
 	}
 }
 
