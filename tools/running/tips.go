@@ -72,7 +72,7 @@ func better(env tool.Env, command string) (name, why string) {
 		case f.grep.MatchString(p.Text):
 			return "grep_search", "it skips what git ignores, and its answers stay short"
 		case f.show.MatchString(p.Text) && !strings.ContainsAny(command, "|<>"):
-			return "read_file", "it numbers the lines and shows long files in pages"
+			return "read_file", "it shows long files in pages, and an edit can follow"
 		}
 	}
 	return "", ""
