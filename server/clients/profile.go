@@ -99,10 +99,10 @@ const (
 // line. It never changes.
 var unknown = Profile{Name: "default", Runes: 50_000, Lines: 2_010, Images: FirstImage}
 
-// builder is for people who try servers by hand. It never changes.
+// builder is for people who try servers by hand, and count lines. It never changes.
 var builder = Client{
 	Names:   []string{"inspector*", "mcp-inspector*", "codehand-call"},
-	Profile: Profile{Name: "builder", Runes: 50_000, Images: AllImages, Background: patient},
+	Profile: Profile{Name: "builder", Runes: 50_000, Images: AllImages, Numbers: true, Background: patient},
 }
 
 // callers are all that call themselves something that we know. It never changes.
