@@ -19,16 +19,15 @@ func writes(name string) bool {
 
 // writesTo is D8 for the words of a command that writes.
 func (k *check) writesTo(name string, args []spelt) {
-	if !writes(name) || (name == "sed" || name == "gsed") && !sedWrites(name, args) {
+	use := sedOf(name, args)
+	if !writes(name) || len(use.scripts) > 0 && !use.inPlace && use.plain() {
 		return
 	}
 	for i := range args {
 		k.persists(name, &args[i])
 	}
-	use := sedOf(name, args)
-	_, made, _ := use.named()
-	for i := range made {
-		k.persists(name, &made[i])
+	for _, w := range use.named() {
+		k.persists(name, &w)
 	}
 }
 

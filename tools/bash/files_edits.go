@@ -67,13 +67,8 @@ func edited(name string, r *reading) []spelt {
 // editedBySed are the files of `sed -i`, with their backups, if the script reads and writes no others and runs nothing.
 func editedBySed(args []spelt) []spelt {
 	use := sedOf("sed", args)
-	if !use.inPlace || use.foreign || len(use.scripts) == 0 || strings.ContainsAny(use.suffix, "/*") {
+	if !use.inPlace || !use.plain() || len(use.scripts) == 0 || strings.ContainsAny(use.suffix, "/*") {
 		return nil
-	}
-	for _, script := range use.scripts {
-		if commands, ok := sedCommands(script); !ok || commands.has("wWrRe") {
-			return nil
-		}
 	}
 	return backedUp(use.files, use.suffix)
 }

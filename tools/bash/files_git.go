@@ -240,7 +240,7 @@ func (c *gitCall) shows() bool {
 	for i := range c.Options {
 		o := &c.Options[i]
 		text := c.args[o.At].bare
-		if number := len(text) > 1 && strings.Trim(text[1:], digits) == ""; o.Option == nil && !number {
+		if number := len(text) > 1 && strings.Trim(text[1:], "0123456789") == ""; o.Option == nil && !number {
 			return true
 		}
 	}

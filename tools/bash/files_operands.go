@@ -16,11 +16,6 @@ func operandsOf(name string, r *reading) (reads, writes []spelt) {
 		return nil, nil
 	}
 	reads, writes = r.values()
-	if name == "sed" || name == "gsed" {
-		use := sedOf(name, r.args)
-		inScript, made, _ := use.named()
-		reads, writes = append(reads, inScript...), append(writes, made...)
-	}
 	takes := r.row.Takes()
 	words, kind := r.operands()[r.skipped():], takes.Kind
 	switch {

@@ -138,8 +138,13 @@ func (t *toucher) head(n int, piped bool) {
 	}
 	if name == "sed" || name == "gsed" {
 		if use := sedOf(name, args); len(use.scripts) > 0 || use.foreign {
-			_, _, all := use.named()
-			t.a.unsure(!all, !all, "not all that the script of sed does is in the text")
+			if !use.plain() {
+				t.a.unsure(true, true, "not all that the script of sed does is in the text")
+			}
+			for _, w := range use.named() {
+				t.guessOne(w, false)
+				t.guessOne(w, true)
+			}
 		}
 	}
 	showsSources := name == "go" && len(args) > 0 && isOneOf(args[0].bare, "doc list vet")

@@ -206,12 +206,16 @@ func (t *toucher) guess(write bool) {
 	*done = true
 	words := t.f.guesses()
 	for i := range words {
-		w := words[i]
-		if p, ok := t.c.place(&w); ok && p != "" && p != NullDevice {
-			t.a.Files = append(t.a.Files, FileUse{Path: plainPath(p), Write: write, Guess: true})
-		} else if w.shape&globbed != 0 {
+		if words[i].shape&globbed != 0 {
 			t.globs(words[i:i+1], write)
 		}
+		t.guessOne(words[i], write)
+	}
+}
+
+func (t *toucher) guessOne(w spelt, write bool) {
+	if p, ok := t.c.place(&w); ok && p != "" && p != NullDevice {
+		t.a.Files = append(t.a.Files, FileUse{Path: plainPath(p), Write: write, Guess: true})
 	}
 }
 

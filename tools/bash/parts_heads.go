@@ -36,7 +36,7 @@ func headsOf(words []spelt) []head {
 		if name == "find" || name == "gfind" {
 			return append(heads, findHeads(words, at, name)...)
 		}
-		if !wraps(h.row) || at+1 == len(words) || asks(name, words[at+1].bare) {
+		if len(heads) > maxHeads || !wraps(h.row) || at+1 == len(words) || asks(name, words[at+1].bare) {
 			break
 		}
 		r := readAs(h.row, words[at+1:])
@@ -44,7 +44,7 @@ func headsOf(words []spelt) []head {
 		next, certain := r.behind()
 		next += at
 		if !certain {
-			for i := next; i < len(words); i++ {
+			for i := next; i < len(words) && len(heads) <= maxHeads; i++ {
 				heads = append(heads, newHead(words, i, len(words), name))
 			}
 			return heads

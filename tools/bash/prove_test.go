@@ -89,7 +89,7 @@ func TestWhy(t *testing.T) {
 		"cat a ../b":                  "R5: cat: path ../b goes up",
 		"cat /etc/hosts":              "R5: cat: path /etc/hosts is outside",
 		"find . -fls x":               "R5: find: word -fls is not on the list",
-		"sed -n '1p;w x' a":           "R5: sed: script 1p;w x: not on the list from w x",
+		"sed -n '1p;w x' a":           "R5: sed: script 1p;w x is not on the list",
 		"head -n":                     "R5: head: option -n has no value",
 		"head -n -c":                  "R5: head: value -c of option -n looks like an option",
 		"rg foo *":                    "R5: rg: glob * may turn into an option",
