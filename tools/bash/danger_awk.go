@@ -1,7 +1,9 @@
 package bash
 
 import (
+	"regexp"
 	"strings"
+	"sync"
 
 	"codehand/tools/bash/programs"
 )
@@ -36,122 +38,34 @@ func (k *check) awk(name string, args []spelt) {
 
 func (k *check) awkProgram(name, program string) {
 	code := awkCode(program)
-	switch {
-	case calls(code, "system"):
-		k.found("D3", name, "system( runs a program")
-	case strings.Contains(code, "getline"):
-		k.found("D3", name, "getline reads from programs and files")
-	case strings.Contains(strings.ReplaceAll(code, "||", ""), "|"):
-		k.found("D3", name, "| runs a program")
-	case strings.Contains(code, "@"):
-		k.found("D3", name, "@ loads code or calls what a text names")
-	case redirects(code):
+	switch sign := strings.TrimSpace(awkSigns().FindString(strings.ReplaceAll(code, "||", ""))); {
+	case sign != "":
+		k.found("D3", name, sign+" runs programs, loads code or reads from elsewhere")
+	case awkWrites().MatchString(awkArguments().ReplaceAllString(code, "0")):
 		k.found("D3", name, "> writes a file")
 	}
 }
 
-// calls says whether code calls a function; awk allows blanks before the parenthesis of its own functions.
-func calls(code, function string) bool {
-	for {
-		_, rest, ok := strings.Cut(code, function)
-		if !ok {
-			return false
-		}
-		if strings.HasPrefix(strings.TrimLeft(rest, " \t\\\r\n"), "(") {
-			return true
-		}
-		code = rest
-	}
+// awkSigns, awkWrites and awkArguments find in code without its texts what runs something, what writes something, and
+// what is between parentheses. awkTexts are texts, and patterns where nothing can be divided.
+var (
+	awkSigns     = regexpOnce(`system[ \t\\\r\n]*\(|getline|\||@`)
+	awkWrites    = regexpOnce(`print[^;}\n]*>`)
+	awkArguments = regexpOnce(`\([^()]*\)`)
+	awkTexts     = regexpOnce(`"(?:\\(?s:.)|[^"\\\n])*"|((?:^|[(,{};!~&|=\n])[ \t]*)/(?:\\(?s:.)|[^/\\\n])*/`)
+)
+
+func regexpOnce(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }
 
-// awkCode returns a program without what is between quotes, and between slashes where a pattern stands. Where it is not
-// clear whether a slash divides, the program stays as it is, so that nothing that runs is ever taken away.
+// awkCode returns a program without what is between quotes, and between slashes where a pattern stands. Where a slash
+// may divide, a quote behind it may be one of a pattern: then the program stays as it is, so that nothing that runs is
+// ever taken away.
 func awkCode(program string) string {
-	var b strings.Builder
-	for i := 0; i < len(program); i++ {
-		c := program[i]
-		end := i
-		switch {
-		case c == '"':
-			end = closing(program, i, '"')
-		case c == '/':
-			pattern, clear := awkPattern(b.String())
-			if !clear {
-				return program
-			}
-			if pattern {
-				end = closing(program, i, '/')
-			}
-		}
-		if end > i {
-			b.WriteString("0") // an operand, as it was
-			i = end
-			continue
-		}
-		b.WriteByte(c)
+	code := awkTexts().ReplaceAllString(program, "${1}0")
+	if strings.Contains(code, "/") {
+		return program
 	}
-	return b.String()
-}
-
-// awkPattern says whether a slash behind code begins a pattern. Not clear: it depends on the grammar.
-func awkPattern(code string) (pattern, clear bool) {
-	code = strings.TrimRight(code, " \t")
-	if code == "" {
-		return true, true
-	}
-	last := code[len(code)-1]
-	switch {
-	case strings.IndexByte("(,{};!~&|=\n", last) >= 0:
-		return true, true
-	case last == ']', '0' <= last && last <= '9':
-		return false, true
-	}
-	word := code[strings.LastIndexFunc(code, func(c rune) bool {
-		return c != '_' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z')
-	})+1:]
-	switch word {
-	case "", "print", "printf", "return", "else", "do", "in", "getline", "case", "BEGIN", "END":
-		return false, false
-	}
-	return false, true
-}
-
-// closing returns where what begins at i ends; i if it does not.
-func closing(s string, i int, quote byte) int {
-	for n := i + 1; n < len(s) && s[n] != '\n'; n++ {
-		switch s[n] {
-		case '\\':
-			n++
-		case quote:
-			return n
-		}
-	}
-	return i
-}
-
-// redirects says whether a `>` outside parentheses follows a print in the same statement.
-func redirects(code string) bool {
-	for {
-		i := strings.Index(code, "print")
-		if i < 0 {
-			return false
-		}
-		code = code[i+len("print"):]
-		depth := 0
-	statement:
-		for n := range len(code) {
-			switch code[n] {
-			case '(':
-				depth++
-			case ')':
-				depth--
-			case ';', '}', '\n':
-				break statement
-			case '>':
-				if depth <= 0 {
-					return true
-				}
-			}
-		}
-	}
+	return code
 }

@@ -122,6 +122,21 @@ func TestDangerBehindEverything(t *testing.T) {
 	}
 }
 
+// What runs in a program of awk is found, whatever stands in quotes and patterns around it.
+func TestAwk(t *testing.T) {
+	t.Parallel()
+	for program, want := range map[string]bool{
+		`{print $1}`: false, `/a|b/ {n++}`: false, `$1 ~ /a|b/ && !/x@y/`: false, `{print "a|b > c", $2/3}`: true, `{print "a > c"}`: false, `{print ($1 > 3)}`: false, `$3 > 100`: false, `{x = a || b}`: false, `{s += $1} END {print s/NR}`: false,
+		`/"/ {system("id")}`: true, `{print x /"/; system("id"); print "/"}`: true, "{x = \"a\\\nb\"; system(\"id\")}": true, "# \"\n{system(\"id\")}": true, `BEGIN {"id" | getline}`: true, `{print > "a"}`: true, `{print $1 | "sh"}`: true, `@load "x"`: true,
+		`/a\/b"/ {system("id") } /"/`: true, `{f = "\"; system(\""; system("id")}`: true, `{printf("%s", $1) > $2}`: true,
+	} {
+		h := newScript("awk '" + program + "' f").danger(inRoot)
+		if (h.why != "") != want {
+			t.Errorf("%s: %q", program, h.why)
+		}
+	}
+}
+
 // builtIn commands of the shell run behind none of its wrappers.
 func builtIn(name string) bool {
 	switch name {

@@ -77,9 +77,7 @@ var sedPlain = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // sedRuns finds the command e, and the flag e of s, in scripts that are not plain.
-var sedRuns = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)(?:^|[;{}!$/0-9,])[ \t]*e(?:[ \t;}]|$)|[^\w\s][gpiImM0-9]*e[gpiImM0-9]*[ \t]*(?:$|[;}])`)
-})
+var sedRuns = regexpOnce(`(?m)(?:^|[;{}!$/0-9,])[ \t]*e(?:[ \t;}]|$)|[^\w\s][gpiImM0-9]*e[gpiImM0-9]*[ \t]*(?:$|[;}])`)
 
 // plain says whether all that sed does is known: it shows its files, or changes them with -i.
 func (use *sedUse) plain() bool {
