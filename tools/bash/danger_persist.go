@@ -26,7 +26,7 @@ func (k *check) writesTo(name string, args []spelt) {
 	for i := range args {
 		k.persists(name, &args[i])
 	}
-	for _, w := range use.named() {
+	for _, w := range use.named("wW") {
 		k.persists(name, &w)
 	}
 }

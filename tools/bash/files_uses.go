@@ -141,7 +141,7 @@ func (t *toucher) head(n int, piped bool) {
 			if !use.plain() {
 				t.a.unsure(true, true, "not all that the script of sed does is in the text")
 			}
-			for _, w := range use.named() {
+			for _, w := range use.named("rRwW") {
 				t.guessOne(w, false)
 				t.guessOne(w, true)
 			}

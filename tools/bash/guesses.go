@@ -191,8 +191,21 @@ func (f *finding) guesses() []spelt {
 			}
 		}
 	}
+	if single := f.bag; len(single) <= maxPaired {
+		for i := range single {
+			for j := range single { // d=.gi; echo > ${d}t/config
+				both := single[i]
+				both.text += single[j].text
+				both.bare = both.text
+				f.bag = append(f.bag, both)
+			}
+		}
+	}
 	return f.bag
 }
+
+// maxPaired is of how many values two are put together.
+const maxPaired = 10
 
 // guess notes that a command may touch any of the guesses, since the text does not tell what it touches.
 func (t *toucher) guess(write bool) {

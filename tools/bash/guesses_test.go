@@ -85,7 +85,7 @@ func TestGuesses(t *testing.T) {
 	t.Parallel()
 	for command, want := range map[string]string{
 		"f=.git/config; echo a > $f": ".git/config!", "for f in a .env; do cat $f; done": ".env", "echo .env | xargs cat": ".env", "f() { cat $1; }; f .env": ".env",
-		"read f <<< .env; cat $f": ".env", "cat $(echo .env)": ".env", "sh -c 'cat $0' .env": ".env", "printf -v f .env; cat $f": ".env", "cat ${f:-.env}": ".env", "d=.git; mv $d x": ".git!",
+		"read f <<< .env; cat $f": ".env", "cat $(echo .env)": ".env", "sh -c 'cat $0' .env": ".env", "printf -v f .env; cat $f": ".env", "cat ${f:-.env}": ".env", "d=.git; mv $d x": ".git!", "a=.g; b=it/config; echo > $a$b": ".git/config!",
 		"f=.env; sh -c \"cat '$f'\"": ".env", "cd d; f=.env; cat $f": "d/.env", "f=~/.ssh/id; tee $f": "~/.ssh/id!", "a=(x .env); cat \"${a[@]}\"": ".env",
 	} {
 		a := Analyze(command, inRoot)

@@ -89,8 +89,9 @@ func (use *sedUse) plain() bool {
 	return !use.foreign
 }
 
-// named are texts in the scripts, among them all names of files: of r, R, w, W and the flag w, up to the end of a line.
-func (use *sedUse) named() (names []spelt) {
+// named are texts in the scripts, among them all files that some letters name: r, R, w, W and the flag w, each up to the
+// end of its line.
+func (use *sedUse) named(letters string) (names []spelt) {
 	for i, script := range use.scripts {
 		if sedPlain().MatchString(script) {
 			continue
@@ -99,7 +100,7 @@ func (use *sedUse) named() (names []spelt) {
 			line = strings.TrimSpace(line)
 			for n := range line {
 				name := strings.TrimLeft(line[n+1:], " \t")
-				if strings.IndexByte("rRwW", line[n]) >= 0 && name != "" && len(names) < maxPerhaps {
+				if strings.IndexByte(letters, line[n]) >= 0 && name != "" && len(names) < maxPerhaps {
 					names = append(names, spelt{text: name, bare: name, shape: use.words[i].shape & computed})
 				}
 			}

@@ -106,9 +106,10 @@ func overlap(pieces []string, open string) bool {
 	}
 	at[0] = true
 	skip(at)
+	lead := true // nothing was read but expansions
 	for n := 0; n < len(open); n++ {
 		// an expansion that is empty leaves no blank
-		empty := open[n] == bash.Any && n == 0 && n+1 < len(open) && open[n+1] == ' ' ||
+		empty := open[n] == bash.Any && lead && n+1 < len(open) && open[n+1] == ' ' ||
 			open[n] == ' ' && n+1 < len(open) && open[n+1] == bash.Any
 		before := at
 		next := make([]bool, len(at))
@@ -133,6 +134,7 @@ func overlap(pieces []string, open string) bool {
 			}
 		}
 		skip(at)
+		lead = lead && open[n] == bash.Any || lead && empty
 	}
 	return at[len(pattern)]
 }
