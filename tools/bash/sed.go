@@ -60,8 +60,8 @@ func (use *sedUse) script() {
 	use.files = use.files[1:]
 }
 
-// sedPlain says whether a script prints and nothing else: addresses, and the commands p, P, d, D, q, = and s without its
-// flags e and w, as GNU and BSD sed read them alike. Without one of the usual delimiters, or with one in brackets,
+// sedPlain says whether a script prints and nothing else: addresses, and the commands p, P, d, D, q, = and s without
+// its flags e and w, as GNU and BSD sed read them alike. Without one of the usual delimiters, or with one in brackets,
 // nothing is known of a script.
 var sedPlain = sync.OnceValue(func() *regexp.Regexp {
 	address := `(?:[0-9]+(?:~[0-9]+)?|\$|/(?:[^/\\\n\[]|\\[^\n]|\[\^?\]?(?:[^/\]\[\n]|\[:[a-z]+:\])*\])*/)`
@@ -89,8 +89,8 @@ func (use *sedUse) plain() bool {
 	return !use.foreign
 }
 
-// named are texts in the scripts, among them all files that some letters name: r, R, w, W and the flag w, each up to the
-// end of its line.
+// named are texts in the scripts, among them all files that some letters name: r, R, w, W and the flag w, each up to
+// the end of its line.
 func (use *sedUse) named(letters string) (names []spelt) {
 	for i, script := range use.scripts {
 		if sedPlain().MatchString(script) {
