@@ -97,7 +97,7 @@ type process struct {
 }
 
 func start(ctx context.Context, c Command, log *slog.Logger) (*process, error) {
-	path, err := find(c)
+	path, err := sandbox.Find(c.Env, c.Argv[0])
 	if err != nil {
 		return nil, err
 	}
@@ -176,30 +176,6 @@ func shut(files []*os.File) {
 			_ = f.Close() // a pipe; nothing is lost
 		}
 	}
-}
-
-// find finds the program in the PATH that it gets itself.
-func find(c Command) (string, error) {
-	name := c.Argv[0]
-	if filepath.IsAbs(name) {
-		return name, nil
-	}
-	for _, v := range c.Env {
-		list, ok := strings.CutPrefix(v, "PATH=")
-		if !ok {
-			continue
-		}
-		for _, dir := range filepath.SplitList(list) {
-			for _, suffix := range suffixes {
-				path := filepath.Join(dir, name+suffix)
-				info, err := os.Stat(path)
-				if err == nil && filepath.IsAbs(path) && info.Mode().IsRegular() && runnable(info) {
-					return path, nil
-				}
-			}
-		}
-	}
-	return "", fmt.Errorf("there is no program %s in PATH", name)
 }
 
 // why says why the output ended.

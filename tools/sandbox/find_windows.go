@@ -1,4 +1,4 @@
-package upstream
+package sandbox
 
 import "io/fs"
 
