@@ -38,7 +38,8 @@ func (s *Server) assemble(o Options) (err error) {
 	s.opener = &opening.Opener{
 		Engines: e, Config: cfg, Log: s.replies.Log, Echo: o.Echo, Hurried: s.life.hurried.Load,
 		Tenants: &tenants.Maker{
-			Config: cfg, Tools: e.Tools, Search: e.Search, Log: s.replies.Log, State: e.Dir, Durable: e.Durable,
+			Config: cfg, Tools: e.Tools, Search: e.Search, Language: e.Language, Log: s.replies.Log, State: e.Dir,
+			Durable:   e.Durable,
 			Principal: o.Principal, Confine: e.Confined.Options, NoShell: e.Confined.NoShell(),
 			Worked: func(id string) bool { return sessions.Worked(e.Dir, id) },
 		},

@@ -81,6 +81,14 @@ Other MCP servers whose tools are offered, too, each in a table
 
 `)
 	writeSettings(&b, config.MountSettings())
+	b.WriteString(`
+Servers of languages for the tool lsp and for diagnostics after edits, each in a
+table [lsp.NAME] of your own file. `)
+	b.WriteString(strings.Join(config.PresetServers(), ", ") + `
+are used where they are installed. A project's file can only set off = true.
+
+`)
+	writeSettings(&b, config.LanguageServerSettings())
 	return strings.TrimSpace(b.String())
 }
 

@@ -45,6 +45,7 @@ type Config struct {
 	Log         Log
 	Web         Web
 	Mounts      []Mount // by name
+	LSP         LSP
 
 	// Of serve.
 	HTTP       HTTP
@@ -138,6 +139,9 @@ func (c Config) Changed(o Config) []string {
 	}
 	if !sameMounts(c.Mounts, o.Mounts) {
 		keys = append(keys, strings.Join(mountsTable, "."))
+	}
+	if !sameServers(c.LSP.Servers, o.LSP.Servers) {
+		keys = append(keys, lspTable)
 	}
 	return keys
 }

@@ -69,6 +69,7 @@ func Load(src Sources) (Config, []Warning, error) {
 	l.together()
 	checkAgent(&l)
 	checkMounts(&l)
+	checkLanguageServers(&l)
 	l.stateDir()
 	mode := l.config.Permissions.Mode
 	if src.Rootless {
@@ -213,6 +214,8 @@ func (l *loader) file(path string, data []byte) {
 			l.principal(e, in)
 		case mountPath(e.path):
 			l.mount(e, in)
+		case lspPath(e.path):
+			l.languageServer(e, in)
 		case hookArray(e.path):
 			l.hook(e, in)
 		case issuerArray(e.path):

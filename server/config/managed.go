@@ -78,6 +78,8 @@ func (l *loader) manage(e entry, in input) {
 		l.problems.add(e.origin, e.key+": principals cannot be set in this file; what it fixes holds for all of them")
 	case mountPath(e.path):
 		l.mount(e, in)
+	case lspPath(e.path):
+		l.languageServer(e, in)
 	case issuerArray(e.path):
 		l.problems.add(e.origin, e.key+": issuers cannot be set in this file")
 	case hookArray(e.path):

@@ -183,7 +183,7 @@ func (r *reader) section(path []string) bool {
 	if mountPath(path) {
 		return mountSection(path)
 	}
-	return r.sections[dotted(path)]
+	return lspSection(path) || r.sections[dotted(path)]
 }
 
 // key returns the names of an expression's key, and where it begins.

@@ -58,6 +58,10 @@ func (l *loader) projectEntries(dir, path string, data []byte) {
 			if !l.mountOff(e) {
 				ignore(e)
 			}
+		case lspPath(e.path):
+			if !l.languageServerOff(e) {
+				ignore(e)
+			}
 		case named(e.path), issuerArray(e.path), hookArray(e.path) && !l.config.Hooks.TrustProject,
 			e.key == managedRulesOnly:
 			ignore(e)

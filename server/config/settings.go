@@ -58,6 +58,7 @@ func defaults() Config {
 		Stdio:    Stdio{EOFGrace: 5 * time.Second, ParentWatch: true},
 		Search:   Search{OutsideIgnores: "auto"},
 		Log:      Log{Level: slog.LevelInfo},
+		LSP:      LSP{Enabled: true, MaxMemory: 2 * gib},
 		Sandbox:  defaultSandbox(),
 		Web:      defaultWeb(),
 	}
@@ -68,7 +69,7 @@ func defaults() Config {
 // table is the list of all settings, bound to c. Choices stand strictest first.
 func table(c *Config) []setting {
 	return slices.Concat(ruleTable(c), toolTable(c), fileTable(c), shellTable(c), agentTable(c), processTable(c),
-		sandboxTable(c), webTable(c), webSearchTable(c), serveTable(c))
+		sandboxTable(c), lspTableRows(c), webTable(c), webSearchTable(c), serveTable(c))
 }
 
 // Permissions are the rules and the mode.

@@ -42,6 +42,7 @@ type Set struct {
 	Hooks    *hooks.Runner
 	Around   bool // some hooks run around calls, and not only the classifier
 	Confined *Confinement
+	Language session.Languages // but for what depends on the tenant
 	Tools    *toolset.Set
 	tools.Engines
 }
@@ -82,6 +83,7 @@ func Open(o Options, local func() Local) (e *Set, err error) {
 	if e.Hooks, e.Around, err = o.hooks(); err != nil {
 		return e, err
 	}
+	e.Language = o.languages(e.Dir)
 	return e, e.makeTools(o, local)
 }
 
@@ -170,6 +172,7 @@ func (e *Set) Close() error {
 		e.Agents.Close()
 	}
 	e.Mounts.Close()
+	e.Language.LSP.Close()
 	if e.Hooks != nil {
 		e.Hooks.Close()
 	}

@@ -90,7 +90,7 @@ func (o *Opener) Open(key session.Key, at *tenants.Tenant) (*session.State, func
 		Catalog: at.Offers(false).Catalog, // a call says whether its client can be asked
 		Tasks:   o.Tenants.TaskList(at, memory),
 	}
-	st.SkillDirs = at.SkillDirs
+	st.SkillDirs, st.Languages = at.SkillDirs, at.Bare.Languages
 	st.Agents = session.Agents{Types: at.Bare.Types}
 	st.Confine = at.Confinement(filepath.Join(dir, "tmp"), jobs, kept)
 	st.Plans, st.PlanFallback = o.plans(at), o.Config.Plan.ApprovalFallback

@@ -50,8 +50,10 @@ type Maker struct {
 	Config config.Config
 	Tools  *toolset.Set
 	Search *search.Engine
-	Log    *slog.Logger
-	State  string // the state directory
+	// Language is how sessions reach language servers, but for the environment of these.
+	Language session.Languages
+	Log      *slog.Logger
+	State    string // the state directory
 	// Worked says whether a principal has made changes or had sessions here; nil: none has
 	Worked  func(id string) bool
 	Durable bool            // sessions outlive the process, and callers come over a network
@@ -147,6 +149,8 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 	limits.Owner, limits.Roots = o.who.ID, t.Space.Roots()
 	t.confiner = confine.New(limits, t.Env)
 	t.Bare.Confine = t.Confinement("")
+	t.Bare.Languages = m.Language
+	t.Bare.ServerEnv = t.Env
 	t.profile = m.Config.Tools.Profile
 	t.tools, t.offers = m.Tools, new(atomic.Pointer[offers])
 	return t, nil

@@ -230,6 +230,22 @@ func (c *Confiner) Environ(u Use, full bool) []string {
 	return slices.Concat(env, []string{"GOPROXY=" + c.goProxy()}, c.maven(cache), c.installed(cache))
 }
 
+// Modules lets a server that only reads have the modules of go that its user and the commands have: it copies what it
+// needs into the cache of commands that only read, and goes to no network. nil: there are no private caches.
+func (c *Confiner) Modules() []string {
+	cache, inspected := c.cache()
+	if cache == "" {
+		return nil
+	}
+	from := []string{"file://" + filepath.ToSlash(filepath.Join(cache, "go-mod", "cache", "download"))}
+	if own, _, found := strings.Cut(c.goProxy(), ","); found && strings.HasPrefix(own, "file://") {
+		from = append(from, own)
+	}
+	return []string{"GOMODCACHE=" + filepath.Join(inspected, "go-mod"),
+		"GOPROXY=" + strings.Join(append(from, "off"), ","), "GOPATH=" + filepath.Join(inspected, "go"),
+		"GOWORK=", "GODEBUG="}
+}
+
 // installed lets commands install programs of their own, in the directory of the private caches, and find them behind
 // all others: `go install`, `npm install -g`, `cargo install`, `gem install`, `pipx` and `uv tool`.
 func (c *Confiner) installed(cache string) []string {

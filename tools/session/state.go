@@ -9,6 +9,7 @@ import (
 	"codehand/filestate"
 	"codehand/tools/catalog"
 	"codehand/tools/confine"
+	"codehand/tools/lsp"
 	"codehand/tools/media"
 	"codehand/tools/permission"
 	"codehand/tools/results"
@@ -90,6 +91,14 @@ type Commands struct {
 	Confine *confine.Session // how the kernel confines the commands of Shell; nil: not at all
 }
 
+// Languages is how a session reaches the servers of languages.
+type Languages struct {
+	LSP        *lsp.Pool       // all of the process; nil: there are none
+	ServerEnv  func() []string // the environment that they are started with; nil: an empty one
+	ServerDir  string          // where their temporary directories are, absolute
+	ServerSize int64           // bytes of memory that one may need, where that can be limited
+}
+
 // A State is everything that one session remembers and may use: handles and cells, no logic and no
 // lock of its own. server makes it; tools get it in Env. A copy shares every handle, and server
 // copies it for each call to set Client and Space.
@@ -120,6 +129,7 @@ type State struct {
 	Modes
 	PlanFiles
 	Commands
+	Languages
 	Reach
 
 	Mode     Cell[permission.Mode]
