@@ -18,6 +18,8 @@ func All(e Engines) []tool.Tool {
 		fileHistory,
 		showChanges,
 		undoChange,
+		lsp,
+		lspEdit,
 		// Commands.
 		runShell(e.Trees),
 		runReadonly,

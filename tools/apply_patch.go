@@ -144,7 +144,7 @@ func runApplyPatch(ctx context.Context, env tool.Env, in applyPatchInput) (tool.
 		line, more := files[i].Said(env, &changes[i], editing.MaxDiff/len(files))
 		lines, notes = append(lines, line), append(notes, more...)
 	}
-	res.Text = strings.Join(lines, "\n") + editing.Notes(env, notes, changes...)
+	res.Text = strings.Join(lines, "\n") + editing.Notes(ctx, env, notes, changes...)
 	res.Meta = editing.Meta(struct {
 		Files int `json:"files"`
 	}{len(files)}, changes...)

@@ -95,7 +95,7 @@ func runEditFile(ctx context.Context, env tool.Env, in editFileInput) (tool.Resu
 	text, notes := edit.Said(env, &changes[0], editing.MaxDiff)
 	c, done := changes[0], edit.Report.Edits[0]
 	return tool.Result{
-		Text: text + editing.Notes(env, notes, c), Shows: []string{c.Path}, Saw: editing.Saw(env, edit),
+		Text: text + editing.Notes(ctx, env, notes, c), Shows: []string{c.Path}, Saw: editing.Saw(env, edit),
 		Meta: editing.Meta(struct {
 			Replacements int `json:"replacements"`
 			Level        int `json:"level"`

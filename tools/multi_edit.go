@@ -127,7 +127,7 @@ func runMultiEdit(ctx context.Context, env tool.Env, in multiEditInput) (tool.Re
 		lines, notes = append(lines, line), append(notes, more...)
 		res.Shows = append(res.Shows, changes[i].Path)
 	}
-	res.Text = strings.Join(lines, "\n") + editing.Notes(env, notes, changes...)
+	res.Text = strings.Join(lines, "\n") + editing.Notes(ctx, env, notes, changes...)
 	res.Meta = editing.Meta(struct {
 		Files int `json:"files"`
 		Edits int `json:"edits"`

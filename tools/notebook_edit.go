@@ -101,7 +101,7 @@ func runNotebookEdit(ctx context.Context, env tool.Env, in notebookEditInput) (t
 	}
 	text, notes := notebookEditSaid(env, in, changes[0], edit.Done)
 	return tool.Result{
-		Text: text + editing.Notes(env, notes, changes...), Shows: []string{changes[0].Path},
+		Text: text + editing.Notes(ctx, env, notes, changes...), Shows: []string{changes[0].Path},
 		Meta: editing.Meta(struct {
 			Cell  string `json:"cell"`
 			Index int    `json:"index"`

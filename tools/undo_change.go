@@ -149,6 +149,6 @@ func runUndoChange(ctx context.Context, env tool.Env, in undoChangeInput) (tool.
 	for _, c := range changes {
 		res.Shows = append(res.Shows, c.Path)
 	}
-	res.Text = line + editing.Notes(env, notes, changes...)
+	res.Text = line + editing.Notes(ctx, env, notes, changes...)
 	return res, nil
 }

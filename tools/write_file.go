@@ -92,7 +92,7 @@ func runWriteFile(ctx context.Context, env tool.Env, in writeFileInput) (tool.Re
 		notes = nil
 	}
 	return tool.Result{
-		Text: text + editing.Notes(env, notes, c), Shows: []string{c.Path},
+		Text: text + editing.Notes(ctx, env, notes, c), Shows: []string{c.Path},
 		Meta: editing.Meta(struct {
 			Kind  string `json:"kind"`
 			Lines int    `json:"lines"`

@@ -36,7 +36,7 @@ var rooms = map[string][]string{
 	"cmd/conformance": {"server", "server/config", "server/engines", "server/listen", "server/mcpgo"},
 
 	"server":         {"server/asking", "server/calls", "server/config", "server/endpoint", "server/engines", "server/explain", "server/listen", "server/mcpgo", "server/notices", "server/opening", "server/pipeline", "server/public", "server/replies", "server/sessions", "server/stdio", "server/subagents", "server/team", "server/tenants", "server/toolset", "tools/mounts", "tools/sandbox"}, // what a mounted server changed, for people
-	"server/calls":   {"server/answers", "server/asking", "server/jsonrpc", "server/mcpgo", "server/notices", "server/pipeline", "server/places", "server/progress", "server/replies", "server/request", "server/sessions", "server/subagents", "server/tenants", "server/toolset", "server/waiting", "tools/agent", "tools/guidance", "tools/running", "tools/session", "tools/tool", "tools/workspace"},
+	"server/calls":   {"server/answers", "server/asking", "server/jsonrpc", "server/mcpgo", "server/notices", "server/pipeline", "server/places", "server/progress", "server/replies", "server/request", "server/sessions", "server/subagents", "server/tenants", "server/toolset", "server/waiting", "tools/agent", "tools/guidance", "tools/running", "tools/session", "tools/tool", "tools/workspace", "tools/language"},
 	"server/places":  {"server/auth/limits", "server/pipeline", "server/request", "server/sessions", "server/toolset", "tools/tool"},
 	"server/opening": {"filestate", "server/config", "server/engines", "server/pipeline", "server/sessions", "server/state", "server/tenants", "tools/hooks", "tools/permission", "tools/results", "tools/session", "tools/shell"},
 	"server/explain": {"server/jsonrpc", "server/pipeline", "server/sessions", "server/tenants", "server/toolset", "tools/bash", "tools/permission", "tools/session", "tools/tool", "tools/workspace"},
@@ -61,7 +61,7 @@ var rooms = map[string][]string{
 		"server/jsonrpc", "server/pipeline", "server/request", "server/sessions", "server/state", "server/waiting", "tools/agent",
 		"tools/agent/loop", "tools/hooks", "tools/permission", "tools/session", "tools/tool",
 	},
-	"server/engines": {"filestate", "filestate/lock", "server/config", "server/listen", "server/sessions", "server/state", "server/toolset", "tools", "tools/agent", "tools/agent/loop", "tools/agent/models", "tools/confine", "tools/confine/caches", "tools/git/changes", "tools/guarded", "tools/hooks", "tools/keys", "tools/media", "tools/mounts", "tools/mounts/pins", "tools/mounts/upstream", "tools/permission", "tools/sandbox", "tools/search", "tools/session", "tools/settings", "tools/tool", "tools/web", "tools/web/guard", "tools/web/search"},
+	"server/engines": {"filestate", "filestate/lock", "server/config", "server/listen", "server/sessions", "server/state", "server/toolset", "tools", "tools/agent", "tools/agent/loop", "tools/agent/models", "tools/confine", "tools/confine/caches", "tools/git/changes", "tools/guarded", "tools/hooks", "tools/keys", "tools/media", "tools/mounts", "tools/mounts/pins", "tools/mounts/upstream", "tools/permission", "tools/sandbox", "tools/search", "tools/session", "tools/settings", "tools/tool", "tools/web", "tools/web/guard", "tools/web/search", "tools/lsp"},
 	"server/mcpgo": {
 		"server/hub", "server/instructions", "server/jsonrpc", "server/notices", "server/prompts", "server/replies", "server/request",
 		"server/resources", "server/sessions", "server/tenants", "server/toolset", "tools/results", "tools/session",
@@ -112,14 +112,14 @@ var rooms = map[string][]string{
 	"server/replaytest": {"filestate/leaktest"},
 
 	"tools": {"tools/agent", "tools/delegating", "tools/git/changes", "filestate", "filestate/disk", "filestate/journal", "filestate/lock", "filestate/owner", "tools/bash", "tools/catalog", "tools/editing", "tools/git", "tools/history", "tools/keeping", "tools/media", "tools/mounts", "tools/notebook", "tools/patch", "tools/permission", "tools/planning", "tools/results", "tools/running", "tools/search", "tools/search/ignore", "tools/session",
-		"tools/settings", "tools/shell", "tools/skills", "tools/skills/loading", "tools/tasks", "tools/textedit", "tools/tool", "tools/viewing", "tools/web/search", "tools/wording", "tools/workspace", "tools/browsing", "tools/web"},
+		"tools/settings", "tools/shell", "tools/skills", "tools/skills/loading", "tools/tasks", "tools/textedit", "tools/tool", "tools/viewing", "tools/web/search", "tools/wording", "tools/workspace", "tools/browsing", "tools/web", "tools/language", "tools/lsp"},
 	"tools/git":           {"filestate", "filestate/disk"},
 	"tools/git/changes":   {"filestate/disk", "tools/git", "tools/search/ignore"},
 	"tools/guarded":       {},
 	"tools/bash":          {"tools/bash/programs", "tools/git", "tools/guarded"},
 	"tools/bash/programs": {},
 	"tools/editing": {"filestate", "filestate/disk", "filestate/journal", "filestate/lock", "tools/notebook", "tools/permission", "tools/results", "tools/secrets", "tools/session", "tools/textedit", "tools/tool",
-		"tools/viewing", "tools/wording", "tools/workspace"}, // an edit is guarded by what viewing has shown
+		"tools/viewing", "tools/wording", "tools/workspace", "tools/language"}, // an edit is guarded by what viewing has shown
 	"tools/guidance": {"tools/results", "tools/session", "tools/skills", "tools/textedit", "tools/tool", "tools/wording"},
 	"tools/keeping":  {"filestate", "filestate/disk", "filestate/journal", "tools/bash", "tools/git", "tools/git/changes", "tools/guarded", "tools/session", "tools/tool", "tools/wording"},
 	"tools/history":  {"filestate", "filestate/disk", "filestate/journal", "tools/editing", "tools/results", "tools/session", "tools/textedit", "tools/textedit/compare", "tools/tool", "tools/wording", "tools/workspace"}, // diffs and refusals are those of edits
@@ -132,14 +132,17 @@ var rooms = map[string][]string{
 		"tools/tool", "tools/web/search", "tools/workspace", "tools/web"}, // imported by tests only, so a Store is no edge upwards
 	"tools/tool": {"tools/agent", "tools/bash", "tools/catalog", "tools/permission", "tools/session"},
 	"tools/session": {"tools/agent", "filestate", "filestate/disk", "tools/catalog", "tools/confine", "tools/media", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/settings", "tools/shell", "tools/skills", "tools/web/search",
-		"tools/tasks", "tools/workspace", "tools/web"},
+		"tools/tasks", "tools/workspace", "tools/web", "tools/lsp"},
 
 	"tools/delegating": {"tools/agent", "tools/agent/loop", "tools/results", "tools/running", "tools/secrets", "tools/shell", "tools/tool", "tools/wording"},
 
 	"tools/agent":                      {"filestate/owner", "tools/agent/loop", "tools/permission", "tools/results", "tools/sandbox", "tools/secrets", "tools/skills"},
 	"tools/catalog":                    {},
 	"tools/hooks":                      {"tools/bash", "tools/permission", "tools/sandbox"},
-	"tools/media":                      {"tools/sandbox"},                                                                                                                                                                    // poppler's programs
+	"tools/media":                      {"tools/sandbox"}, // poppler's programs
+	"tools/language":                   {"filestate", "filestate/disk", "filestate/owner", "tools/confine", "tools/lsp", "tools/results", "tools/sandbox", "tools/session", "tools/textedit", "tools/tool", "tools/wording", "tools/workspace"},
+	"tools/lsp":                        {"tools/sandbox", "tools/textedit"},
+	"tools/lsp/lsptest":                {},
 	"tools/mounts":                     {"tools/mounts/pins", "tools/mounts/upstream", "tools/permission", "tools/results", "tools/running", "tools/secrets", "tools/session", "tools/shell", "tools/tool", "tools/wording"}, // a call that goes on becomes a job
 	"tools/mounts/pins":                {"filestate/lock", "tools/mounts/upstream"},
 	"tools/mounts/upstream":            {"tools/sandbox"},
@@ -205,6 +208,7 @@ var modules = []struct {
 	{path: "github.com/andybalholm/cascadia", rooms: []string{"tools/web/pages"}}, // goquery's selectors, compiled once
 	{path: "github.com/bmatcuk/doublestar/v4", rooms: []string{"tools/search"}},
 	{path: "github.com/charmbracelet/x/ansi", rooms: []string{"tools/results"}},
+	{path: "github.com/charmbracelet/x/powernap", rooms: []string{"tools/lsp"}}, // its types of the protocol alone
 	{path: "github.com/coreos/go-oidc/v3", rooms: []string{"server/issuer"}},
 	{path: "github.com/go-webauthn/webauthn", rooms: []string{"server/signin"}},
 	{path: "github.com/goccy/go-yaml", rooms: []string{"server/clients", "server/clients/install/forms", "tools/skills"}},
@@ -220,6 +224,7 @@ var modules = []struct {
 	{path: "github.com/prometheus/common", rooms: []string{"server/metrics"}, testsOnly: true},
 	{path: "github.com/rogpeppe/go-internal", rooms: []string{"cmd/codehand", "server", "server/clients/install", "server/replaytest", "tools/web/pages"}, testsOnly: true},
 	{path: "github.com/sergi/go-diff", rooms: []string{"tools/textedit/compare"}},
+	{path: "github.com/sourcegraph/jsonrpc2", rooms: []string{"tools/lsp"}},
 	{path: "github.com/spf13/cobra", rooms: []string{"cmd/codehand"}},
 	{path: "github.com/spf13/pflag", rooms: []string{"cmd/codehand"}}, // the errors of cobra's flags
 	{path: "github.com/tailscale/hujson", rooms: []string{"server/clients/install/forms"}},
@@ -255,7 +260,7 @@ var mechanisms = []string{"internal", "pkg", "util", "utils", "common", "helpers
 
 // testRooms are for tests: they are imported by _test files and by each other, so never shipped, and may use what tests
 // may.
-var testRooms = []string{"filestate/leaktest", "server/blackbox", "server/replaytest", "server/state/storetest", "tools/agent/modelstest", "tools/search/pattern/patterntest", "tools/tooltest"}
+var testRooms = []string{"filestate/leaktest", "server/blackbox", "server/replaytest", "server/state/storetest", "tools/agent/modelstest", "tools/lsp/lsptest", "tools/search/pattern/patterntest", "tools/tooltest"}
 
 // A room is one package as it is on disk.
 type room struct {

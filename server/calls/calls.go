@@ -20,6 +20,7 @@ import (
 	"codehand/server/request"
 	"codehand/server/toolset"
 	"codehand/tools/guidance"
+	"codehand/tools/language"
 	"codehand/tools/running"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -150,6 +151,9 @@ func (t *toolCall) news() pipeline.News {
 		return t.guide
 	}
 	return func(ctx context.Context, about pipeline.About) ([]string, func(int) []string) {
+		if lines := language.News(t.State); len(lines) > 0 {
+			return lines, func(n int) []string { return lines[:n] } // there is one, and it is about this moment alone
+		}
 		if lines, claim := running.News(ctx, t.State, about.Job); len(lines) > 0 {
 			return lines, claim // the instructions can wait for the next call there
 		}

@@ -1,16 +1,19 @@
 package editing
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
 	"codehand/filestate"
+	"codehand/tools/language"
 	"codehand/tools/tool"
 	"codehand/tools/wording"
 )
 
-// Notes are the last lines of an answer about changed files.
-func Notes(env tool.Env, notes []string, changes ...filestate.Change) string {
+// Notes are the last lines of an answer about changed files. Where a language server runs that knows them, it waits
+// half a second at most for what the server says of them: the caller holds no lock.
+func Notes(ctx context.Context, env tool.Env, notes []string, changes ...filestate.Change) string {
 	for _, c := range changes {
 		if c.SyncErr != nil {
 			notes = append(notes, fmt.Sprintf("[written, but it may not survive a power loss: %v]", c.SyncErr))
@@ -39,6 +42,7 @@ func Notes(env tool.Env, notes []string, changes ...filestate.Change) string {
 			notes = append(notes, note+"]")
 		}
 	}
+	notes = append(notes, language.AfterEdit(ctx, env, changes...)...)
 	if len(notes) == 0 {
 		return ""
 	}

@@ -46,6 +46,15 @@ func PreviewEdits(ctx context.Context, env tool.Env, files []*FileEdits, err err
 	return preview(changes, func(i int) string { return files[i].Path })
 }
 
+// PreviewFiles is likewise what changes of several files would do.
+func PreviewFiles(ctx context.Context, env tool.Env, edits []filestate.Edit) string {
+	changes, err := env.Files.Try(ctx, edits...)
+	if err != nil || len(changes) == 0 {
+		return ""
+	}
+	return preview(changes, func(i int) string { return changes[i].Path })
+}
+
 // PreviewWrite is likewise what a change of one whole file would do.
 func PreviewWrite(ctx context.Context, env tool.Env, path string, edit filestate.Edit) string {
 	changes, err := env.Files.Try(ctx, edit)

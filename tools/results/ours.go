@@ -23,6 +23,7 @@ const codes = "INPUT_INVALID UNKNOWN_TOOL TOOL_DISABLED PERMISSION_DENIED ASK_UN
 	"TASK_UNKNOWN TASK_CYCLE TASK_LIMIT CONFIG_FIXED CONFIG_UNKNOWN CHANGE_UNKNOWN UNDO_CONFLICT UNDO_UNAVAILABLE " +
 	"URL_INVALID URL_BLOCKED HTTP_ERROR FETCH_FAILED SEARCH_FAILED SEARCH_LIMIT UPSTREAM_DOWN UPSTREAM_ERROR " +
 	"DEFINITION_CHANGED SERVER_UNKNOWN RESOURCE_UNKNOWN " +
+	"LSP_UNAVAILABLE LSP_FAILED LSP_TIMEOUT " +
 	"RATE_LIMITED SCOPE_MISSING WORKSPACE_UNAVAILABLE AUDIT_UNAVAILABLE"
 
 // ours matches a line of a program's output that is equal in form to one which this server adds to outputs, with any
@@ -81,6 +82,7 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[encoding changed to `,
 		`\[lost with the old type: `,
 		`\[version [0-9a-f]{12}`,
+		`\[new diagnostics(?:: | of an earlier edit: )`, `\[diagnostics: not ready\][ \t]*$`,
 		`\[to take that back, undo change `,
 		`\[\d+ more (?:match(?: and do not fit here)?: |names are unknown\])`,
 		`\[the state store does not answer: (?:these tools|the rules of this skill) `,

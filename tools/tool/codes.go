@@ -89,6 +89,9 @@ const (
 	DefinitionChanged   Code = "DEFINITION_CHANGED"
 	ServerUnknown       Code = "SERVER_UNKNOWN"
 	ResourceUnknown     Code = "RESOURCE_UNKNOWN"
+	LSPUnavailable      Code = "LSP_UNAVAILABLE"
+	LSPFailed           Code = "LSP_FAILED"
+	LSPTimeout          Code = "LSP_TIMEOUT"
 
 	// Of the team endpoint.
 	RateLimited          Code = "RATE_LIMITED"
