@@ -57,6 +57,9 @@ func better(env tool.Env, command string) (name, why string) {
 		if p.Inner || piped(command, p.Text) || len(words) == 0 {
 			continue // it works on what another program prints
 		}
+		if words[0] == "apply_patch" || words[0] == "applypatch" {
+			return "apply_patch", "it is a tool here, and no program"
+		}
 		if words[0] == "sed" {
 			words = words[len(words)-1:] // a script may look like a path
 		}
