@@ -93,9 +93,23 @@ func ways() []way {
 		{"multi_edit", "edits[].file_path", writesPath, "STRING_NOT_FOUND FILE_NOT_FOUND", func(p string) map[string]any {
 			return map[string]any{"edits": []any{map[string]any{"old_string": "here", "new_string": "gone", "file_path": p}}}
 		}},
+		{"apply_patch", "patch", writesPath, "FILE_NOT_FOUND STRING_NOT_FOUND", inPatch("*** Update File: %s\n-here\n+gone")},
+		{"apply_patch", "patch", writesPath, "FILE_NOT_FOUND", inPatch("*** Delete File: %s")},
+		{"apply_patch", "patch", writesPath, "FILE_NOT_FOUND", inPatch("*** Update File: no-such-file\n*** Move to: %s")},
 		{"notebook_edit", "notebook_path", writesPath, "FILE_NOT_FOUND", one("notebook_path", "cell_id", "a", "new_source", "gone")},
 		{"edit_file", "file_path", writesPath, "-", one("file_path", "old_string", "", "new_string", "made")},
 		{"write_file", "file_path", writesPath, "-", one("file_path", "content", "made")},
+		{"apply_patch", "patch", writesPath, "FILE_EXISTS", inPatch("*** Add File: %s\n+made")},
+	}
+}
+
+// inPatch puts a path into a section of a patch, where one without the blanks around it stands on a line of its own.
+func inPatch(section string) func(string) map[string]any {
+	return func(p string) map[string]any {
+		if strings.TrimSpace(p) != p || p == "" || strings.ContainsAny(p, "\r\n") {
+			return nil
+		}
+		return map[string]any{"patch": "*** Begin Patch\n" + fmt.Sprintf(section, p) + "\n*** End Patch"}
 	}
 }
 
@@ -105,7 +119,7 @@ var noPaths = map[string]string{
 	"write_file.content": "content", "edit_file.old_string": "content", "edit_file.new_string": "content", "multi_edit.edits[].old_string": "content", "multi_edit.edits[].new_string": "content",
 	"notebook_edit.new_source": "content", "notebook_edit.cell_id": "looked for in the notebook", "notebook_edit.cell_type": "a list of ours", "notebook_edit.edit_mode": "a list of ours",
 	"write_file.version": "compared", "edit_file.version": "compared", "multi_edit.edits[].version": "compared", "notebook_edit.version": "compared",
-	"run_shell.description": "shown", "run_readonly.description": "shown", "job_output.filter": "an expression over lines", "skill.args": "text for the skill", "tool_search.query": "words",
+	"run_shell.description": "shown", "job_output.filter": "an expression over lines", "skill.args": "text for the skill", "tool_search.query": "words",
 	"call_tool.name": "a list of ours", "session_config.key": "a list of ours", "session_config.value": "of a list of ours", "exit_plan_mode.plan": "content",
 	"ask_user_question.questions[].question": "shown", "ask_user_question.questions[].header": "shown", "ask_user_question.questions[].options[].label": "shown", "ask_user_question.questions[].options[].description": "shown",
 	"ask_user_question.questions[].options[].preview": "shown",
