@@ -105,6 +105,7 @@ func kernelEscapes() []escape {
 	add(all, "TIOCSTI", func() error { return unlessAs(call(unix.SYS_IOCTL, 0, unix.TIOCSTI), unix.ENOTTY) })
 	add(all, "TIOCSTI with upper bits", func() error { return unlessAs(call(unix.SYS_IOCTL, 0, unix.TIOCSTI|upper), unix.ENOTTY) })
 	add(all, "TIOCLINUX", func() error { return unlessAs(call(unix.SYS_IOCTL, 0, unix.TIOCLINUX), unix.ENOTTY) })
+	add(all, "TIOCSETD", func() error { return unlessAs(call(unix.SYS_IOCTL, 0, unix.TIOCSETD), unix.ENOTTY) })
 	add(all, "TIOCLINUX with upper bits", func() error { return unlessAs(call(unix.SYS_IOCTL, 0, unix.TIOCLINUX|upper), unix.ENOTTY) })
 	list = append(list, otherCalls()...)
 	// Hanging up a terminal has an effect where there is one.

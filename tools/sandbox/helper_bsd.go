@@ -13,10 +13,14 @@ import (
 type helper struct {
 	process   *os.Process
 	listening net.Listener // nil: there is never one
+	terminal  *os.File     // likewise
 }
 
 // launch starts the command. attr has its streams and its environment, dir is where it begins.
 func launch(_ context.Context, c Cmd, attr *os.ProcAttr, dir *os.File, _ mark) (*helper, error) {
+	if c.Terminal != nil {
+		return nil, fmt.Errorf("%w: only codehand on Linux has them", ErrTerminal)
+	}
 	if c.level() > LevelLimits {
 		var err error
 		if c, err = confined(c); err != nil {

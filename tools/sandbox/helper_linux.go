@@ -35,6 +35,7 @@ type helper struct {
 	messages  *bufio.Reader
 	socket    *socket
 	listening net.Listener // of NetworkList; nil: there is none
+	terminal  *os.File     // of Cmd.Terminal; nil: there is none
 	closing   sync.Once
 }
 
@@ -85,6 +86,7 @@ func launch(ctx context.Context, c Cmd, attr *os.ProcAttr, dir *os.File, m mark)
 		Level: int(level), Path: c.Path, Args: c.argv(), Env: attr.Env, Profile: c.Profile,
 		Limits: limits(m, level, c.Limits, c.Profile), Memory: uint64(c.Limits.Memory),
 		Identity: [2]int{os.Geteuid(), os.Getegid()}, Dir: dir != nil,
+		Terminal: c.Terminal,
 	}
 	g, err := group(c)
 	if err != nil {
@@ -237,6 +239,9 @@ func (h *helper) abandon() {
 	if h.listening != nil {
 		_ = h.listening.Close()
 	}
+	if h.terminal != nil {
+		_ = h.terminal.Close()
+	}
 	h.cut()
 	ended := make(chan struct{})
 	go func() {
@@ -346,6 +351,10 @@ func (h *helper) started(spec *kernel.Spec) error {
 			if err := h.instruct(spec); err != nil {
 				return err
 			}
+		case kernel.Opened:
+			if err := h.takeTerminal(); err != nil {
+				return err
+			}
 		case kernel.Started:
 			h.child = m.Pid
 			return nil
@@ -361,10 +370,29 @@ func startError(m kernel.Message) error {
 	if m.Errno != 0 {
 		err = fmt.Errorf("%s: %w", m.Step, syscall.Errno(m.Errno))
 	}
+	if m.NoTerm {
+		err = fmt.Errorf("%w: %w", ErrTerminal, err)
+	}
 	if m.Confining {
 		err = fmt.Errorf("%w: %w", ErrConfine, err)
 	}
 	return err
+}
+
+// takeTerminal keeps the end of a terminal that came with the last message. What came before is a listening socket.
+func (h *helper) takeTerminal() error {
+	n := len(h.socket.rights) - 1
+	if n < 0 {
+		return fmt.Errorf("%w: it did not arrive", ErrTerminal)
+	}
+	fd := h.socket.rights[n]
+	h.socket.rights = h.socket.rights[:n]
+	if err := unix.SetNonblock(fd, true); err != nil { // so that a read ends with Close
+		_ = unix.Close(fd)
+		return os.NewSyscallError("fcntl", err)
+	}
+	h.terminal = os.NewFile(uintptr(fd), "terminal")
+	return nil
 }
 
 // listener returns the listening socket that came with a message; nil: none did.

@@ -18,6 +18,7 @@ import (
 type helper struct {
 	process   *os.Process
 	listening net.Listener // nil: there is never one
+	terminal  *os.File     // likewise
 
 	mu  sync.Mutex
 	job windows.Handle // 0: closed
@@ -34,6 +35,9 @@ const (
 
 // launch starts the command in a job of its own. attr has its streams and its environment, dir is where it begins.
 func launch(_ context.Context, c Cmd, attr *os.ProcAttr, dir *os.File, _ mark) (*helper, error) {
+	if c.Terminal != nil {
+		return nil, fmt.Errorf("%w: only codehand on Linux has them", ErrTerminal)
+	}
 	if c.level() > LevelLimits {
 		return nil, fmt.Errorf("%w: this system has no means for it", ErrConfine)
 	}

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"codehand/tools/sandbox/cgroup"
+	"codehand/tools/sandbox/kernel"
 )
 
 // A Cmd is a program to start. There is no shell between: Args are its arguments.
@@ -33,8 +34,12 @@ type Cmd struct {
 	Dir            *os.Root // working directory, entered through the handle; nil: the root directory
 	Stdin          *os.File // nil: /dev/null
 	Stdout, Stderr *os.File // nil: /dev/null
-	Limits         Limits   // besides those that every process has
-	Profile        *Profile // how it is confined by the kernel; nil: not at all, which is LevelLimits
+	// Terminal gives the program a terminal of this size in place of its streams, as the controlling one of its session.
+	// Start fails with ErrTerminal where none can be had: outside of Linux nothing proves how it behaves there. nil: no
+	// terminal
+	Terminal *Window
+	Limits   Limits   // besides those that every process has
+	Profile  *Profile // how it is confined by the kernel; nil: not at all, which is LevelLimits
 	// Level is how far the machine was proven to confine; 0: LevelFull. Start does as much of Profile as this level
 	// can, and fails with ErrConfine rather than do less.
 	Level Level
@@ -46,6 +51,9 @@ type Cmd struct {
 	// does if none waits.
 	Spares *Spares
 }
+
+// A Window is how many characters a terminal shows.
+type Window = kernel.Window
 
 // Groups is where commands get control groups of their own (Report.Groups).
 type Groups = cgroup.Tree
@@ -83,6 +91,9 @@ type Exit struct {
 
 // ErrCommand means that a Cmd cannot be started as it is written.
 var ErrCommand = errors.New("not a command that can be started")
+
+// ErrTerminal means that a Cmd cannot have a terminal here.
+var ErrTerminal = errors.New("no terminal can be had")
 
 // A Process is a running process tree. It is safe for concurrent use.
 type Process struct {
@@ -179,6 +190,11 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 // Listener returns what listens at ProxyAddress of a command with NetworkList, at LevelFull. It is the caller's, who
 // closes it. nil: the command has another network, or the level is lower; then it has none.
 func (p *Process) Listener() net.Listener { return p.helper.listening }
+
+// Terminal returns our end of the terminal of a Cmd that asked for one: what the program prints can be read there, and
+// what is written there is typed. It is the caller's, who closes it. nil: the program has none. Once no process has the
+// terminal any more, a read fails.
+func (p *Process) Terminal() *os.File { return p.helper.terminal }
 
 // Aside follows the name of a protected file that a command made and that was renamed. Random characters follow it.
 const Aside = ".refused-"

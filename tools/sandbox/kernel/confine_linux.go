@@ -9,15 +9,15 @@ import (
 )
 
 // confine takes from this thread, and so from the command, all that the profile does not give. It is the last step:
-// after it, most of the others are forbidden.
-func confine(s *Spec) error {
+// after it, most of the others are forbidden. tty is the command's terminal; 0: it has none.
+func confine(s *Spec, tty int) error {
 	if machine == 0 {
 		return failed(unix.ENOSYS, "know the system calls of "+runtime.GOARCH)
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return failed(err, "forbid new privileges")
 	}
-	if err := landlock(s); err != nil {
+	if err := landlock(s, tty); err != nil {
 		return err
 	}
 	if err := dropCapabilities(); err != nil {
@@ -69,7 +69,7 @@ type ruleset struct {
 
 // landlock forbids this thread all files but those of the profile, and signals and abstract sockets outside. Versions
 // below 3 cannot keep a command from truncating files: they are an error.
-func landlock(s *Spec) error {
+func landlock(s *Spec, tty int) error {
 	abi, _, no := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if no != 0 {
 		return failed(no, "use Landlock")
@@ -101,7 +101,7 @@ func landlock(s *Spec) error {
 	}
 	r := ruleset{int(fd), attr.Handled_access_fs}
 	defer func() { _ = unix.Close(r.fd) }()
-	if err := r.fill(s); err != nil {
+	if err := r.fill(s, tty); err != nil {
 		return err
 	}
 	if _, _, no := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0); no != 0 {
@@ -110,7 +110,7 @@ func landlock(s *Spec) error {
 	return nil
 }
 
-func (r ruleset) fill(s *Spec) error {
+func (r ruleset) fill(s *Spec, tty int) error {
 	p := s.Profile
 	const links, noLinks = 0, unix.RESOLVE_NO_SYMLINKS
 	own := slices.Clip(p.Writable)
@@ -156,6 +156,9 @@ func (r ruleset) fill(s *Spec) error {
 		if err := r.allowOpen(fd, access); err != nil {
 			return failed(err, "allow the streams")
 		}
+	}
+	if tty != 0 { // by its own name, too, as ttyname says it
+		return failed(r.allowOpen(tty, ofFiles&^unix.LANDLOCK_ACCESS_FS_EXECUTE), "allow the terminal")
 	}
 	return nil
 }

@@ -100,6 +100,7 @@ func filter(s *Spec) program {
 	ioctl.load(argument(1))
 	ioctl.on(unix.TIOCSTI, refuse)
 	ioctl.on(unix.TIOCLINUX, refuse)
+	ioctl.on(unix.TIOCSETD, refuse) // line disciplines are drivers that no command needs
 	p.call(unix.SYS_IOCTL, ioctl)
 
 	if s.Level < LevelFull { // there it has process numbers of its own

@@ -52,6 +52,7 @@ type helper struct {
 	spec    Spec
 	control *bufio.Reader
 	child   int // 0: none yet, or it was collected
+	tty     int // the command's end of its terminal; 0: it has none
 }
 
 // help does the work of a helper and returns its exit code. Its first thread, to which every init is locked, keeps what
@@ -151,7 +152,9 @@ func (h *helper) tell(m Message, rights ...int) {
 // fail tells the server why nothing was started.
 func (h *helper) fail(err error) int {
 	var command *commandError
-	m := Message{Kind: Failed, Step: err.Error(), Confining: !errors.As(err, &command)}
+	var term *terminalError
+	m := Message{Kind: Failed, Step: err.Error(), NoTerm: errors.As(err, &term)}
+	m.Confining = !m.NoTerm && !errors.As(err, &command)
 	var step *stepError
 	var no syscall.Errno
 	if errors.As(err, &step) {
@@ -233,6 +236,11 @@ func (h *helper) start() error {
 	if err := h.enter(); err != nil {
 		return err
 	}
+	if s.Terminal != nil {
+		if err := h.openTerminal(); err != nil {
+			return &terminalError{err}
+		}
+	}
 	// Commands run as the same user: they shall not look into this process.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return failed(err, "hide the helper")
@@ -244,6 +252,9 @@ func (h *helper) start() error {
 	}()
 	if err := <-began; err != nil {
 		return err
+	}
+	if h.tty != 0 { // else the server would not see that the command has closed it
+		_ = unix.Close(h.tty)
 	}
 	go h.watch()
 	ignoreSignals()
@@ -261,7 +272,7 @@ func (h *helper) begin() error {
 		}
 	}
 	if h.spec.Level >= LevelKernel {
-		if err := confine(&h.spec); err != nil {
+		if err := confine(&h.spec, h.tty); err != nil {
 			return err
 		}
 	}
@@ -281,9 +292,14 @@ func (h *helper) execute() (pid int, err error) {
 		limit := "ulimit -v " + strconv.FormatUint(h.spec.Memory/1024, 10) + ` && exec "$0" "$@"`
 		path, args = "/bin/sh", append([]string{"sh", "-c", limit, path}, args[1:]...)
 	}
-	return syscall.ForkExec(path, args, &syscall.ProcAttr{
+	attr := &syscall.ProcAttr{
 		Env: h.spec.Env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true},
-	})
+	}
+	if h.tty != 0 {
+		fd := uintptr(h.tty)
+		attr.Files, attr.Sys.Setctty = []uintptr{fd, fd, fd}, true // Ctty 0: the first stream of the command
+	}
+	return syscall.ForkExec(path, args, attr)
 }
 
 func setLimits(limits []Limit) {

@@ -86,12 +86,16 @@ type Spec struct {
 	Dir      bool // descriptor dirFD is the working directory
 	Profile  *Profile
 	Limits   []Limit
-	Memory   uint64 // bytes of address space; 0: no limit
-	Identity [2]int // user and group
-	Nested   bool   // the helper makes the namespaces in a second process
-	Passed   bool   // the streams, and the working directory if Dir is set, come with this as descriptors
-	Group    bool   // the helper was moved into a control group, which becomes the root of those that the command sees
+	Memory   uint64  // bytes of address space; 0: no limit
+	Identity [2]int  // user and group
+	Nested   bool    // the helper makes the namespaces in a second process
+	Passed   bool    // the streams, and the working directory if Dir is set, come with this as descriptors
+	Group    bool    // the helper was moved into a control group, which becomes the root of those that the command sees
+	Terminal *Window // the command gets a terminal in place of its streams; nil: it does not
 }
+
+// A Window is how many characters a terminal shows.
+type Window struct{ Columns, Rows uint16 }
 
 // A Limit is a resource limit; Soft and Hard are lowered to the hard limit that there is.
 type Limit struct {
@@ -109,6 +113,7 @@ type Message struct {
 	Code      int    // of Exited
 	Signal    int    // of Exited: what ended the command; 0: it exited
 	Alone     bool   // of Exited: the command left no process behind
+	NoTerm    bool   // of Failed: the system gives no terminal
 }
 
 // The kinds of messages.
@@ -116,6 +121,7 @@ const (
 	Failed  = "failed"  // nothing was started; the helper ends
 	Moved   = "moved"   // process Pid is the helper from now on
 	Listens = "listens" // with a listening socket
+	Opened  = "opened"  // with our end of the command's terminal
 	Started = "started"
 	Exited  = "exited"
 )
