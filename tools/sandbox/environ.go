@@ -79,6 +79,17 @@ func ours() map[string]string {
 	}
 }
 
+// Interactive returns the environment of a command with a terminal that somebody types into: env, made by Environ,
+// without what keeps programs from asking. Pagers stay off: an output that waits for a key helps nobody.
+func Interactive(env []string) []string {
+	env = slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
+		name, value, _ := strings.Cut(entry, "=")
+		return ours()[name] == value &&
+			slices.Contains([]string{"TERM", "GIT_EDITOR", "GIT_TERMINAL_PROMPT", "DEBIAN_FRONTEND"}, name)
+	})
+	return append(env, "TERM=xterm-256color")
+}
+
 // variable is a name that every shell can use; an exported function has another form.
 var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 

@@ -34,9 +34,9 @@ type Cmd struct {
 	Dir            *os.Root // working directory, entered through the handle; nil: the root directory
 	Stdin          *os.File // nil: /dev/null
 	Stdout, Stderr *os.File // nil: /dev/null
-	// Terminal gives the program a terminal of this size in place of its streams, as the controlling one of its session.
-	// Start fails with ErrTerminal where none can be had: outside of Linux nothing proves how it behaves there. nil: no
-	// terminal
+	// Terminal gives the program a terminal of this size in place of its streams, the controlling one of its session.
+	// Start fails with ErrTerminal where none can be had: outside of Linux nothing proves how it behaves there. nil: it
+	// has none
 	Terminal *Window
 	Limits   Limits   // besides those that every process has
 	Profile  *Profile // how it is confined by the kernel; nil: not at all, which is LevelLimits
@@ -195,6 +195,13 @@ func (p *Process) Listener() net.Listener { return p.helper.listening }
 // what is written there is typed. It is the caller's, who closes it. nil: the program has none. Once no process has the
 // terminal any more, a read fails.
 func (p *Process) Terminal() *os.File { return p.helper.terminal }
+
+// A Program is a process of a tree.
+type Program struct {
+	Name  string   // of its file, without a directory; where that cannot be read, what it calls itself
+	Words []string // its command line, at least one
+	Front bool     // it is in front of the terminal, and may read what is typed
+}
 
 // Aside follows the name of a protected file that a command made and that was renamed. Random characters follow it.
 const Aside = ".refused-"

@@ -145,12 +145,29 @@ func waiting(t *testing.T, text string) *Process {
 	return p
 }
 
+// What is typed at a question for a password is known to be secret; the new size is told to the program.
+func TestTerminalModes(t *testing.T) {
+	t.Parallel()
+	p := waiting(t, `trap 'stty size; exit' WINCH; stty -echo; echo ready; while :; do sleep 0.05; done`)
+	if !p.AsksSecretly() {
+		t.Error("the terminal shows what is typed")
+	}
+	must(t, p.ResizeTerminal(Window{Columns: 101, Rows: 31}))
+	got, _ := io.ReadAll(p.Terminal()) // EIO is its end
+	if !strings.Contains(string(got), "31 101\r\n") {
+		t.Errorf("got %q", got)
+	}
+	if must(t, p.Terminal().Close()); p.AsksSecretly() || p.ResizeTerminal(Window{Columns: 1, Rows: 1}) == nil {
+		t.Error("a closed terminal has a mode and a size")
+	}
+}
+
 // End ends also what ignores that its terminal is gone.
 func TestTerminalEnd(t *testing.T) {
 	t.Parallel()
 	p := waiting(t, `trap '' HUP TERM INT; echo ready; while :; do sleep 86399; done`)
-	if lines, known := p.Programs(); !known || len(lines) == 0 || lines[0][1] != "/bin/sh" {
-		t.Errorf("programs: %v, %v", lines, known)
+	if all, known := p.Programs(); !known || len(all) == 0 || all[0].Words[0] != "/bin/sh" || !all[0].Front {
+		t.Errorf("programs: %v, %v", all, known)
 	}
 	must(t, p.Terminal().Close())
 	p.End(0)

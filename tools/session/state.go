@@ -203,9 +203,11 @@ type Declines struct {
 
 // A Cursor is how far a session has read one job's output.
 type Cursor struct {
-	At        int64 // position in the merged log, or in the events of a monitor
-	Events    int   `json:",omitempty"` // of a monitor that were read
-	Announced bool  // its end was told
+	// position in the merged log, or in the events of a monitor; of a terminal how many lines have left its screen
+	At        int64
+	Events    int    `json:",omitempty"` // of a monitor that were read
+	Screen    uint64 `json:",omitempty"` // the sum of a terminal's screen that was seen last; 0: none was
+	Announced bool   // its end was told
 }
 
 // Open resolves path inside the roots and returns it as the ledger wants it. The caller closes it.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"codehand/tools/sandbox"
+	"codehand/tools/terminal"
 )
 
 // A State is where a job is. The zero value is lost: its process is unknown.
@@ -78,10 +79,11 @@ type Printed struct {
 
 // A doer is what a Job waits for.
 type doer struct {
-	process *sandbox.Process               // nil: it is a Work
-	unhold  func()                         // lets go of what the command used; not nil once it has started
-	work    chan struct{}                  // closed when the Work has returned; nil: it is a command
-	settled func(background bool) []string // Command.Over; nil: nothing is to do
+	process  *sandbox.Process               // nil: it is a Work
+	terminal *terminal.Terminal             // nil: it has none
+	unhold   func()                         // lets go of what the command used; not nil once it has started
+	work     chan struct{}                  // closed when the Work has returned; nil: it is a command
+	settled  func(background bool) []string // Command.Over; nil: nothing is to do
 }
 
 // A Job is a started command. It is safe for concurrent use.
@@ -266,3 +268,21 @@ func (j *Job) removeSpools() {
 
 // removeFile drops the error: a file that stays goes with the session's directory.
 func removeFile(path string) { _ = os.Remove(path) }
+
+// TerminalOf returns a job with its terminal. ErrUnknown, ErrNoScreen: it has none here.
+func TerminalOf(ctx context.Context, s *Shell, id string) (*Job, *terminal.Terminal, error) {
+	j, _, err := s.find(ctx, id)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case j == nil || j.terminal == nil:
+		return nil, nil, ErrNoScreen
+	}
+	return j, j.terminal, nil
+}
+
+// AwaitQuiet returns when a job with a terminal has printed something since it was looked at and is quiet, when it has
+// ended, at until, or when ctx ends, with its cause.
+func (j *Job) AwaitQuiet(ctx context.Context, until time.Time) error {
+	return j.terminal.Await(ctx, j.ended, until)
+}

@@ -42,6 +42,12 @@ func (j *Job) run() {
 	if why == "" {
 		why = j.settle(tick.C)
 	}
+	if t := j.terminal; t != nil {
+		if why == "" {
+			t.Drain(j.shell.limits.late)
+		}
+		t.HangUp()
+	}
 	left := j.end(tick.C)
 	if j.unserve != nil {
 		j.unserve()
@@ -127,6 +133,9 @@ func (j *Job) end(tick <-chan time.Time) (ended int) {
 
 // finish closes the files and writes down how the command ended.
 func (j *Job) finish(why State, left int) {
+	if j.terminal != nil {
+		j.terminal.Finish()
+	}
 	lastErr := ""
 	if j.output.events != nil {
 		_ = j.output.take() // before the last line is looked for

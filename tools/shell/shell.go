@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"codehand/tools/sandbox"
+	"codehand/tools/terminal"
 )
 
 // Board is the part of the Store in which job records are kept; server hands in a Store narrowed to the session.
@@ -201,6 +202,8 @@ type Command struct {
 	// Over is called once when all processes of the command have ended, and returns lines for Trouble. It is told
 	// whether the command has become a job. nil: nothing is to do
 	Over func(background bool) []string
+	// Terminal gives the command a terminal of this size; Background must be set. nil: it has none
+	Terminal *sandbox.Window
 }
 
 // The errors of the package.
@@ -210,7 +213,8 @@ var (
 	ErrUnknown   = errors.New("no such job")
 	ErrClosed    = errors.New("shell is closed")
 	ErrElsewhere = errors.New("job runs in another server process")
-	ErrState     = errors.New("state directory") // the files of a command cannot be made there
+	ErrNoScreen  = errors.New("job has no terminal here") // none, or that of another server process
+	ErrState     = errors.New("state directory")          // the files of a command cannot be made there
 )
 
 // Start writes the record, then starts the command. When ctx ends, so does a command in the foreground, unless Detach
@@ -310,6 +314,9 @@ func (s *Shell) execute(ctx context.Context, j *Job, c Command) error {
 	if c.Neutral {
 		env = sandbox.Neutral(env)
 	}
+	if c.Terminal != nil {
+		env = sandbox.Interactive(env)
+	}
 	profile := c.Profile
 	if profile != nil {
 		if profile, err = s.script.reachable(*profile, j.base()); err != nil {
@@ -325,11 +332,14 @@ func (s *Shell) execute(ctx context.Context, j *Job, c Command) error {
 	j.process, err = sandbox.Start(ctx, sandbox.Cmd{
 		Path: s.script.path, Args: args, Env: env, Dir: c.Dir,
 		Stdout: j.output.out.file, Stderr: j.output.err.file, Profile: profile, Level: c.Level,
-		Groups: c.Groups, Spares: c.Spares,
+		Groups: c.Groups, Spares: c.Spares, Terminal: c.Terminal,
 	})
 	if err != nil {
 		j.unhold()
 		return err
+	}
+	if c.Terminal != nil {
+		j.terminal = terminal.New(j.process, *c.Terminal, j.output.out.file, s.limits.masked)
 	}
 	j.settled = c.Over
 	if l := j.process.Listener(); l != nil && c.Serve != nil {

@@ -12,8 +12,8 @@ type terminalError struct{ error }
 func (e *terminalError) Unwrap() error { return e.error }
 
 // openTerminal makes the command's terminal. At LevelFull it is one of the command's own /dev/pts, so that the command
-// finds it by its name and nothing of it is outside. It becomes the controlling terminal of the command's session, which
-// is a new one: it never has to do with a terminal of the server. The server gets the other end.
+// finds it by its name and nothing of it is outside. It becomes the controlling terminal of the command's session,
+// which is a new one: it never has to do with a terminal of the server. The server gets the other end.
 func (h *helper) openTerminal() error {
 	ours, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
