@@ -25,6 +25,7 @@ func All(e Engines) []tool.Tool {
 		runReadonly,
 		monitor(e.Trees),
 		jobOutput,
+		jobInput,
 		jobStop,
 		jobList,
 		// The web.

@@ -111,7 +111,11 @@ func contractRig(t *testing.T) (*rig, string) {
 	r.write("n.ipynb", contractNotebook)
 	r.ok("read_file", `{"file_path":"n.ipynb"}`)
 	r.ok("write_file", `{"file_path":"h","content":"here\n"}`)
-	res, _ := r.do("run_shell", `{"command":"sleep 600","run_in_background":true}`)
+	// a terminal where there can be one, for job_input
+	res, text := r.do("run_shell", `{"command":"sleep 600","pty":true}`)
+	if strings.HasPrefix(text, string(tool.NoTerminal)) {
+		res, _ = r.do("run_shell", `{"command":"sleep 600","run_in_background":true}`)
+	}
 	return r, res.Meta.Job.ID
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"codehand/tools/running"
 	"codehand/tools/shell"
 	"codehand/tools/tool"
+	"codehand/tools/typing"
 	"codehand/tools/wording"
 )
 
@@ -64,12 +66,9 @@ func checkJobOutput(in jobOutputInput) error {
 }
 
 func runJobOutput(ctx context.Context, env tool.Env, in jobOutputInput) (tool.Result, error) {
-	until := time.Now()
-	if in.Block {
-		until = until.Add(time.Duration(in.Timeout) * time.Millisecond)
-		if by := env.AnswerBy; !by.IsZero() && by.Before(until) {
-			until = by
-		}
+	until := jobWait(env, in.Block, in.Timeout)
+	if res, ok, err := jobScreen(ctx, env, in, until); ok || err != nil {
+		return res, err
 	}
 	cursors, err := env.Cursors.Load(ctx)
 	if err != nil {
@@ -106,6 +105,24 @@ func runJobOutput(ctx context.Context, env tool.Env, in jobOutputInput) (tool.Re
 		text += "\n[the next call will show this output again]"
 	}
 	return tool.Result{Text: text, Meta: tool.Meta{Job: running.JobMeta(c.Info)}}, nil
+}
+
+// jobScreen shows the screen of a job with a terminal; ok is false for any other, and where its server process is gone:
+// then there is the output itself.
+func jobScreen(ctx context.Context, env tool.Env, in jobOutputInput, until time.Time) (res tool.Result, ok bool,
+	err error) {
+	var filter *regexp.Regexp
+	if in.Filter != "" {
+		filter = regexp.MustCompile(in.Filter) // Check has compiled it
+	}
+	s, err := typing.LookAt(ctx, env, in.JobID, until, filter)
+	switch {
+	case errors.Is(err, shell.ErrNoScreen):
+		return res, false, nil
+	case err != nil:
+		return res, false, running.JobRefusal(ctx, env, in.JobID, err)
+	}
+	return screenResult(ctx, env, s), true, nil
 }
 
 // jobOutputFiltered is how many bytes each of head and tail one filtered call looks through.
@@ -145,26 +162,27 @@ func jobOutputFilter(c shell.Chunk, filter string) (shell.Chunk, string) {
 	return c, strings.Join(lines, "\n")
 }
 
-// jobOutputStatus says where the job is, and how much is new.
-func jobOutputStatus(c shell.Chunk) string {
-	i := c.Info
-	var text string
+// jobState says where a job is.
+func jobState(i shell.Info) string {
 	switch {
 	case i.State == shell.Running:
-		text = "running for " + running.JobAge(i)
+		return "running for " + running.JobAge(i)
 	case i.State == shell.Failed && i.Signal != "":
-		text = fmt.Sprintf("%s after %s, signal %s", i.State, running.JobAge(i), i.Signal)
+		return fmt.Sprintf("%s after %s, signal %s", i.State, running.JobAge(i), i.Signal)
 	case i.State == shell.Completed, i.State == shell.Failed:
-		text = fmt.Sprintf("%s after %s, exit %d", i.State, running.JobAge(i), i.Exit)
-	default:
-		text = fmt.Sprintf("%s after %s", i.State, running.JobAge(i))
+		return fmt.Sprintf("%s after %s, exit %d", i.State, running.JobAge(i), i.Exit)
 	}
+	return fmt.Sprintf("%s after %s", i.State, running.JobAge(i))
+}
+
+// jobOutputStatus says where the job is, and how much is new.
+func jobOutputStatus(c shell.Chunk) string {
 	lines := c.Lines
 	if end := cmp.Or(c.Tail, c.Head); end != "" && !strings.HasSuffix(end, "\n") {
 		lines++
 	}
-	if i.Monitor {
-		return text + ", " + wording.Plural(lines, "new event", "new events")
+	if c.Info.Monitor {
+		return jobState(c.Info) + ", " + wording.Plural(lines, "new event", "new events")
 	}
-	return text + ", " + wording.Plural(lines, "new line", "new lines")
+	return jobState(c.Info) + ", " + wording.Plural(lines, "new line", "new lines")
 }

@@ -15,6 +15,7 @@ import (
 	"codehand/tools/session"
 	"codehand/tools/shell"
 	"codehand/tools/tool"
+	"codehand/tools/typing"
 )
 
 //go:embed run_shell.md
@@ -25,9 +26,12 @@ type runShellInput struct {
 	Timeout     int    `json:"timeout,omitempty" jsonschema:"ms; default 120000, max 600000; for a job 30 min, max 2 h" rule:"min=1"`
 	Description string `json:"description,omitempty" jsonschema:"what it does, in 5-10 words"`
 	Background  bool   `json:"run_in_background,omitempty" jsonschema:"start a job and return at once"`
+	Terminal    bool   `json:"pty,omitempty" jsonschema:"a job with a terminal, see job_input"`
 	Sandbox     string `json:"sandbox,omitempty" jsonschema:"accepted if false or empty"`
 	Unconfined  string `json:"dangerouslyDisableSandbox,omitempty" jsonschema:"accepted if false or empty"`
 	Executable  string `json:"shellExecutable,omitempty" jsonschema:"accepted if false or empty"`
+
+	danger string `json:"-"` // why a command with a terminal is dangerous; "": it is not
 }
 
 // runShell promises nothing: a command can do anything, unless it is proved to change nothing.
@@ -51,7 +55,23 @@ func runShell(trees *changes.Trees) tool.Tool {
 		Weigh: func(s *session.State, in runShellInput, a *bash.Analysis) error {
 			running.Weigh(s, a)
 			keeping.Weigh(s, trees, a)
+			if in.Terminal {
+				a.Doubt("its terminal can be typed into")
+			}
 			return nil
+		},
+		Complete: func(_ context.Context, s *session.State, in *runShellInput) error {
+			if in.Terminal {
+				in.Background = true
+				in.danger = typing.Danger(s, in.Command)
+			}
+			return nil
+		},
+		Verdict: func(_ *session.State, in runShellInput) permission.Verdict {
+			if in.danger != "" {
+				return permission.Ask // no rule and no mode stands in for a person
+			}
+			return permission.Allow
 		},
 		Activity: func(in runShellInput) string { return running.Activity(in.Description, in.Command) },
 		Check:    checkRunShell,
@@ -78,13 +98,21 @@ func checkRunShell(in runShellInput) error {
 
 func runRunShell(ctx context.Context, env tool.Env, trees *changes.Trees, in runShellInput) (tool.Result, error) {
 	timeout, clamped := runShellTimeout(env, in)
+	terminal := typing.Size()
+	if !in.Terminal {
+		terminal = nil
+	}
 	job, o, err := running.Launch(ctx, env, trees, shell.Command{Text: in.Command, Timeout: timeout,
-		Background: in.Background})
+		Background: in.Background, Terminal: terminal})
 	if err != nil {
 		return tool.Result{}, err
 	}
 	o.Notes = append(o.Notes, clamped...)
 	if in.Background {
+		if in.Terminal {
+			screen := typing.Opened(ctx, env, job.Info().ID, jobWait(env, true, runShellScreen))
+			return o.Opened(job.Info(), screen), nil
+		}
 		return o.Started(job.Info()), nil
 	}
 	defer o.Watch.Drop()
@@ -112,6 +140,9 @@ const (
 	runShellLifetime = 30 * time.Minute
 	runShellMost     = 2 * time.Hour
 )
+
+// runShellScreen is how long a job with a terminal is waited for, in ms: most programs say something at once.
+const runShellScreen = 3000
 
 // runShellTimeout is the deadline of a command, or the lifetime of a job.
 func runShellTimeout(env tool.Env, in runShellInput) (time.Duration, []string) {

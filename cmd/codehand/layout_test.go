@@ -111,7 +111,7 @@ var rooms = map[string][]string{
 	"server/blackbox":   {"tools/bash"},
 	"server/replaytest": {"filestate/leaktest"},
 
-	"tools": {"tools/agent", "tools/delegating", "tools/git/changes", "filestate", "filestate/disk", "filestate/journal", "filestate/lock", "filestate/owner", "tools/bash", "tools/catalog", "tools/editing", "tools/git", "tools/history", "tools/keeping", "tools/media", "tools/mounts", "tools/notebook", "tools/patch", "tools/permission", "tools/planning", "tools/results", "tools/running", "tools/search", "tools/search/ignore", "tools/session",
+	"tools": {"tools/agent", "tools/delegating", "tools/typing", "tools/git/changes", "filestate", "filestate/disk", "filestate/journal", "filestate/lock", "filestate/owner", "tools/bash", "tools/catalog", "tools/editing", "tools/git", "tools/history", "tools/keeping", "tools/media", "tools/mounts", "tools/notebook", "tools/patch", "tools/permission", "tools/planning", "tools/results", "tools/running", "tools/search", "tools/search/ignore", "tools/session",
 		"tools/settings", "tools/shell", "tools/skills", "tools/skills/loading", "tools/tasks", "tools/textedit", "tools/tool", "tools/viewing", "tools/web/search", "tools/wording", "tools/workspace", "tools/browsing", "tools/web", "tools/language", "tools/lsp"},
 	"tools/git":           {"filestate", "filestate/disk"},
 	"tools/git/changes":   {"filestate/disk", "tools/git", "tools/search/ignore"},
@@ -124,6 +124,7 @@ var rooms = map[string][]string{
 	"tools/keeping":  {"filestate", "filestate/disk", "filestate/journal", "tools/bash", "tools/git", "tools/git/changes", "tools/guarded", "tools/session", "tools/tool", "tools/wording"},
 	"tools/history":  {"filestate", "filestate/disk", "filestate/journal", "tools/editing", "tools/results", "tools/session", "tools/textedit", "tools/textedit/compare", "tools/tool", "tools/wording", "tools/workspace"}, // diffs and refusals are those of edits
 	"tools/planning": {"filestate", "filestate/disk", "filestate/lock", "tools/editing", "tools/permission", "tools/results", "tools/session", "tools/tasks", "tools/tool", "tools/wording", "tools/workspace"},             // a plan file is changed on behalf of a call, as edits are
+	"tools/typing":   {"tools/bash", "tools/permission", "tools/results", "tools/running", "tools/sandbox", "tools/session", "tools/shell", "tools/terminal", "tools/tool", "tools/wording"},
 	"tools/running":  {"filestate", "filestate/disk", "filestate/journal", "tools/bash", "tools/confine", "tools/folding", "tools/git", "tools/git/changes", "tools/keeping", "tools/permission", "tools/results", "tools/sandbox", "tools/search/page", "tools/secrets", "tools/session", "tools/shell", "tools/tool", "tools/wording", "tools/workspace"},
 	"tools/viewing": {"filestate", "filestate/owner", "tools/media", "tools/notebook", "tools/results", "tools/search", "tools/search/page", "tools/search/ignore", "tools/shell", "tools/textedit", "tools/tool",
 		"tools/wording", "tools/workspace"},
@@ -165,8 +166,10 @@ var rooms = map[string][]string{
 	"tools/search/page":                {},
 	"tools/search/ignore":              {},
 	"tools/settings":                   {},
-	"tools/shell":                      {"tools/sandbox", "tools/secrets"}, // what is kept has no secrets
-	"tools/skills":                     {"tools/search/ignore"},            // patterns of the key paths
+	"tools/screen":                     {},
+	"tools/shell":                      {"tools/sandbox", "tools/secrets", "tools/terminal"}, // what is kept has no secrets
+	"tools/terminal":                   {"tools/sandbox", "tools/screen", "tools/secrets"},
+	"tools/skills":                     {"tools/search/ignore"}, // patterns of the key paths
 	"tools/skills/loading":             {"tools/permission", "tools/running", "tools/skills", "tools/tool", "tools/wording"},
 	"tools/tasks":                      {},
 	"tools/textedit":                   {"tools/textedit/compare"},
@@ -207,8 +210,9 @@ var modules = []struct {
 	{path: "github.com/PuerkitoBio/goquery", rooms: []string{"tools/web/pages"}},
 	{path: "github.com/andybalholm/cascadia", rooms: []string{"tools/web/pages"}}, // goquery's selectors, compiled once
 	{path: "github.com/bmatcuk/doublestar/v4", rooms: []string{"tools/search"}},
-	{path: "github.com/charmbracelet/x/ansi", rooms: []string{"tools/results"}},
+	{path: "github.com/charmbracelet/x/ansi", rooms: []string{"tools/results", "tools/screen"}},
 	{path: "github.com/charmbracelet/x/powernap", rooms: []string{"tools/lsp"}}, // its types of the protocol alone
+	{path: "github.com/charmbracelet/x/vt", rooms: []string{"tools/screen"}},    // an emulator of terminals
 	{path: "github.com/coreos/go-oidc/v3", rooms: []string{"server/issuer"}},
 	{path: "github.com/go-webauthn/webauthn", rooms: []string{"server/signin"}},
 	{path: "github.com/goccy/go-yaml", rooms: []string{"server/clients", "server/clients/install/forms", "tools/skills"}},
@@ -244,7 +248,7 @@ var guarded = map[string]struct {
 	instead string
 }{
 	"unsafe":  {[]string{"filestate", "tools/secrets", "tools/sandbox", "tools/sandbox/kernel", "tools/sandbox/probe", "tools/search"}, "do without"},
-	"reflect": {[]string{"tools/tool"}, "use a type parameter, or slices.Equal, maps.Equal"},
+	"reflect": {[]string{"tools/screen", "tools/tool"}, "use a type parameter, or slices.Equal, maps.Equal"},
 	"os/exec": {[]string{"cmd/codehand", "server/clients", "tools/sandbox"}, "start programs with tools/sandbox"},
 }
 

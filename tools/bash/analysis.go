@@ -83,6 +83,10 @@ type ByKernel struct {
 	// Kept says that what the command may discard is to be kept before it starts, so that it is not dangerous.
 	Kept bool
 
+	// Begun says that a process reads the command which runs already, so that it gets no profile of its own. The caller
+	// that types it sets it.
+	Begun bool
+
 	// Contained says that the command runs in the profile that changes nothing and reaches nothing, whatever it says.
 	Contained bool
 }

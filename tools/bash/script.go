@@ -41,6 +41,15 @@ func newScript(text string) *script {
 	return s
 }
 
+// Unfinished says that a shell which has read text, with the end of its last line, waits for more of the same command.
+func Unfinished(text string) bool {
+	if strings.HasSuffix(strings.TrimSuffix(text, "\n"), `\`) {
+		return true
+	}
+	_, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(&textReader{text}, "")
+	return err != nil && syntax.IsIncomplete(err)
+}
+
 // errDelimiter is why a text is not read in which bash may end a here-document elsewhere: for `<<'E'#` the parser
 // (v3.14.1) takes E for the delimiter and the rest of the line for a comment, bash takes `E#`, and runs what follows.
 var errDelimiter = errors.New("the delimiter of a here-document is not certain")

@@ -18,7 +18,8 @@ const codes = "INPUT_INVALID UNKNOWN_TOOL TOOL_DISABLED PERMISSION_DENIED ASK_UN
 	"FILE_NOT_READ FILE_PARTLY_READ FILE_CHANGED STRING_NOT_FOUND MULTIPLE_MATCHES COUNT_MISMATCH " +
 	"PDF_UNAVAILABLE PDF_ENCRYPTED PDF_DAMAGED ENCODING_MIX CASCADE PATTERN_INVALID REGEX_INVALID COMMAND_FAILED " +
 	"OUTPUT_LIMIT SANDBOX_UNAVAILABLE " +
-	"NOT_READ_ONLY NOT_IN_PLAN_MODE PLAN_EMPTY PLAN_TEXT_NEEDED JOB_UNKNOWN JOB_LIMIT SKILL_UNKNOWN SKILL_USER_ONLY " +
+	"NOT_READ_ONLY NOT_IN_PLAN_MODE PLAN_EMPTY PLAN_TEXT_NEEDED JOB_UNKNOWN JOB_LIMIT JOB_ENDED NO_TERMINAL " +
+	"SKILL_UNKNOWN SKILL_USER_ONLY " +
 	"SKILL_DENIED AGENT_UNKNOWN AGENT_NO_TOOLS AGENT_FAILED AGENT_STOPPED AGENT_STALLED AGENT_LIMIT " +
 	"TASK_UNKNOWN TASK_CYCLE TASK_LIMIT CONFIG_FIXED CONFIG_UNKNOWN CHANGE_UNKNOWN UNDO_CONFLICT UNDO_UNAVAILABLE " +
 	"URL_INVALID URL_BLOCKED HTTP_ERROR FETCH_FAILED SEARCH_FAILED SEARCH_LIMIT UPSTREAM_DOWN UPSTREAM_ERROR " +
@@ -53,6 +54,9 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[The model was shown the characters `, `\[For the text itself call `,
 		`\[the first [\d,]+ bytes of what it printed are not kept\][ \t]*$`,
 		`\[exit code `,
+		`Type into it with job_input, see its screen with job_output, stop it with job_stop\.[ \t]*$`,
+		`\[screen \d+x\d+, `, `\(screen unchanged\)[ \t]*$`,
+		`\[[\d,]+ lines? left the screen before these; `, `\[.* were printed too fast to be drawn; `,
 		`\[\d+ background process(?:es were| was) killed; `,
 		`\[changed on disk: `,
 		`\[this client does not wait longer; `,

@@ -38,6 +38,16 @@ func (o *Outcome) Started(i shell.Info) tool.Result {
 	return o.result(i, text)
 }
 
+// Opened answers a command that is a job with a terminal; screen is what that shows, "": it is not known.
+func (o *Outcome) Opened(i shell.Info, screen string) tool.Result {
+	text := fmt.Sprintf("Started job %s: %s\nType into it with job_input, see its screen with job_output, stop it "+
+		"with job_stop.", i.ID, JobLine(i))
+	if screen != "" {
+		text += "\n" + screen
+	}
+	return o.result(i, text)
+}
+
 // Moved answers a command that has become a job because the call could not wait longer.
 func (o *Outcome) Moved(ctx context.Context, i shell.Info) (tool.Result, error) {
 	c, err := o.Env.Shell.Output(ctx, i.ID, 0, 4*o.Env.Limit)

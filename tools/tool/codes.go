@@ -61,6 +61,8 @@ const (
 	PlanTextNeeded      Code = "PLAN_TEXT_NEEDED"
 	JobUnknown          Code = "JOB_UNKNOWN"
 	JobLimit            Code = "JOB_LIMIT"
+	JobEnded            Code = "JOB_ENDED"
+	NoTerminal          Code = "NO_TERMINAL"
 	SkillUnknown        Code = "SKILL_UNKNOWN"
 	SkillUserOnly       Code = "SKILL_USER_ONLY"
 	SkillDenied         Code = "SKILL_DENIED"

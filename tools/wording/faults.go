@@ -102,6 +102,11 @@ func StartRefusal(err error) error {
 			Text: fmt.Sprintf("The command was not started: its output files cannot be created in the state "+
 				"directory: %v. %s", cause, writeRemedy(cause)), Cause: err}
 	}
+	if errors.Is(err, sandbox.ErrTerminal) {
+		return &tool.Refusal{Code: tool.NoTerminal,
+			Text: fmt.Sprintf("The command was not started: %v. Run it without pty, with options by which it asks "+
+				"nothing.", err), Cause: err}
+	}
 	if errors.Is(err, sandbox.ErrConfine) {
 		const advice = "Tell the operator: codehand doctor says how far commands are confined here, and " +
 			"sandbox.readable and sandbox.writable must name what is there."

@@ -1,0 +1,99 @@
+package typing
+
+import (
+	"slices"
+	"testing"
+
+	"codehand/filestate/leaktest"
+	"codehand/tools/screen"
+	"codehand/tools/terminal"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
+
+// keysOf are texts, and keys by their names in brackets.
+func keysOf(all ...string) []Key {
+	var keys []Key
+	for _, k := range all {
+		if k[0] == '[' {
+			keys = append(keys, Key{Name: k[1 : len(k)-1]})
+		} else {
+			keys = append(keys, Key{Text: k})
+		}
+	}
+	return keys
+}
+
+// The line that a shell will read is what was typed since its last whole command, in however many calls.
+func TestFollow(t *testing.T) {
+	t.Parallel()
+	sh := terminal.Typing{Shell: true}
+	line := func(t terminal.Typing, text string, unsure bool) terminal.Typing {
+		t.Line, t.Unsure = text, unsure
+		return t
+	}
+	for name, c := range map[string]struct {
+		was  terminal.Typing
+		keys []Key
+		want terminal.Typing
+		read string
+	}{
+		"a part":             {sh, keysOf("rm "), line(sh, "rm ", false), "rm "},
+		"the rest":           {line(sh, "rm ", false), keysOf("-rf x", "[Enter]"), sh, "rm -rf x\n"},
+		"a line with CR":     {sh, keysOf("ls\r\npwd\r"), sh, "ls\npwd\n"},
+		"keys that print":    {sh, keysOf("ls", "[Space]", "x", "[ctrl+j]"), sh, "ls x\n"},
+		"a backslash":        {sh, keysOf("rm -rf \\\n"), line(sh, "rm -rf \\\n", false), "rm -rf \\\n"},
+		"behind a backslash": {line(sh, "rm -rf \\\n", false), keysOf("/etc\n"), sh, "rm -rf \\\n/etc\n"},
+		"a quote":            {sh, keysOf("echo 'a\n"), line(sh, "echo 'a\n", false), "echo 'a\n"},
+		"a loop":             {sh, keysOf("for i in 1; do\n", "ls\n"), line(sh, "for i in 1; do\nls\n", false), "for i in 1; do\nls\n"},
+		"given up":           {line(sh, "rm x", true), keysOf("[Ctrl-C]", "ls"), line(sh, "ls", false), "rm xls"},
+		"recalled":           {sh, keysOf("[Up]"), line(sh, "", true), ""},
+		"recalled and sent":  {line(sh, "", true), keysOf("[Enter]"), sh, "\n"},
+		"a code":             {sh, keysOf("a\tb"), line(sh, "a\tb", true), "a\tb"},
+		"into a program":     {terminal.Typing{}, keysOf("it's\nso"), line(terminal.Typing{}, "so", false), "it's\nso"},
+		"secretly":           {terminal.Typing{Secret: true}, keysOf("phrase", "[Tab]"), terminal.Typing{Secret: true}, "phrase"},
+	} {
+		if got := follow(c.was, c.keys); got != c.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+		if got := followed(c.was, c.keys); got != c.read {
+			t.Errorf("%s: reads %q", name, got)
+		}
+	}
+	if pressesOther(keysOf("a", "[Enter]", "[Ctrl-C]")) || !pressesOther(keysOf("a", "[Tab]", "[Enter]")) {
+		t.Error("keys that change a line")
+	}
+}
+
+// Lines that the session has seen where they stand are left out, and no others.
+func TestSeenBefore(t *testing.T) {
+	t.Parallel()
+	lines := []string{"a", "b", "c", "d"}
+	display := func(before, gone, rows []string) terminal.Display {
+		return terminal.Display{Shown: screen.Shown{Rows: rows, Gone: gone}, Before: before}
+	}
+	alternate := display(lines, nil, lines)
+	alternate.Alternate = true
+	missed := display(lines, nil, lines)
+	missed.Missed = 1
+	for name, c := range map[string]struct {
+		d    terminal.Display
+		want int
+	}{
+		"never seen":     {display(nil, nil, lines), 0},
+		"the same":       {display(lines, nil, lines), 4},
+		"more":           {display(lines, nil, append(slices.Clone(lines), "e")), 4},
+		"the last other": {display(lines, nil, []string{"a", "b", "c", "x"}), 3},
+		"the first":      {display(lines, nil, []string{"x", "b", "c", "d"}), 0},
+		"too few":        {display(lines, nil, []string{"a", "b", "x"}), 0},
+		"scrolled":       {display(lines, lines[:2], lines[2:]), 4},
+		"all left":       {display(lines, append(slices.Clone(lines), "e"), nil), 4},
+		"fewer":          {display(lines, nil, lines[:3]), 3},
+		"full screen":    {alternate, 0},
+		"missed":         {missed, 0},
+	} {
+		if got := seenBefore(c.d); got != c.want {
+			t.Errorf("%s: %d", name, got)
+		}
+	}
+}
