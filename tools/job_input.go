@@ -4,15 +4,12 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"strings"
-	"time"
 
 	"codehand/tools/permission"
 	"codehand/tools/running"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 	"codehand/tools/typing"
-	"codehand/tools/wording"
 )
 
 //go:embed job_input.md
@@ -111,32 +108,9 @@ func runJobInput(ctx context.Context, env tool.Env, in jobInputInput) (tool.Resu
 			return tool.Result{}, err
 		}
 	}
-	s, err := typing.LookAt(ctx, env, in.JobID, jobWait(env, true, in.Timeout), nil)
+	s, err := typing.LookAt(ctx, env, in.JobID, running.JobWait(env, true, in.Timeout), nil)
 	if err != nil {
 		return tool.Result{}, typing.Refusal(ctx, env.State, in.JobID, err)
 	}
-	return screenResult(ctx, env, s), nil
-}
-
-// jobWait is until when a call waits for a job; block false: not at all.
-func jobWait(env tool.Env, block bool, ms int) time.Time {
-	until := time.Now()
-	if !block {
-		return until
-	}
-	until = until.Add(time.Duration(ms) * time.Millisecond)
-	if by := env.AnswerBy; !by.IsZero() && by.Before(until) {
-		until = by
-	}
-	return until
-}
-
-// screenResult is a result about a screen.
-func screenResult(ctx context.Context, env tool.Env, s typing.Screen) tool.Result {
-	text := jobState(s.Info) + ", " + wording.Plural(s.Lines, "new line", "new lines") + "\n" + s.Text +
-		s.Info.Missing()
-	if notes := running.Troubles(s.Info); len(notes) > 0 {
-		text += "\n" + strings.Join(notes, "\n")
-	}
-	return tool.Result{Text: text + s.Seen(ctx, env), Meta: tool.Meta{Job: running.JobMeta(s.Info)}}
+	return s.Result(ctx, env), nil
 }

@@ -66,7 +66,7 @@ func checkJobOutput(in jobOutputInput) error {
 }
 
 func runJobOutput(ctx context.Context, env tool.Env, in jobOutputInput) (tool.Result, error) {
-	until := jobWait(env, in.Block, in.Timeout)
+	until := running.JobWait(env, in.Block, in.Timeout)
 	if res, ok, err := jobScreen(ctx, env, in, until); ok || err != nil {
 		return res, err
 	}
@@ -122,7 +122,7 @@ func jobScreen(ctx context.Context, env tool.Env, in jobOutputInput, until time.
 	case err != nil:
 		return res, false, running.JobRefusal(ctx, env, in.JobID, err)
 	}
-	return screenResult(ctx, env, s), true, nil
+	return s.Result(ctx, env), true, nil
 }
 
 // jobOutputFiltered is how many bytes each of head and tail one filtered call looks through.
@@ -162,19 +162,6 @@ func jobOutputFilter(c shell.Chunk, filter string) (shell.Chunk, string) {
 	return c, strings.Join(lines, "\n")
 }
 
-// jobState says where a job is.
-func jobState(i shell.Info) string {
-	switch {
-	case i.State == shell.Running:
-		return "running for " + running.JobAge(i)
-	case i.State == shell.Failed && i.Signal != "":
-		return fmt.Sprintf("%s after %s, signal %s", i.State, running.JobAge(i), i.Signal)
-	case i.State == shell.Completed, i.State == shell.Failed:
-		return fmt.Sprintf("%s after %s, exit %d", i.State, running.JobAge(i), i.Exit)
-	}
-	return fmt.Sprintf("%s after %s", i.State, running.JobAge(i))
-}
-
 // jobOutputStatus says where the job is, and how much is new.
 func jobOutputStatus(c shell.Chunk) string {
 	lines := c.Lines
@@ -182,7 +169,7 @@ func jobOutputStatus(c shell.Chunk) string {
 		lines++
 	}
 	if c.Info.Monitor {
-		return jobState(c.Info) + ", " + wording.Plural(lines, "new event", "new events")
+		return running.JobState(c.Info) + ", " + wording.Plural(lines, "new event", "new events")
 	}
-	return jobState(c.Info) + ", " + wording.Plural(lines, "new line", "new lines")
+	return running.JobState(c.Info) + ", " + wording.Plural(lines, "new line", "new lines")
 }

@@ -110,7 +110,7 @@ func runRunShell(ctx context.Context, env tool.Env, trees *changes.Trees, in run
 	o.Notes = append(o.Notes, clamped...)
 	if in.Background {
 		if in.Terminal {
-			screen := typing.Opened(ctx, env, job.Info().ID, jobWait(env, true, runShellScreen))
+			screen := typing.Opened(ctx, env, job.Info().ID, running.JobWait(env, true, runShellScreen))
 			return o.Opened(job.Info(), screen), nil
 		}
 		return o.Started(job.Info()), nil

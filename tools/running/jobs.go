@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 
 	"codehand/tools/results"
 	"codehand/tools/session"
@@ -115,4 +116,30 @@ func Filter(text string) (*regexp.Regexp, error) {
 			"Invalid regex: %v.", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
 	return re, nil
+}
+
+// JobState says where a job is.
+func JobState(i shell.Info) string {
+	switch {
+	case i.State == shell.Running:
+		return "running for " + JobAge(i)
+	case i.State == shell.Failed && i.Signal != "":
+		return fmt.Sprintf("%s after %s, signal %s", i.State, JobAge(i), i.Signal)
+	case i.State == shell.Completed, i.State == shell.Failed:
+		return fmt.Sprintf("%s after %s, exit %d", i.State, JobAge(i), i.Exit)
+	}
+	return fmt.Sprintf("%s after %s", i.State, JobAge(i))
+}
+
+// JobWait is until when a call waits for a job; block false: not at all.
+func JobWait(env tool.Env, block bool, ms int) time.Time {
+	until := time.Now()
+	if !block {
+		return until
+	}
+	until = until.Add(time.Duration(ms) * time.Millisecond)
+	if by := env.AnswerBy; !by.IsZero() && by.Before(until) {
+		until = by
+	}
+	return until
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"codehand/tools/results"
+	"codehand/tools/running"
 	"codehand/tools/sandbox"
 	"codehand/tools/session"
 	"codehand/tools/shell"
@@ -180,4 +181,14 @@ func (s Screen) Seen(ctx context.Context, env tool.Env) string {
 		return "\n[the next call will show this output again]"
 	}
 	return ""
+}
+
+// Result is a result that shows the screen.
+func (s Screen) Result(ctx context.Context, env tool.Env) tool.Result {
+	text := running.JobState(s.Info) + ", " + wording.Plural(s.Lines, "new line", "new lines") + "\n" + s.Text +
+		s.Info.Missing()
+	if notes := running.Troubles(s.Info); len(notes) > 0 {
+		text += "\n" + strings.Join(notes, "\n")
+	}
+	return tool.Result{Text: text + s.Seen(ctx, env), Meta: tool.Meta{Job: running.JobMeta(s.Info)}}
 }
