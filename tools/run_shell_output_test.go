@@ -64,6 +64,7 @@ func TestDisownKnowsEveryNote(t *testing.T) {
 		"Interrupted by": "likewise", "No job ": "likewise", "Invalid regex": "likewise", "Too many jobs": "likewise",
 		"Long commands belong": "advice of the instructions", "For commands that change nothing": "likewise",
 		"Read job output": "a title", "Run shell command": "a title", "Reading output": "an activity",
+		"Type into job": "a title", "Typing into": "an activity", "[%s left the screen": "put together; a case of ourLines",
 	}
 	note := regexp.MustCompile(`^(?:\[[^\]]|</?[a-z])`)
 	sentence := regexp.MustCompile(`^[A-Z][a-z]+( [a-z]+ |.*:$)`)
