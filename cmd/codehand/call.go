@@ -15,6 +15,7 @@ import (
 
 	"codehand/server"
 	"codehand/server/config"
+	"codehand/server/toolset"
 	"codehand/tools"
 	"codehand/tools/tool"
 )
@@ -159,7 +160,7 @@ func (t *terminal) answer(cmd *cobra.Command, s *server.Server, live *live, name
 func edits(name string, input json.RawMessage) bool {
 	guarded := func(name string) bool {
 		return slices.ContainsFunc(tools.All(tools.Engines{}), func(x tool.Tool) bool {
-			return x.Spec.Guarded && (x.Spec.Name == name || slices.Contains(x.Spec.Aliases, name))
+			return x.Spec.Guarded && toolset.GoesBy(x, name)
 		})
 	}
 	var through struct{ Name string } // of call_tool

@@ -137,9 +137,9 @@ var rooms = map[string][]string{
 
 	"tools/delegating": {"tools/agent", "tools/agent/loop", "tools/results", "tools/running", "tools/secrets", "tools/shell", "tools/tool", "tools/wording"},
 
-	"tools/agent":                      {"filestate/owner", "tools/agent/loop", "tools/permission", "tools/results", "tools/sandbox", "tools/secrets", "tools/skills"},
+	"tools/agent":                      {"filestate/owner", "tools/catalog", "tools/agent/loop", "tools/permission", "tools/results", "tools/sandbox", "tools/secrets", "tools/skills"},
 	"tools/catalog":                    {},
-	"tools/hooks":                      {"tools/bash", "tools/permission", "tools/sandbox"},
+	"tools/hooks":                      {"tools/bash", "tools/catalog", "tools/permission", "tools/sandbox"},
 	"tools/media":                      {"tools/sandbox"}, // poppler's programs
 	"tools/language":                   {"filestate", "filestate/disk", "filestate/owner", "tools/confine", "tools/lsp", "tools/results", "tools/sandbox", "tools/session", "tools/textedit", "tools/tool", "tools/wording", "tools/workspace"},
 	"tools/lsp":                        {"tools/sandbox", "tools/textedit"},
@@ -150,7 +150,7 @@ var rooms = map[string][]string{
 	"tools/notebook":                   {},
 	"tools/patch":                      {},
 	"tools/folding":                    {},
-	"tools/permission":                 {"tools/bash", "tools/guarded", "tools/search/ignore"},
+	"tools/permission":                 {"tools/bash", "tools/catalog", "tools/guarded", "tools/search/ignore"},
 	"tools/results":                    {"tools/secrets"},
 	"tools/secrets":                    {},
 	"tools/sandbox":                    {"tools/sandbox/cgroup", "tools/sandbox/kernel", "tools/sandbox/probe", "tools/sandbox/seatbelt"},

@@ -56,7 +56,7 @@ Exit codes: 0 done, 1 there is no such tool, 2 usage, 3 configuration.`,
 
 func (t *terminal) showTool(entries []toolset.Entry, name string, asJSON bool) error {
 	i := slices.IndexFunc(entries, func(e toolset.Entry) bool {
-		return e.Tool.Spec.Name == name || slices.Contains(e.Tool.Spec.Aliases, name)
+		return toolset.GoesBy(e.Tool, name)
 	})
 	if i < 0 {
 		var names []string

@@ -40,9 +40,9 @@ func (l Lists) Defers(t tool.Tool) bool {
 	return t.Spec.Deferred && !slices.ContainsFunc(l.Always, func(name string) bool { return GoesBy(t, name) })
 }
 
-// GoesBy says whether a tool has this name, or this alias.
+// GoesBy says whether a tool has this name, or this alias, or is called so by another agent.
 func GoesBy(t tool.Tool, name string) bool {
-	return name == t.Spec.Name || slices.Contains(t.Spec.Aliases, name)
+	return name == t.Spec.Name || slices.Contains(t.Spec.Aliases, catalog.Short(name))
 }
 
 // check refuses a name in tools.always that no tool has: nothing else would say that it is misspelt. Those of mounted

@@ -160,9 +160,13 @@ func (set *Set) Now() (all []tool.Tool, revision uint64) {
 	return now.all, now.revision
 }
 
-// Get finds a tool by its name or an alias, as they are written.
+// Get finds a tool by its name, an alias or the name of another agent for it, as they are written.
 func (set *Set) Get(name string) (tool.Tool, bool) {
-	if t, ok := set.current().byName[name]; ok {
+	now := set.current().byName
+	if t, ok := now[name]; ok {
+		return t, true
+	}
+	if t, ok := now[catalog.Short(name)]; ok {
 		return t, true
 	}
 	return set.late(name)
@@ -200,6 +204,7 @@ func (set *Set) find(name string) (t tool.Tool, ok bool) {
 	if t, ok = now[name]; ok {
 		return t, true
 	}
+	name = catalog.Short(name)
 	for known, t := range now { // no two tools have names that differ in case alone: New
 		if strings.EqualFold(known, name) {
 			return t, true

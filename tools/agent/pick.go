@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"codehand/tools/agent/loop"
+	"codehand/tools/catalog"
 )
 
 // An Audience is which sub-agents get a tool. The zero value is the strictest: none does.
@@ -82,6 +83,7 @@ func (t Type) Pick(all []Offered, deeper bool) (given []loop.Tool, unknown []str
 
 // goesBy says whether a tool has this name, in any case: its own, an alias, or one of other programs.
 func goesBy(x *Offered, name string) bool {
-	same := func(other string) bool { return strings.EqualFold(other, name) }
+	short := catalog.Short(name)
+	same := func(other string) bool { return strings.EqualFold(other, name) || strings.EqualFold(other, short) }
 	return same(x.Name) || slices.ContainsFunc(x.Aliases, same) || slices.ContainsFunc(x.Elsewhere, same)
 }

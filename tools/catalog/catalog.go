@@ -104,8 +104,10 @@ func named(entries []Entry, names []string) Found {
 	return f
 }
 
-// indexOf is the entry with this name, else the first with this alias, in any case; -1: none.
+// indexOf is the entry with this name, else the first with this alias, in any case; -1: none. Names of other agents
+// are written as they are.
 func indexOf(entries []Entry, name string) int {
+	name = Short(name)
 	if i := slices.IndexFunc(entries, func(e Entry) bool { return strings.EqualFold(e.Name, name) }); i >= 0 {
 		return i
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"codehand/tools/bash"
+	"codehand/tools/catalog"
 	"codehand/tools/permission"
 )
 
@@ -21,7 +22,8 @@ type matcher struct {
 var plainMatcher = regexp.MustCompile(`^[A-Za-z0-9_ ,|-]*$`)
 
 // newMatcher reads a matcher. Of letters, digits, `_`, `-`, blanks, commas and bars alone it is a list of exact names,
-// divided by commas or bars; else an unanchored RE2 expression. "" and "*" match everything.
+// divided by commas or bars, with names of other agents for tools (BashTool); else an unanchored RE2 expression. "" and
+// "*" match everything.
 func newMatcher(text string) (matcher, error) {
 	if text == "" || text == "*" {
 		return matcher{}, nil
@@ -34,6 +36,9 @@ func newMatcher(text string) (matcher, error) {
 	for name := range strings.FieldsFuncSeq(text, func(c rune) bool { return c == ',' || c == '|' }) {
 		if name = strings.TrimSpace(name); name != "" {
 			m.names = append(m.names, name)
+			if short := catalog.Short(name); short != name {
+				m.names = append(m.names, short)
+			}
 		}
 	}
 	if m.names == nil {

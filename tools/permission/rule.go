@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"codehand/tools/catalog"
 	"codehand/tools/guarded"
 )
 
@@ -102,7 +103,7 @@ func (r *rule) read(home string, v Verdict) error {
 	case strings.Contains(name, "*") && v == Allow:
 		return errors.New("only rules that deny or ask take a pattern of tool names; name each tool, or mcp__SERVER")
 	}
-	r.setName(name, v)
+	r.setName(catalog.Short(name), v)
 	switch {
 	case bare || spec == "*":
 		return nil
