@@ -2,8 +2,8 @@ package catalog
 
 import "strings"
 
-// Short is the short name of a tool that other agents call by the name of a type in their source: ReadTool, FileReadTool
-// and ReadFileTool are Read, UpdateTodoTool is TodoWrite. Other names are returned as they are.
+// Short is the short name of a tool that other agents call by the name of a type in their source: ReadTool,
+// FileReadTool and ReadFileTool are Read, UpdateTodoTool is TodoWrite. Other names are returned as they are.
 func Short(name string) string {
 	base, ok := strings.CutSuffix(name, "Tool")
 	if !ok || base == "" || strings.Contains(name, "__") { // mcp__server__SomeTool is what it says
