@@ -133,7 +133,7 @@ func TestEndedCallInProcess(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	text, failed, err := f.server.Call(ctx, "read_file", []byte(`{"file_path":"a.txt"}`))
-	if err != nil || !failed || text != "CANCELLED: Interrupted by the client." {
+	if err != nil || !failed || text != "CANCELLED: Tool execution cancelled by user." {
 		t.Errorf("got %q, failed %v, %v", text, failed, err)
 	}
 	must(t, a.Close())

@@ -798,7 +798,7 @@ func TestGuardEnvelope(t *testing.T) {
 		{name: "surrogate in arguments, and Method", body: `{"jsonrpc":"2.0","id":1,"Method":"x","method":"tools/call","params":{"name":"echo","arguments":{"text":"\ud800"}}}`, want: refused},
 		{name: "an answer to nothing", body: `{"jsonrpc":"2.0","id":"s-1","result":{}}`, want: "202 -"},
 		{name: "unknown method", body: `{"jsonrpc":"2.0","id":1,"method":"no/such"}`, want: "200 -32601"},
-		{name: "unknown tool", body: `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ekko"}}`, want: "200 -32602"},
+		{name: "unknown tool", body: `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ekko"}}`, want: "200 UNKNOWN_TOOL"},
 		{name: "notification", body: `{"jsonrpc":"2.0","method":"notifications/initialized"}`, want: "202 -"},
 		{name: "unknown notification", body: `{"jsonrpc":"2.0","method":"no/such"}`, want: "202 -"},
 	}
@@ -982,7 +982,7 @@ func TestGuardVersions(t *testing.T) {
 		{name: "modern initialize", head: modern + "\nMcp-Method: initialize", body: m("initialize", ""), want: "404 -32601"},
 		{name: "modern ping", head: modern + "\nMcp-Method: ping", body: m("ping", ""), want: "404 -32601"},
 		{name: "modern unknown method", head: modern + "\nMcp-Method: no/such", body: m("no/such", ""), want: "404 -32601"},
-		{name: "modern unknown tool", head: modern + "\nMcp-Method: tools/call\nMcp-Name: ekko", body: m("tools/call", `"name":"ekko",`), want: "400 -32602"},
+		{name: "modern unknown tool", head: modern + "\nMcp-Method: tools/call\nMcp-Name: ekko", body: m("tools/call", `"name":"ekko",`), want: "200 UNKNOWN_TOOL"},
 		{name: "modern answer", head: modern, body: `{"jsonrpc":"2.0","id":"s-1","result":{"x":1}}`, want: "400 -32600"},
 		{name: "modern notification", head: modern + "\nMcp-Method: notifications/cancelled", body: `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,` + full + `}}}`, want: "202 -"},
 		{name: "modern GET", line: "GET /mcp", head: modern + session, want: "405 method_not_allowed", has: "Allow: POST"},

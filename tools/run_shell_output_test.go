@@ -61,7 +61,7 @@ func TestDisownKnowsEveryNote(t *testing.T) {
 		"[1 killed; ": "likewise", "[1 no answer; ": "likewise", "[1, but for these ": "likewise", "[%s, but for ": "likewise",
 		"[>] ": "an item of a list", "[running]": "searched in outputs",
 		"Command failed": "stands behind a code", "Command timed out": "likewise", "The command w": "likewise",
-		"Interrupted by": "likewise", "No job ": "likewise", "Invalid regex": "likewise", "Too many jobs": "likewise",
+		"Tool execution cancelled by user": "likewise", "No job ": "likewise", "Invalid regex": "likewise", "Too many jobs": "likewise",
 		"Long commands belong": "advice of the instructions", "For commands that change nothing": "likewise",
 		"Read job output": "a title", "Run shell command": "a title", "Reading output": "an activity",
 		"Type into job": "a title", "Typing into": "an activity", "[%s left the screen": "put together; a case of ourLines",

@@ -220,7 +220,7 @@ func TestRunShellCancel(t *testing.T) {
 		t.Fatalf("%v %q", err, res.Text)
 	}
 	// bash may live long enough to say that its child was terminated.
-	same(t, strings.TrimSuffix(res.Text, "\nTerminated"), "CANCELLED: Interrupted by the client. The command was killed. Output so far:\nhere")
+	same(t, strings.TrimSuffix(res.Text, "\nTerminated"), "CANCELLED: Tool execution cancelled by user. The command was killed. Output so far:\nhere")
 }
 
 // A command that runs for longer than the call may last goes on as a job, with all of its output.

@@ -261,7 +261,7 @@ func TestSkillCommands(t *testing.T) {
 		{"not looked at again", "!`one`", false, false, tool.Result{Text: "!`two` $ARGUMENTS"}, nil, []string{"one"}, "!`two` $ARGUMENTS"},
 		{"refused", "!`one` !`two`", false, false, tool.Result{}, failure, []string{"one"},
 			"SKILL_DENIED: The skill x was not loaded: its command `one` was refused: PERMISSION_DENIED: Permission denied: run_shell: no. Tell the user."},
-		{"cancelled", "!`one`", false, false, tool.Result{}, tool.Refuse(tool.Interrupted, "Interrupted by the client."), []string{"one"}, "CANCELLED: Interrupted by the client."},
+		{"cancelled", "!`one`", false, false, tool.Result{}, tool.Refuse(tool.Interrupted, "Tool execution cancelled by user."), []string{"one"}, "CANCELLED: Tool execution cancelled by user."},
 		{"a fault", "!`one`", false, false, tool.Result{}, ours, []string{"one"}, "a fault of ours"},
 		{"a project's", "!`one`", true, false, tool.Result{}, nil, nil, "[shell command execution disabled by policy]"},
 		{"switched off", "!`one`", false, true, tool.Result{}, nil, nil, "[shell command execution disabled by policy]"},

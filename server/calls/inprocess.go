@@ -34,7 +34,7 @@ func (h *Handler) Call(ctx context.Context, at *tenants.Tenant, keyed func(jsonr
 		return "", false, errors.New(bad.Message)
 	}
 	if _, ok := h.Tools.Get(env.Name); !ok {
-		return "", false, errors.New(h.Tools.Unknown(at.Offers(false).Catalog, env.Name).Message)
+		return "", false, errors.New(h.Tools.Unknown(at.Offers(false).Catalog, env.Name))
 	}
 	key, err := keyed(env)
 	if err != nil {

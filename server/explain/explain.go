@@ -93,7 +93,7 @@ type Explainer struct {
 func (x Explainer) Explain(ctx context.Context, name string, arguments json.RawMessage) (Explanation, error) {
 	t, ok := x.Tools.Get(name)
 	if !ok {
-		return Explanation{}, &UnknownToolError{x.Tools.Unknown(x.Tenant.Offers(false).Catalog, name).Message}
+		return Explanation{}, &UnknownToolError{x.Tools.Unknown(x.Tenant.Offers(false).Catalog, name)}
 	}
 	to := x.Tools.Follow(x.Tenant, t, arguments)
 	refused := to.Unknown(x.Tenant.Offers(false).Catalog)

@@ -125,6 +125,10 @@ func (t *turn) encode(ctx context.Context, resp mcp.JSONRPCMessage) request.Answ
 		if own, ok := t.extended(ctx, r.Error.Code); ok {
 			return own
 		}
+		if t.Req.Method == string(mcp.MethodToolsCall) && r.Error.Code == mcp.INVALID_PARAMS &&
+			t.g.Server.GetTool(t.Req.Name) == nil {
+			return t.unknownTool()
+		}
 		return replies.Failed(t.mapError(r.Error))
 	case mcp.JSONRPCResponse:
 		switch result := r.Result.(type) {
@@ -157,8 +161,6 @@ func (t *turn) encode(ctx context.Context, resp mcp.JSONRPCMessage) request.Answ
 func (t *turn) mapError(e mcp.JSONRPCErrorDetails) *jsonrpc.Error {
 	notFound := strings.Contains(e.Message, "not found")
 	switch method := mcp.MCPMethod(t.Req.Method); {
-	case method == mcp.MethodToolsCall && e.Code == mcp.INVALID_PARAMS && t.g.Server.GetTool(t.Req.Name) == nil:
-		return t.unknownTool()
 	case method == mcp.MethodResourcesRead &&
 		(e.Code == mcp.RESOURCE_NOT_FOUND || e.Code == mcp.INVALID_PARAMS && notFound):
 		return t.noResource()
@@ -172,15 +174,15 @@ func (t *turn) mapError(e mcp.JSONRPCErrorDetails) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: e.Code, Message: results.Line(e.Message, 300), Data: e.Data}
 }
 
-// unknownTool is the error for a call of a tool that does not exist. What a modern client can be asked is known to
-// mcp-go alone here, so it is taken for one that cannot: better no name than one that it cannot call.
-func (t *turn) unknownTool() *jsonrpc.Error {
+// unknownTool answers a call of a tool that does not exist. The protocol has an error for it, which many clients keep
+// from the model; as a result the model reads it, with the names that are near. What a modern client can be asked is
+// known to mcp-go alone here, so it is taken for one that cannot: better no name than one that it cannot call.
+func (t *turn) unknownTool() request.Answer {
 	c := t.Req.Client
-	e := t.g.Tools.Unknown(t.Req.Tenant.Offers(!c.Modern && c.CanAsk).Catalog, t.Req.Name)
-	if t.g.Tools.Findable(t.Req.Tenant) {
-		e.Message += ". tool_search finds tools."
-	}
-	return e
+	known := t.Req.Tenant.Offers(!c.Modern && c.CanAsk).Catalog
+	env := t.Req.Envelope
+	env.Name = results.Line(env.Name, 80) // it is shown in _meta, too
+	return t.g.Replies.Refuse(env, c.Modern, t.g.Tools.NoSuchTool(t.Req.Tenant, known, t.Req.Name))
 }
 
 // greet notes what a client said about itself in a handshake that succeeded, caps the version of the answer to what the

@@ -332,7 +332,7 @@ func TestGateCancelInQueue(t *testing.T) {
 		synctest.Wait()
 		second.cancel()
 		<-second.done
-		wantRefusal(t, second.err, tool.Interrupted, "Interrupted by the client.")
+		wantRefusal(t, second.err, tool.Interrupted, "Tool execution cancelled by user.")
 		if first.isDone() || !p.last().Cancelled {
 			t.Errorf("the cancelled call waited, or its record does not say so: %+v", p.last())
 		}

@@ -640,22 +640,22 @@ func TestCancel(t *testing.T) {
 					hang(ctx)
 					return hooks.Outcome{}, ctx.Err()
 				}}
-			}, fixture("x", writes, count), tool.Interrupted, "Interrupted by the client."},
+			}, fixture("x", writes, count), tool.Interrupted, "Tool execution cancelled by user."},
 			{"question", func() {
 				p.AskFallback = ""
 				p.Ask = func(ctx context.Context, _ Asking) (tool.Answer, error) {
 					hang(ctx)
 					return tool.Answer{}, ctx.Err()
 				}
-			}, fixture("x", writes, count), tool.Interrupted, "Interrupted by the client."},
+			}, fixture("x", writes, count), tool.Interrupted, "Tool execution cancelled by user."},
 			{"running", nil, fixture("x", writes, func(ctx context.Context, _ tool.Env) (tool.Result, error) {
 				hang(ctx)
 				return tool.Result{}, ctx.Err()
-			}), tool.Interrupted, "Interrupted by the client."},
+			}), tool.Interrupted, "Tool execution cancelled by user."},
 			{"running, with output", nil, fixture("x", writes, func(ctx context.Context, _ tool.Env) (tool.Result, error) {
 				hang(ctx)
-				return tool.Result{}, &tool.Refusal{Code: tool.Interrupted, Text: "Interrupted by the client.\npart", Cause: ctx.Err()}
-			}), tool.Interrupted, "Interrupted by the client.\npart"},
+				return tool.Result{}, &tool.Refusal{Code: tool.Interrupted, Text: "Tool execution cancelled by user.\npart", Cause: ctx.Err()}
+			}), tool.Interrupted, "Tool execution cancelled by user.\npart"},
 			{"change has begun", nil, fixture("x", writes, func(ctx context.Context, _ tool.Env) (tool.Result, error) {
 				hang(ctx)
 				return tool.Result{Text: "changed", Meta: tool.Meta{Files: []tool.FileChange{{Path: "/a", Op: "change"}}}}, nil

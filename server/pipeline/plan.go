@@ -119,7 +119,7 @@ func stateUnavailable(ctx context.Context, cause error) error {
 	}
 }
 
-const interruptedText = "Interrupted by the client."
+const interruptedText = "Tool execution cancelled by user."
 
 // interrupted is the refusal of a call that was cancelled before it ran; nil: it was not.
 func interrupted(ctx context.Context) error {

@@ -9,9 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/mark3labs/mcp-go/mcp"
-
-	"codehand/server/jsonrpc"
 	"codehand/tools/catalog"
 	"codehand/tools/results"
 	"codehand/tools/session"
@@ -238,7 +235,7 @@ func (set *Set) Follow(at Rights, t tool.Tool, input json.RawMessage) Target {
 	found, known := set.find(name)
 	switch {
 	case !known:
-		own.refused = func(known []catalog.Entry) *tool.Refusal { return set.noSuchTool(at, known, name) }
+		own.refused = func(known []catalog.Entry) *tool.Refusal { return set.NoSuchTool(at, known, name) }
 	case found.Dispatches():
 		own.refused = func([]catalog.Entry) *tool.Refusal {
 			return &tool.Refusal{
@@ -270,12 +267,18 @@ func (t *Target) Schema() string {
 	return "The schema of " + name + ", cut: " + string(schema[:maxTaught-1]) + "…"
 }
 
-// noSuchTool is Unknown for a model that chose the name by itself.
-func (set *Set) noSuchTool(at Rights, known []catalog.Entry, name string) *tool.Refusal {
+// Unknown says in a line that there is no tool of a name, and which names of known may have been meant.
+func (set *Set) Unknown(known []catalog.Entry, name string) string {
 	text := "Unknown tool: " + results.Line(name, 80) + "."
 	if near := catalog.Nearest(known, name); len(near) > 0 {
 		text += " Nearest: " + strings.Join(near, ", ") + "."
 	}
+	return text
+}
+
+// NoSuchTool is what a model reads that called a tool by a name that none has. known is what it can find.
+func (set *Set) NoSuchTool(at Rights, known []catalog.Entry, name string) *tool.Refusal {
+	text := set.Unknown(known, name)
 	if set.Findable(at) {
 		text += " Use " + Finder + " to find tools."
 	}
@@ -286,14 +289,4 @@ func (set *Set) noSuchTool(at Rights, known []catalog.Entry, name string) *tool.
 func (set *Set) Findable(at Rights) bool {
 	t, ok := set.Get(Finder)
 	return ok && !at.Off(t)
-}
-
-// Unknown is the error for a tool name that does not exist, with the names of known that may have been meant.
-func (set *Set) Unknown(known []catalog.Entry, name string) *jsonrpc.Error {
-	e := &jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: fmt.Sprintf("unknown tool %q", results.Line(name, 80))}
-	if near := catalog.Nearest(known, name); len(near) > 0 {
-		e.Message += `; nearest: "` + strings.Join(near, `", "`) + `"`
-		e.Data = map[string]any{"nearest": near}
-	}
-	return e
 }

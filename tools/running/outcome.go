@@ -117,7 +117,7 @@ func (o *Outcome) Ended(ctx context.Context, job *shell.Job, i shell.Info, stopp
 	head := ""
 	switch {
 	case stopped != nil:
-		res.Failed, head = tool.Interrupted, "Interrupted by the client. The command was killed. Output so far:"
+		res.Failed, head = tool.Interrupted, "Tool execution cancelled by user. The command was killed. Output so far:"
 	case i.State == shell.TimedOut:
 		res.Failed, head = tool.Timeout,
 			fmt.Sprintf("Command timed out after %gs. Its processes were killed. Output so far:", o.Limit.Seconds())
