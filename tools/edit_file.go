@@ -96,10 +96,10 @@ func runEditFile(ctx context.Context, env tool.Env, in editFileInput) (tool.Resu
 	c, done := changes[0], edit.Report.Edits[0]
 	return tool.Result{
 		Text: text + editing.Notes(ctx, env, notes, c), Shows: []string{c.Path}, Saw: editing.Saw(env, edit),
-		Meta: editing.Meta(struct {
+		Meta: editing.EditMeta(struct {
 			Replacements int `json:"replacements"`
 			Level        int `json:"level"`
 			BytesChanged int `json:"bytesChanged"`
-		}{done.Replacements, int(done.Level) + 1, done.Changed}, c),
+		}{done.Replacements, int(done.Level) + 1, done.Changed}, []*editing.FileEdits{edit}, changes),
 	}, nil
 }

@@ -106,7 +106,9 @@ func checkMultiEdit(in multiEditInput) error {
 }
 
 func runMultiEdit(ctx context.Context, env tool.Env, in multiEditInput) (tool.Result, error) {
+	planned := editing.TellPlanning(env, len(in.Edits))
 	files, err := multiEditFiles(env, in)
+	planned()
 	for _, f := range files {
 		defer f.File.Close()
 	}
@@ -128,10 +130,10 @@ func runMultiEdit(ctx context.Context, env tool.Env, in multiEditInput) (tool.Re
 		res.Shows = append(res.Shows, changes[i].Path)
 	}
 	res.Text = strings.Join(lines, "\n") + editing.Notes(ctx, env, notes, changes...)
-	res.Meta = editing.Meta(struct {
+	res.Meta = editing.EditMeta(struct {
 		Files int `json:"files"`
 		Edits int `json:"edits"`
-	}{len(files), len(in.Edits)}, changes...)
+	}{len(files), len(in.Edits)}, files, changes)
 	return res, nil
 }
 

@@ -122,6 +122,9 @@ func metaFields(m tool.Meta) map[string]any {
 		}
 		f["codehand/files"] = files
 	}
+	if m.Diff != "" {
+		f["codehand/diff"] = m.Diff
+	}
 	if m.Job != nil {
 		f["codehand/job"] = jobMeta(*m.Job)
 	}

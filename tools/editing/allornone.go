@@ -72,6 +72,7 @@ func TryAll(ctx context.Context, env tool.Env, files []*FileEdits) (tool.Result,
 		res.Shows = append(res.Shows, c.Path)
 		res.Text += "\n" + files[i].tried(env, c, MaxDiff/len(files))
 	}
+	res.Meta.Diff = hunks(changes, files)
 	return res, nil
 }
 

@@ -1,6 +1,7 @@
 package editing
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -24,8 +25,57 @@ func By(env tool.Env, name string) journal.By {
 }
 
 // Meta returns what programs learn about changed files: the tool's own fields, which must encode as an object, and the
-// id of the change in the journal.
+// id of the change in the journal, and what changed in them.
 func Meta(fields any, changes ...filestate.Change) tool.Meta {
+	m := meta(fields, changes)
+	m.Diff = hunks(changes, nil)
+	return m
+}
+
+// EditMeta is Meta of changes by edits of files, in the same order.
+func EditMeta(fields any, files []*FileEdits, changes []filestate.Change) tool.Meta {
+	m := meta(fields, changes)
+	m.Diff = hunks(changes, files)
+	return m
+}
+
+// hunks are the differences of all changes, each under its names, within MaxDiff bytes. files says where the edits were;
+// nil: all of both contents is compared.
+func hunks(changes []filestate.Change, files []*FileEdits) string {
+	var b strings.Builder
+	for i, c := range changes {
+		if bytes.Equal(c.Old, c.New) && (c.Old == nil) == (c.New == nil) {
+			continue
+		}
+		was, is := results.Line(results.Clean(c.Path), 500), results.Line(results.Clean(c.Path), 500)
+		if c.Old == nil {
+			was = "/dev/null"
+		}
+		if c.New == nil {
+			is = "/dev/null"
+		}
+		head := "--- " + was + "\n+++ " + is + "\n"
+		room := MaxDiff - b.Len() - len(head) - 1
+		if room < leastDiff {
+			break
+		}
+		var diff string
+		if files != nil && c.Old != nil {
+			diff, _ = diffAt(c, files[i].Report.Places, room)
+		} else {
+			diff, _ = ContentDiff(c.Old, c.New, room)
+		}
+		if diff != "" {
+			b.WriteString(head + diff + "\n")
+		}
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// leastDiff is with how many bytes a difference says anything.
+const leastDiff = 200
+
+func meta(fields any, changes []filestate.Change) tool.Meta {
 	m := tool.Meta{Data: wording.Data(fields)}
 	if i := slices.IndexFunc(changes, func(c filestate.Change) bool { return c.ID != "" }); i >= 0 {
 		own := strings.TrimPrefix(string(m.Data), "{")

@@ -15,6 +15,10 @@ func TestEditNotes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []string
 		notes := &stages{env: tool.Env{Progress: func(_, _ float64, what string) { told = append(told, what) }}}
+		planned := TellPlanning(notes.env, 4)
+		time.Sleep(time.Second)
+		planned()
+		TellPlanning(notes.env, 1)() // it took no time
 		for i, wait := range []time.Duration{time.Second, time.Millisecond, 0, time.Second} {
 			f := &FileEdits{Which: []int{i + 1}, Total: 4}
 			trying, writing := f.stages()
@@ -25,7 +29,7 @@ func TestEditNotes(t *testing.T) {
 		time.Sleep(time.Second)
 		notes.end()
 		notes.end()
-		if got := strings.Join(told, "; "); got != "Validating edit 1/4; Validating edit 4/4; Applying all edits" {
+		if got := strings.Join(told, "; "); got != "Planning 4 edits...; Validating edit 1/4; Validating edit 4/4; Applying all edits" {
 			t.Errorf("told: %s", got)
 		}
 	})

@@ -41,6 +41,9 @@ type Meta struct {
 	Job     *Job
 	Sandbox *Confinement    // of a command; nil: there was none
 	Data    json.RawMessage // the tool's own fields, at most 4 KiB
+	// Diff is what changed in files, as unified hunks under the names of each, at most 8 KiB, for a view of the person:
+	// the model is told in fewer words. "": nothing, or no text.
+	Diff string
 
 	// Set by the corridor.
 	Kept     *Kept
