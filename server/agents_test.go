@@ -103,7 +103,7 @@ func (f *fixture) say(t *testing.T, tool string, args string) (string, bool) {
 	return text, result.IsError
 }
 
-var agentFooter = regexp.MustCompile(`\n\[agent agent_[a-z2-7]{12} · explore · 2 tool calls · 220 tokens · [0-9.]+ m?s\]$`)
+var agentFooter = regexp.MustCompile(`\n\[agent agent_[a-z2-7]{12} · explore · 2 tool calls \(grep_search 1, read_file 1\) · 220 tokens · [0-9.]+ m?s\]$`)
 
 // A sub-agent works in a session of its own, and its last text comes back.
 func TestAgentExplores(t *testing.T) {
@@ -256,7 +256,7 @@ func TestAgentInBackground(t *testing.T) {
 		t.Errorf("job_output: %s", text)
 	}
 	// The last line is the server's own word, which stood there escaped as if it were the sub-agent's.
-	if last := text[strings.LastIndex(text, "\n")+1:]; !regexp.MustCompile(`^\[agent agent_[a-z2-7]{12} · explore · 1 tool call · `).MatchString(last) {
+	if last := text[strings.LastIndex(text, "\n")+1:]; !regexp.MustCompile(`^\[agent agent_[a-z2-7]{12} · explore · 1 tool call \(list_files 1\) · `).MatchString(last) {
 		t.Errorf("the report ends with %s", last)
 	}
 	text, _ = f.say(t, "agent", `{"description":"never","prompt":"NEVER","run_in_background":true}`)

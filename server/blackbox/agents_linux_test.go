@@ -152,7 +152,7 @@ func TestAgentProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := asks(t, s, "agent", task)
-	if !strings.HasPrefix(text, "It says one.\n[agent agent_") || !strings.Contains(text, " 2 tool calls · 330 tokens · ") {
+	if !strings.HasPrefix(text, "It says one.\n[agent agent_") || !strings.Contains(text, " 2 tool calls (") || !strings.Contains(text, ") · 330 tokens · ") {
 		t.Errorf("%s", text)
 	}
 	if b, err := os.ReadFile(filepath.Join(p.work, "b.txt")); err != nil || string(b) != "made\n" {

@@ -1,9 +1,11 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -49,6 +51,7 @@ type talk struct {
 	prompt  string // of a run that goes on; "": that of its order
 	early   string // what came too late for the last run
 	doing   string // the last tool
+	used    map[string]int
 	answers int    // of the client's model within one call; 0: there is no such limit
 }
 
@@ -65,7 +68,8 @@ type Outcome struct {
 	Stopped string // one of loop's constants; loop.Done: it has finished
 	Detail  string // of loop.Failed: why; for a person
 	Calls   int
-	Tokens  int // 0: not counted
+	Used    string // the tools that it called, most used first, with how often: grep_search 9, read_file 5
+	Tokens  int    // 0: not counted
 	Rough   bool
 	Took    time.Duration
 }
@@ -355,6 +359,12 @@ func (x *Run) runLoop(ctx context.Context, said func(string)) Outcome {
 			}
 			x.mu.Lock()
 			x.calls, x.doing = calls+s.Calls, results.Line(results.Clean(s.Tool), 64) // a model may call anything
+			if x.used == nil {
+				x.used = map[string]int{}
+			}
+			if x.used[x.doing] > 0 || len(x.used) < maxUsed {
+				x.used[x.doing]++
+			}
 			line := countCalls(x.calls) + ", " + x.doing
 			x.mu.Unlock()
 			said(line)
@@ -364,7 +374,7 @@ func (x *Run) runLoop(ctx context.Context, said func(string)) Outcome {
 	defer x.mu.Unlock()
 	x.history, x.size, x.calls = out.Messages, weight(out.Messages), calls+out.Calls
 	x.tokens += out.Tokens.Total()
-	end := Outcome{Text: out.Text, Stopped: out.Stopped, Calls: x.calls, Tokens: x.tokens, Rough: out.Tokens.Estimated}
+	end := Outcome{Text: out.Text, Stopped: out.Stopped, Calls: x.calls, Used: mostUsed(x.used), Tokens: x.tokens, Rough: out.Tokens.Estimated}
 	if err != nil && out.Stopped == loop.Failed {
 		end.Detail = err.Error()
 		if known, ok := errors.AsType[*loop.Error](err); ok {
@@ -380,6 +390,21 @@ func (x *Run) said() string {
 	text := strings.TrimSpace(x.early + "\n\n" + x.prompt)
 	x.early, x.prompt = "", ""
 	return text
+}
+
+// maxUsed is how many tools of a sub-agent are counted by name: a model may make names up.
+const maxUsed = 50
+
+// mostUsed names the tools that were used most, at most five, with how often.
+func mostUsed(used map[string]int) string {
+	names := slices.SortedFunc(maps.Keys(used), func(a, b string) int {
+		return cmp.Or(cmp.Compare(used[b], used[a]), strings.Compare(a, b))
+	})
+	var list []string
+	for _, name := range names[:min(len(names), 5)] {
+		list = append(list, fmt.Sprintf("%s %d", name, used[name]))
+	}
+	return strings.Join(list, ", ")
 }
 
 // countCalls says how many tool calls there were.

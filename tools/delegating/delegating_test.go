@@ -193,6 +193,8 @@ func TestEnds(t *testing.T) {
 		},
 	}
 	d := newDelegation(t, m, nil)
+	var told []string
+	d.Env.Progress = func(_, _ float64, note string) { told = append(told, note) }
 	for word, want := range map[string]string{
 		"FINE":   "I did FINE\n[agent ",
 		"CUT":    "AGENT_STOPPED: its last answer was cut at the size of one turn (agent.turn_tokens). Its last text:\nhalf\n[agent ",
@@ -210,6 +212,9 @@ func TestEnds(t *testing.T) {
 		}
 		if code, _, _ := strings.Cut(want, ":"); strings.HasPrefix(code, "AGENT_") != (r.Failed != "") || r.Failed != "" && string(r.Failed) != code {
 			t.Errorf("%s: failed %q", word, r.Failed)
+		}
+		if last := told[len(told)-1]; !strings.HasPrefix(last, "sub-agent ") || strings.HasPrefix(last, "sub-agent complete: agent agent_") != (r.Failed == "") {
+			t.Errorf("%s: the client was told %q at last", word, last)
 		}
 		if rough := strings.Contains(r.Text, " · about 7 tokens · "); rough != (word == "MUTE") {
 			t.Errorf("%s: %s", word, r.Text)

@@ -143,6 +143,19 @@ func (w *work) tell() {
 	w.env.Progress(ran.Round(time.Second).Seconds(), 0, text+", "+wording.Whole(ran))
 }
 
+// tellEnd tells the client that one of the sub-agents has ended, and what it took.
+func (w *work) tellEnd(x *agent.Run, o agent.Outcome) {
+	if !w.watched.Load() {
+		return
+	}
+	how := "complete"
+	if o.Stopped != loop.Done {
+		how = "ended (" + o.Stopped + ")"
+	}
+	w.env.Progress(time.Since(w.began).Round(time.Second).Seconds(), 0,
+		"sub-agent "+how+": "+strings.Trim(footer(x, o), "[]"))
+}
+
 // work is the job: the sub-agents work side by side, and their reports are its output.
 func (w *work) work(ctx context.Context, out io.Writer) error {
 	ends := make([]agent.Outcome, len(w.runs))
@@ -162,6 +175,7 @@ func (w *work) work(ctx context.Context, out io.Writer) error {
 				_, _ = fmt.Fprintln(out, line) // a full disk is told at the end
 				w.tell()
 			})
+			w.tellEnd(x, ends[i])
 		})
 	}
 	all.Wait()
@@ -249,7 +263,11 @@ func footer(x *agent.Run, o agent.Outcome) string {
 		if o.Rough {
 			tokens = "about " + tokens
 		}
-		parts = append(parts, wording.Plural(o.Calls, "tool call", "tool calls"), tokens)
+		calls := wording.Plural(o.Calls, "tool call", "tool calls")
+		if o.Used != "" {
+			calls += " (" + o.Used + ")"
+		}
+		parts = append(parts, calls, tokens)
 	}
 	return "[" + strings.Join(append(parts, wording.Whole(o.Took)), " · ") + "]"
 }

@@ -162,6 +162,12 @@ var shapes = []struct {
 		`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"","name":"read","input":{"p":1}}}`,
 		`{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"input_tokens":11,"output_tokens":2,"cache_read_input_tokens":4}}`, `{"type":"message_stop"}`,
 	), `call_1_0 read {"p":1} | end | 11+4+0/2`},
+	{"anthropic: one object", models.Anthropic, `{"id":"m","type":"message","role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"so"},` +
+		`{"type":"tool_use","id":"x","name":"read","input":{"p":1}}],"stop_reason":"tool_use","usage":{"input_tokens":7,"output_tokens":2,"cache_read_input_tokens":4}}`,
+		`opaque {"signature":"s","thinking":"hm","type":"thinking"} | "so" | x read {"p":1} | end | 7+4+0/2`},
+	{"anthropic: one object without counts", models.Anthropic, `{"type":"message","content":[{"type":"text","text":"so"}],"stop_reason":"max_tokens"}`, `"so" | length | estimated`},
+	{"anthropic: one object that is an error", models.Anthropic, `{"type":"error","error":{"type":"invalid_request_error","message":"bad"}}`, `wrong: bad;`},
+	{"anthropic: one object of another form", models.Anthropic, `{"choices":[]}`, `broken: the answer of the model's server ended too early: it has no message_stop`},
 	{"anthropic: overloaded in the stream", models.Anthropic, stream(`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), `busy: Overloaded (2 tries)`},
 	{"anthropic: an input error in the stream", models.Anthropic, stream(`{"type":"error","error":{"type":"invalid_request_error","message":"bad"}}`), `wrong: bad;`},
 	{"anthropic: cut arguments", models.Anthropic, stream(

@@ -155,10 +155,13 @@ type messagesEvent struct {
 	Message struct {
 		Usage messagesUsage `json:"usage"`
 	} `json:"message"`
-	Block block         `json:"content_block"`
-	Delta block         `json:"delta"`
-	Usage messagesUsage `json:"usage"`
-	Error *complaint    `json:"error"`
+	Block block `json:"content_block"`
+	Delta block `json:"delta"`
+	// of a whole message, which servers that do not stream send instead of events
+	Content []block       `json:"content"`
+	Stop    string        `json:"stop_reason"`
+	Usage   messagesUsage `json:"usage"`
+	Error   *complaint    `json:"error"`
 }
 
 // A block is the start of a piece of an answer, or an addition to one.
@@ -202,6 +205,17 @@ func (a *messagesAnswer) Event(data []byte) (bool, error) {
 	case "message_delta":
 		a.count(e.Usage)
 		a.stop = e.Delta.StopReason
+	case "message":
+		a.count(e.Usage)
+		if a.stop, a.whole = e.Stop, true; len(e.Content) > maxPieces {
+			return false, ended("it has too many pieces")
+		}
+		for i, b := range e.Content {
+			g := &growing{start: b, index: i}
+			a.blocks = append(a.blocks, g)
+			a.grow(g, b)
+		}
+		return true, nil
 	case "message_stop":
 		a.whole = true
 		return true, nil
