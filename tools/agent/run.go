@@ -52,7 +52,7 @@ type talk struct {
 	early   string // what came too late for the last run
 	doing   string // the last tool
 	used    map[string]int
-	answers int    // of the client's model within one call; 0: there is no such limit
+	answers int // of the client's model within one call; 0: there is no such limit
 }
 
 // A Status is how far a sub-agent is.
