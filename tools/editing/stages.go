@@ -30,8 +30,8 @@ func (n *stages) end() {
 	}
 }
 
-// TellPlanning tells the client that the files of many edits are looked for, if that takes a while. The caller must call
-// done at its end.
+// TellPlanning tells the client that the files of many edits are looked for, if that takes a while. The caller must
+// call done at its end.
 func TellPlanning(env tool.Env, edits int) (done func()) {
 	return wording.TellIfSlow(env, "Planning "+wording.Plural(edits, "edit", "edits")+"...")
 }
