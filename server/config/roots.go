@@ -108,7 +108,8 @@ func (l *loader) byAccident(dir string) bool {
 		func(d keptDir) bool { return l.config.meeting(dir, d) != "" }) {
 		return true // a unit of systemd likes to start where the data is
 	}
-	return slices.ContainsFunc([]string{"/proc", "/sys", "/dev", "/etc"},
+	return slices.ContainsFunc([]string{"/proc", "/sys", "/dev", "/etc",
+		"/private/etc", "/System", "/Library"}, // where macOS keeps its own
 		func(d string) bool { return contains(d, real) })
 }
 

@@ -37,6 +37,12 @@ func TestNeverARootByAccident(t *testing.T) {
 	if runtime.GOOS == "linux" {
 		dirs = append(dirs, "/etc", "/proc/self", "/dev", "/sys")
 	}
+	// what macOS keeps for itself is none on any system, also where it does not exist
+	for _, dir := range []string{"/System", "/Library/Preferences", "/private/etc"} {
+		if !(&loader{env: map[string]string{}}).byAccident(dir) {
+			t.Errorf("%s may become a root by itself", dir)
+		}
+	}
 	w := newWorld(t)
 	for _, dir := range append(dirs, w.Home) {
 		w.WorkDir = dir

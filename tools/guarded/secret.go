@@ -43,15 +43,28 @@ func SecretNames(unprotect []string) (*Names, error) {
 // OfSystem returns the rule about path, which is clean and in lower case, if it is one of the files of the machine that
 // hold secrets; "": it is none.
 func OfSystem(path string) string {
-	if rel, ok := below("/etc", path); ok {
-		for _, name := range [...]string{"shadow", "gshadow", "sudoers"} { // and their backups and directories
+	for _, etc := range [...]string{"/etc", "/private/etc"} { // of macOS, whose /etc is a link
+		rel, ok := below(etc, path)
+		if !ok {
+			continue
+		}
+		for _, name := range [...]string{"shadow", "gshadow", "sudoers", "master.passwd"} { // and their backups
 			if strings.HasPrefix(rel, name) {
-				return "Read(//etc/" + name + "*)"
+				return "Read(/" + etc + "/" + name + "*)"
 			}
 		}
 		if rel, ok := below("ssh", rel); ok && strings.HasSuffix(rel, "_key") {
-			return "Read(//etc/ssh/*_key)"
+			return "Read(/" + etc + "/ssh/*_key)"
 		}
+	}
+	if disk, rel, ok := strings.Cut(path, "/windows/system32/config/"); ok && isDisk(disk) {
+		switch name, _, _ := strings.Cut(rel, "."); name {
+		case "sam", "security", "system": // passwords and keys of the machine
+			return "Read(//**/Windows/System32/config/" + name + ")"
+		}
+	}
+	if rel, ok := below("/var/db/dslocal/nodes/default/users", strings.TrimPrefix(path, "/private")); ok && rel != "" {
+		return "Read(//var/db/dslocal/nodes/default/users/*)" // passwords of macOS
 	}
 	if rel, ok := below("/proc", path); ok {
 		switch name := rel[strings.LastIndexByte(rel, '/')+1:]; name {
@@ -60,6 +73,15 @@ func OfSystem(path string) string {
 		}
 	}
 	return ""
+}
+
+// isDisk says whether a path is where a disk of Windows begins: c:, or as WSL mounts it.
+func isDisk(path string) bool {
+	letter, drive := strings.CutSuffix(strings.TrimPrefix(path, "/"), ":")
+	if !drive {
+		letter, drive = strings.CutPrefix(path, "/mnt/")
+	}
+	return path == "" || drive && len(letter) == 1
 }
 
 func below(dir, path string) (rel string, ok bool) {

@@ -219,6 +219,10 @@ func TestSecrets(t *testing.T) {
 		{"/etc/shadow", true}, {"/etc/shadow-", true}, {"/etc/gshadow", true}, {"/etc/sudoers", true}, {"/etc/sudoers.d/x", true},
 		{"/etc/passwd", false}, {"/etc/ssh/ssh_host_rsa_key", true}, {"/etc/ssh/ssh_host_rsa_key.pub", false}, {"/etc/ssh", false},
 		{"/proc/1/environ", true}, {"/proc/self/mem", true}, {"/proc/1/task/2/maps", true}, {"/proc/meminfo", false}, {"/w/environ", false},
+		{"/private/etc/sudoers", true}, {"/private/etc/master.passwd", true}, {"/private/etc/ssh/ssh_host_rsa_key", true}, {"/private/etc/hosts", false},
+		{"/private/var/db/dslocal/nodes/Default/users/root.plist", true}, {"/var/db/dslocal/nodes/Default/users/me.plist", true},
+		{"/mnt/c/Windows/System32/config/SAM", true}, {"/d:/Windows/System32/config/SECURITY.LOG1", true}, {"C:/Windows/System32/config/SYSTEM", true},
+		{"/Windows/System32/drivers/etc/hosts", false}, {"/w/windows/system32/config/sam", false}, {"/mnt/c/Windows/System32/config/other", false},
 		{"/", false}, {"/w/etc/shadow", false},
 	} {
 		if got := p.Hidden(c.path); got != c.secret {
