@@ -203,7 +203,7 @@ func TestGuide(t *testing.T) {
 			}
 		}
 	}
-	for _, topic := range []string{"Batching", "Reading first", "Dedicated tools", "Safety", "The shell", "Edits", "Progress", "Results", "Errors"} {
+	for _, topic := range []string{"Batching", "Reading first", "Dedicated tools", "Safety", "The shell", "Edits", "Commits", "Sub-agents", "Progress", "Results", "Errors"} {
 		if !strings.Contains(guide, "\n## "+topic+"\n") {
 			t.Errorf("the guide says nothing about %s", topic)
 		}

@@ -40,7 +40,8 @@ func Locate(ctx context.Context, st *session.State) (session.Snapshot, *tool.Ref
 // notRead is the refusal of a call for which the Store was not read. For one that was cancelled it need not be down.
 func notRead(ctx context.Context, what string, err error) *tool.Refusal {
 	if ctx.Err() != nil {
-		return &tool.Refusal{Code: tool.Interrupted, Text: "Tool execution cancelled by user.", Cause: context.Cause(ctx)}
+		return &tool.Refusal{Code: tool.Interrupted, Text: "Tool execution cancelled by user.",
+			Cause: context.Cause(ctx)}
 	}
 	return &tool.Refusal{Code: tool.StateUnavailable, Text: "The state store does not answer, so " + what +
 		" not known. Try again.", Cause: err}

@@ -374,7 +374,8 @@ func (x *Run) runLoop(ctx context.Context, said func(string)) Outcome {
 	defer x.mu.Unlock()
 	x.history, x.size, x.calls = out.Messages, weight(out.Messages), calls+out.Calls
 	x.tokens += out.Tokens.Total()
-	end := Outcome{Text: out.Text, Stopped: out.Stopped, Calls: x.calls, Used: mostUsed(x.used), Tokens: x.tokens, Rough: out.Tokens.Estimated}
+	end := Outcome{Text: out.Text, Stopped: out.Stopped, Calls: x.calls, Used: mostUsed(x.used), Tokens: x.tokens,
+		Rough: out.Tokens.Estimated}
 	if err != nil && out.Stopped == loop.Failed {
 		end.Detail = err.Error()
 		if known, ok := errors.AsType[*loop.Error](err); ok {

@@ -39,8 +39,8 @@ func EditMeta(fields any, files []*FileEdits, changes []filestate.Change) tool.M
 	return m
 }
 
-// hunks are the differences of all changes, each under its names, within MaxDiff bytes. files says where the edits were;
-// nil: all of both contents is compared.
+// hunks are the differences of all changes, each under its names, within MaxDiff bytes. files says where the edits
+// were; nil: all of both contents is compared.
 func hunks(changes []filestate.Change, files []*FileEdits) string {
 	var b strings.Builder
 	for i, c := range changes {
