@@ -206,6 +206,36 @@ func TestProtectedLink(t *testing.T) {
 	}
 }
 
+// What is writable below a protected directory stays so, and what is protected in there does not.
+func TestWritableInProtected(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	inner := dir + "/.codehand/worktrees/x"
+	if err := os.MkdirAll(inner+"/sub", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(inner+"/.git", []byte("gitdir: x\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	profile := &Profile{Writable: []string{dir, inner}, Protected: []string{dir + "/.codehand", inner + "/.git"}}
+	r := confined(t, LevelFull, profile, dir, "cd .codehand; touch a worktrees/b worktrees/x/c worktrees/x/sub/d; echo e > worktrees/x/.git; "+
+		"mv worktrees/x/.git worktrees/x/f; mv worktrees/x worktrees/y; rm -rf worktrees/x/sub; rmdir worktrees/x; :")
+	r.text(t)
+	r.End(0)
+	var found []string
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			text, _ := os.ReadFile(path)
+			found = append(found, strings.TrimPrefix(path, dir)+"="+string(text))
+		}
+		return err
+	})
+	want := []string{"/.codehand/worktrees/x/.git=gitdir: x\n", "/.codehand/worktrees/x/c="}
+	if err != nil || !slices.Equal(found, want) {
+		t.Errorf("found %q, want %q, %v", found, want, err)
+	}
+}
+
 // Of several links that lead to a protected file, or nowhere yet, a command could change what the first one shows.
 func TestProtectedChain(t *testing.T) {
 	t.Parallel()

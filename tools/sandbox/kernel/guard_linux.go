@@ -6,6 +6,7 @@ import (
 	"os"
 	slash "path"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -113,7 +114,41 @@ func (w *world) protect(named string, bound map[string]bool) error {
 	if err := w.hold(path, bound); err != nil {
 		return err
 	}
-	return cover(path, path)
+	return w.coverAround(path)
+}
+
+// coverAround makes what is at path read-only, but for the writable directories below it.
+func (w *world) coverAround(path string) (err error) {
+	type opened struct {
+		tree int
+		path string
+	}
+	var inner []opened
+	defer func() {
+		for _, one := range inner { // those that were not attached
+			_ = unix.Close(one.tree)
+		}
+	}()
+	for _, dir := range w.profile.Writable {
+		if strings.HasPrefix(dir, path+"/") {
+			tree, err := copyTree(dir)
+			if err != nil {
+				return failed(err, "copy the mount of %s", dir)
+			}
+			inner = append(inner, opened{tree, dir})
+		}
+	}
+	if err := cover(path, path); err != nil {
+		return err
+	}
+	for len(inner) > 0 {
+		one := inner[0]
+		inner = inner[1:]
+		if err := attach(one.tree, one.path); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // link mounts a link over a file. Programs that write a file by renaming another one onto it follow links first, as git
