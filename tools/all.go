@@ -28,6 +28,9 @@ func All(e Engines) []tool.Tool {
 		jobInput,
 		jobStop,
 		jobList,
+		// Work trees.
+		enterWorktree,
+		exitWorktree,
 		// The web.
 		webFetch(e.Web),
 		webSearch(e.WebSearch),

@@ -112,7 +112,7 @@ var rooms = map[string][]string{
 	"server/replaytest": {"filestate/leaktest"},
 
 	"tools": {"tools/agent", "tools/delegating", "tools/typing", "tools/git/changes", "filestate", "filestate/disk", "filestate/journal", "filestate/lock", "filestate/owner", "tools/bash", "tools/catalog", "tools/editing", "tools/git", "tools/history", "tools/keeping", "tools/media", "tools/mounts", "tools/notebook", "tools/patch", "tools/permission", "tools/planning", "tools/results", "tools/running", "tools/search", "tools/search/ignore", "tools/session",
-		"tools/settings", "tools/shell", "tools/skills", "tools/skills/loading", "tools/tasks", "tools/textedit", "tools/tool", "tools/viewing", "tools/web/search", "tools/wording", "tools/workspace", "tools/browsing", "tools/web", "tools/language", "tools/lsp"},
+		"tools/settings", "tools/shell", "tools/skills", "tools/skills/loading", "tools/tasks", "tools/textedit", "tools/tool", "tools/viewing", "tools/web/search", "tools/wording", "tools/workspace", "tools/browsing", "tools/web", "tools/language", "tools/lsp", "tools/worktrees"},
 	"tools/git":           {"filestate", "filestate/disk"},
 	"tools/git/changes":   {"filestate/disk", "tools/git", "tools/search/ignore"},
 	"tools/guarded":       {},
@@ -178,6 +178,7 @@ var rooms = map[string][]string{
 	"tools/web/guard":                  {},
 	"tools/web":                        {"tools/web/guard", "tools/web/pages"},
 	"tools/web/pages":                  {},
+	"tools/worktrees":                  {"tools/results", "tools/running", "tools/session", "tools/shell", "tools/tool", "tools/wording", "tools/workspace"},
 	"tools/browsing":                   {"tools/media", "tools/results", "tools/secrets", "tools/tool", "tools/web", "tools/wording"},
 	"tools/web/search":                 {"tools/keys", "tools/web/guard"},
 	"tools/keys":                       {},

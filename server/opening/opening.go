@@ -74,6 +74,7 @@ func (o *Opener) Open(key session.Key, at *tenants.Tenant) (*session.State, func
 		Modes:    session.Modes{Start: at.Start, Highest: at.Highest},
 		Mode:     session.NewCell[permission.Mode](memory, sessions.ModeCell),
 		Cwd:      session.NewCell[string](memory, "cell.cwd"),
+		Isolated: session.NewCell[session.Worktrees](memory, "cell.worktrees"),
 		Plan:     session.NewCell[session.Plan](memory, sessions.PlanCell),
 		Grants:   session.NewCell[[]permission.Grant](memory, sessions.GrantsCell),
 		Declines: session.NewCell[session.Declines](memory, "cell.declines"),

@@ -26,6 +26,13 @@ func Locate(ctx context.Context, st *session.State) (session.Snapshot, *tool.Ref
 	if cwd != "" && st.Space.Inside(cwd) {
 		st.Space = st.Space.At(cwd)
 	}
+	trees, err := st.Isolated.In(ctx, shown)
+	if err != nil {
+		return shown, notRead(ctx, "the current work tree is", err)
+	}
+	if st.Worktree = ""; trees.In != "" && st.Space.Inside(trees.In) {
+		st.Worktree = trees.In
+	}
 	st.Rules = st.Rules.Moved(st.Space.Cwd())
 	chosen, err := st.Choices.In(ctx, shown)
 	if err != nil {

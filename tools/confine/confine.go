@@ -120,6 +120,8 @@ type Use struct {
 	Temp     string             // the session's temporary directory, which exists
 	// Allowed are protected files that the decision about the command named, so that a person has allowed it
 	Allowed []string
+	// Open are further directories that it may write, also where a protected name holds them; they exist
+	Open []string
 	// Configs lets the command change git's configuration in copies of its own. The caller then calls Command.Over, or
 	// Command.Drop
 	Configs bool
@@ -148,7 +150,7 @@ func (c *Confiner) profile(u Use) (p sandbox.Profile, repositories []string, now
 		}
 		return p, nil, now
 	}
-	p.Writable = append(slices.Clone(u.Roots), slices.DeleteFunc(open(c.o.Writable), gone)...)
+	p.Writable = slices.Concat(u.Roots, slices.DeleteFunc(open(c.o.Writable), gone), u.Open)
 	if cache, _ := c.cache(); cache != "" {
 		p.Writable = append(p.Writable, cache)
 	}

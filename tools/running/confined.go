@@ -3,6 +3,7 @@ package running
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"codehand/tools/bash"
@@ -14,10 +15,20 @@ import (
 // Confine says how the kernel confines a command that has been allowed. The caller starts it with Command.Over, or
 // calls Command.Drop. Below the level that is needed it is a refusal.
 func Confine(env tool.Env, readOnly, background bool) (confine.Command, error) {
-	c, err := env.Confine.Command(confine.Use{
-		Roots: env.Space.Roots(), Rules: env.Rules, ReadOnly: readOnly, Allowed: changedByName(env),
+	c, err := confineAs(env, confine.Use{
+		Roots: rootsOf(env), Rules: env.Rules, ReadOnly: readOnly, Allowed: changedByName(env),
 		Background: background, Configs: true,
 	})
+	if err == nil && readOnly && env.Analysis.Contained && c.Level < sandbox.LevelFull {
+		// it was let through because the kernel would hold it
+		return c, unavailable(&confine.UnavailableError{Proven: c.Level, Needed: sandbox.LevelFull})
+	}
+	return c, err
+}
+
+// confineAs says how the kernel confines a command. Below the level that is needed it is a refusal.
+func confineAs(env tool.Env, u confine.Use) (confine.Command, error) {
+	c, err := env.Confine.Command(u)
 	if e, is := errors.AsType[*confine.UnavailableError](err); is {
 		return c, unavailable(e)
 	}
@@ -26,11 +37,20 @@ func Confine(env tool.Env, readOnly, background bool) (confine.Command, error) {
 			"them from a command. Tell the user: remove what fills the roots, give fewer roots, or begin the rules "+
 			"with / where only the top of a root is meant.", e)
 	}
-	if err == nil && readOnly && env.Analysis.Contained && c.Level < sandbox.LevelFull {
-		// it was let through because the kernel would hold it
-		return c, unavailable(&confine.UnavailableError{Proven: c.Level, Needed: sandbox.LevelFull})
-	}
 	return c, err
+}
+
+// rootsOf are the roots of a session, with the git work tree in which it works: it lies in one of them, below a name
+// that is protected.
+func rootsOf(env tool.Env) []string {
+	roots := env.Space.Roots()
+	if env.Worktree == "" {
+		return roots
+	}
+	if info, err := os.Lstat(env.Worktree); err == nil && info.IsDir() {
+		roots = append(roots, env.Worktree)
+	}
+	return roots
 }
 
 // changedByName are the files that the text of a command names as changed. Where one has a protected name, a person was

@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// A Snapshot is what the cells that say how a call begins held at one moment: Cwd, Choices, Plan and Mode, read in one
-// operation of the Store. The zero Snapshot shows nothing, so In reads the Store.
+// A Snapshot is what the cells that say how a call begins held at one moment: Cwd, Isolated, Choices, Plan and Mode,
+// read in one operation of the Store. The zero Snapshot shows nothing, so In reads the Store.
 //
 // The moment is when the call has its place in the queue of its principal, so it shows what calls wrote that were
 // answered before. What another call or process writes later, it does not show. That is enough for these uses only:
 //
-//   - Cwd and Choices: a call works where, and with the options that, held when it began. A call that changes them
-//     meanwhile runs beside it, and the order of the two is promised to no client.
+//   - Cwd, Isolated and Choices: a call works where, and with the options that, held when it began. A call that
+//     changes them meanwhile runs beside it, and the order of the two is promised to no client.
 //   - Plan, for the name of the plan file, which Space opens for the call. Opened or not, stage 2 of the pipeline
 //     decides whether the call may change it.
 //   - Mode, for the first look of stage 2 of the pipeline, directly after the call was located.
@@ -37,11 +37,12 @@ type Snapshot struct {
 
 // Look takes a Snapshot now. An error means that the Store did not answer.
 func (s *State) Look(ctx context.Context) (Snapshot, error) {
-	shown := Snapshot{memory: s.Cwd.memory, keys: make([]string, 0, 4)}
+	shown := Snapshot{memory: s.Cwd.memory, keys: make([]string, 0, 5)}
 	if shown.memory == nil {
 		return Snapshot{}, nil
 	}
 	shown.add(s.Cwd.memory, s.Cwd.key)
+	shown.add(s.Isolated.memory, s.Isolated.key)
 	shown.add(s.Choices.memory, s.Choices.key)
 	shown.add(s.Plan.memory, s.Plan.key)
 	shown.add(s.Mode.memory, s.Mode.key)

@@ -132,8 +132,12 @@ type State struct {
 	Languages
 	Reach
 
-	Mode     Cell[permission.Mode]
-	Cwd      Cell[string]
+	Mode Cell[permission.Mode]
+	Cwd  Cell[string]
+	// Isolated are the git work trees that the session made, and the one in which it works
+	Isolated Cell[Worktrees]
+	// Worktree is that one as of this call; "": it works in none
+	Worktree string
 	Plan     Cell[Plan]               // plan file, mode before plan mode
 	Grants   Cell[[]permission.Grant] // rules that a person allowed for this session
 	Declines Cell[Declines]           // what persons declined
@@ -199,6 +203,22 @@ type Plan struct {
 // Declines are the calls that a person declined last, so that the same one is not asked about again at once.
 type Declines struct {
 	At map[string]time.Time // by the digest of the tool and its input
+}
+
+// Worktrees are the git work trees of a session. What they are is noted when they are made, and never read from files
+// that a command could have written.
+type Worktrees struct {
+	In      string              `json:",omitempty"` // the one in which the session works; "": in none
+	Before  string              `json:",omitempty"` // its current directory before
+	Entered time.Time           `json:",omitzero"`
+	Made    map[string]Worktree `json:",omitempty"` // by path
+}
+
+// A Worktree is a git work tree that a session made.
+type Worktree struct {
+	Top    string // of the work tree in which git added it
+	Branch string
+	Base   string // the commit that the branch began with
 }
 
 // A Cursor is how far a session has read one job's output.

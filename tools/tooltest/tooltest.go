@@ -81,14 +81,15 @@ func New(t *testing.T, found []catalog.Entry, deny ...string) *Session {
 		Plan:      session.NewCell[session.Plan](memory, "cell.plan"),
 		Commands:  session.Commands{Shell: sh},
 		PlanFiles: session.PlanFiles{Plans: filepath.Join(private, "plans"), PlanFallback: "client"}, Modes: session.Modes{Highest: permission.Bypass},
-		Cwd:     session.NewCell[string](memory, "cell.cwd"),
-		Cursors: session.NewCell[map[string]session.Cursor](memory, "cell.cursors"),
-		Active:  session.NewCell[[]string](memory, "cell.active"),
-		Todos:   session.NewCell[[]session.Todo](memory, "cell.todos"),
-		Reach:   session.Reach{Searches: session.NewCell[int](memory, "cell.searches")},
-		Choices: session.NewCell[session.Choices](memory, "cell.choices"),
-		Told:    session.NewCell[map[string]string](memory, "cell.loaded"),
-		Skills:  skills.New(), Tasks: tasks.New(session.NewCell[tasks.Book](memory, "cell.tasks")),
+		Cwd:      session.NewCell[string](memory, "cell.cwd"),
+		Isolated: session.NewCell[session.Worktrees](memory, "cell.worktrees"),
+		Cursors:  session.NewCell[map[string]session.Cursor](memory, "cell.cursors"),
+		Active:   session.NewCell[[]string](memory, "cell.active"),
+		Todos:    session.NewCell[[]session.Todo](memory, "cell.todos"),
+		Reach:    session.Reach{Searches: session.NewCell[int](memory, "cell.searches")},
+		Choices:  session.NewCell[session.Choices](memory, "cell.choices"),
+		Told:     session.NewCell[map[string]string](memory, "cell.loaded"),
+		Skills:   skills.New(), Tasks: tasks.New(session.NewCell[tasks.Book](memory, "cell.tasks")),
 		Catalog: found,
 	}}
 	s.Options = filestate.Options{Memory: memory, Dir: filepath.Join(private, "locks"), Fast: true}
@@ -133,6 +134,9 @@ func (s *Session) Env(c tool.Call) tool.Env {
 	answered() // each call is a turn of its own
 	if cwd, err := s.Cwd.Load(s.t.Context()); err == nil && cwd != "" {
 		at.Space = at.Space.At(cwd) // as server does for every call
+	}
+	if trees, err := s.Isolated.Load(s.t.Context()); err == nil {
+		at.Worktree = trees.In
 	}
 	at.Usual = session.Usual{Cwd: s.Space.Cwd(), MaxRunes: at.Client.MaxRunes, Prefs: at.Prefs}
 	if chosen, err := s.Choices.Load(s.t.Context()); err == nil {
