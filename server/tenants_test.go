@@ -640,7 +640,7 @@ func TestIdleRulesAreTold(t *testing.T) {
 	own := leaktest.Dir(t)
 	x := serveHTTP(t, siteSetup{
 		principals: []string{"alice", "bob"}, log: &log,
-		settings: map[string]string{"permissions.deny": "Edit(//" + strings.TrimPrefix(filepath.ToSlash(own), "/") + "/kept/**),monitor"},
+		settings: map[string]string{"permissions.deny": "Edit(//" + strings.TrimPrefix(filepath.ToSlash(own), "/") + "/kept/**),sleep"},
 		values:   map[string]auth.Values{"alice": {Roots: []string{own}, Deny: []string{"Edit(//nowhere/**)", "Edit(/fine/**)", "Read(~/x)"}}},
 	})
 	for _, name := range []string{"alice", "bob", "alice"} {
