@@ -133,11 +133,6 @@ var errTooMany = errors.New("too many files to look at")
 // limits warns of a rule that can match nothing, or not what it names, and says what to do; or else what it is limited
 // to.
 func (m *Maker) limits(t *Tenant, c permission.Coverage) (warning, fix, note string) {
-	if !strings.HasPrefix(c.Rule.Text, "mcp__") && !slices.ContainsFunc(m.Tools.All(), func(x tool.Tool) bool {
-		return c.Names(x.Spec.Name, x.Spec.OtherNames(), x.Spec.Family)
-	}) {
-		return "it can match nothing: no tool here goes by that name", "remove it, unless another version reads it", ""
-	}
 	if why, fix := c.Idle(func(name string) bool { return m.hasInput(c, name) }); why != "" {
 		return "it can match nothing that it seems to mean: " + why, fix, ""
 	}
