@@ -153,12 +153,13 @@ func TestMisheadedCounted(t *testing.T) {
 	x := serveHTTP(t, siteSetup{})
 	c := x.client("").Hello()
 	c.Modern = true
+	status := map[bool]int{false: http.StatusBadRequest, true: http.StatusOK} // a model reads the second
 	for body, want := range map[string]string{
 		`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`:                                                                                               "missing or invalid _meta field",
-		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_fil"}}`:                                                                  `nearest: \"read_file\"`,
-		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_fil","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`: `nearest: \"read_file\"`,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_fil"}}`:                                                                  `Nearest: read_file.`,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_fil","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`: `Nearest: read_file.`,
 	} {
-		if got := c.Do(c.Request(t.Context(), http.MethodPost, c.URL, body)); got.Status != http.StatusBadRequest || !strings.Contains(got.Answer, want) {
+		if got := c.Do(c.Request(t.Context(), http.MethodPost, c.URL, body)); got.Status != status[strings.Contains(body, "tools/call")] || !strings.Contains(got.Answer, want) {
 			t.Errorf("%s: %d %s", body, got.Status, got.Answer)
 		}
 	}

@@ -354,14 +354,14 @@ func TestProfiles(t *testing.T) {
 	} {
 		x := serveHTTP(t, siteSetup{
 			principals: []string{"alice"}, values: map[string]auth.Values{"alice": c.token},
-			settings: map[string]string{"tools.profile": c.profile, "tools.deferral": "off", "sandbox.policy": "off",
+			settings: map[string]string{"tools.profile": c.profile, "tools.deferral": "off", "sandbox.policy": "off", "lsp.enabled": "false",
 				"web.search.kind": "searxng", "web.search.url": "http://127.0.0.1:1",
 				"agent.api.provider": "openai", "agent.api.base_url": "http://127.0.0.1:1", "agent.api.model": "m"},
 		})
 		client := x.client("alice").Hello()
 		var want []string
 		for _, known := range x.server.engines.Tools.All() {
-			if c.want(known) && known.Spec.Name != "ask_user_question" { // this client cannot ask
+			if c.want(known) && !slices.Contains([]string{"ask_user_question", "lsp", "lsp_edit"}, known.Spec.Name) { // the client cannot ask
 				want = append(want, known.Spec.Name)
 			}
 		}

@@ -23,10 +23,10 @@ var runShellText string
 
 type runShellInput struct {
 	Command     string `json:"command" jsonschema:"bash command line" rule:"maxlen=100000"`
-	Timeout     int    `json:"timeout,omitempty" jsonschema:"ms; default 120000, max 600000; for a job 30 min, max 2 h" rule:"min=1"`
-	Description string `json:"description,omitempty" jsonschema:"what it does, in 5-10 words"`
-	Background  bool   `json:"run_in_background,omitempty" jsonschema:"start a job and return at once"`
-	Terminal    bool   `json:"pty,omitempty" jsonschema:"a job with a terminal, see job_input"`
+	Timeout     int    `json:"timeout,omitempty" jsonschema:"ms; default 120000, max 600000; jobs: max 2 h" rule:"min=1"`
+	Description string `json:"description,omitempty" jsonschema:"in 5-10 words"`
+	Background  bool   `json:"run_in_background,omitempty" jsonschema:"as a job; returns at once"`
+	Terminal    bool   `json:"pty,omitempty" jsonschema:"with a terminal"`
 	Sandbox     string `json:"sandbox,omitempty" jsonschema:"accepted if false or empty"`
 	Unconfined  string `json:"dangerouslyDisableSandbox,omitempty" jsonschema:"accepted if false or empty"`
 	Executable  string `json:"shellExecutable,omitempty" jsonschema:"accepted if false or empty"`

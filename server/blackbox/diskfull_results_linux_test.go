@@ -80,7 +80,7 @@ func keepsNothing(t *testing.T, home, cause string, script []string) {
 	if strings.HasPrefix(text, "! ") || !strings.Contains(text, "line 0 of a long file\n") || script == nil && !strings.HasPrefix(text, "Output too large (") || script == nil && !strings.Contains(text, " lines). Full output was not kept: "+cause+".\n") {
 		t.Errorf("a command: %.300q", text)
 	}
-	if text := p.Must(t, "read_file", `{"file_path":"big.txt","limit":1}`); !strings.HasPrefix(text, "line 0") {
+	if text := p.Must(t, "read_file", `{"file_path":"big.txt","limit":1}`); !strings.HasPrefix(text, "1\tline 0") {
 		t.Errorf("the next call: %q", text)
 	}
 	if left, _ := filepath.Glob(filepath.Join(home, "codehand", "sessions", "*", "*", "tool-results", "*")); len(left) > 1 {

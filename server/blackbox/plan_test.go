@@ -172,12 +172,14 @@ var writers = map[string][]string{
 		`{"file_path":"$WORK/a.txt","edits":[{"old_string":"one","new_string":"x"}]}`},
 	"notebook_edit": {`{"notebook_path":"$WORK/a.ipynb","edit_mode":"delete","cell_id":"cell-0","new_source":""}`},
 	"undo_change":   {`{"file_path":"$WORK/made.txt"}`},
+	"apply_patch":   {"{\"patch\":\"*** Begin Patch\\n*** Add File: new.txt\\n+x\\n*** End Patch\"}"},
+	"monitor":       {`{"description":"x","command":"touch new.txt"}`},
 	"run_shell": {`{"command":"touch new.txt"}`, `{"command":"cat a.txt > new.txt"}`, `{"command":"cat a.txt; rm a.txt"}`, `{"command":"mv a.txt b"}`,
 		`{"command":"sed -i s/o/x/ a.txt"}`, `{"command":"git rm a.txt","run_in_background":true}`},
 }
 
 var freeTools = []string{"job_stop", "enter_plan_mode", "exit_plan_mode", "skill", "todo_write", "task_create", "task_update", "session_config",
-	"agent", "send_message"} // each call of a sub-agent is judged by itself: TestAgentChanges
+	"agent", "send_message", "lsp_edit", "job_input", "enter_worktree", "exit_worktree"} // each call of a sub-agent is judged by itself: TestAgentChanges
 
 // TestPlanModeRefuses: in plan mode every tool that changes something is refused with the reason, but for the plan file,
 // however it is named, and for commands that are proved to change nothing.

@@ -73,7 +73,7 @@ func TestRights(t *testing.T) {
 		{"notebook_edit", `{"notebook_path":"secret.ipynb","cell_id":"cell-0","new_source":"new"}`, "! PERMISSION_DENIED: Permission denied: the permissions of the file system, not a rule, "},
 		{"grep_search", `{"pattern":"old","path":"secret.txt"}`, closed + ask},
 		{"write_file", `{"file_path":"locked/new.txt","content":"new\n"}`, "! WRITE_FAILED: Writing "},
-		{"read_file", `{"file_path":"locked/kept.txt"}`, "old"},
+		{"read_file", `{"file_path":"locked/kept.txt"}`, "1\told"},
 		{"edit_file", `{"file_path":"locked/kept.txt","old_string":"old","new_string":"new"}`, "! WRITE_FAILED: Writing "},
 	} {
 		text := p.Must(t, c.tool, c.args)

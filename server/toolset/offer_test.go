@@ -111,7 +111,7 @@ func TestPowerShellIsNamed(t *testing.T) {
 			changed[d.Name] = string(after)
 		}
 	}
-	if got := slices.Sorted(maps.Keys(changed)); !slices.Equal(got, []string{"run_readonly", "run_shell"}) {
+	if got := slices.Sorted(maps.Keys(changed)); !slices.Equal(got, []string{"enter_worktree", "exit_worktree", "job_input", "monitor", "run_readonly", "run_shell"}) {
 		t.Errorf("changed: %v", got)
 	}
 	for _, want := range []string{"Run a PowerShell 7 command", "PowerShell 7 command line", "there is no bash here"} {

@@ -269,7 +269,8 @@ func (t *Target) Schema() string {
 
 // Unknown says in a line that there is no tool of a name, and which names of known may have been meant.
 func (set *Set) Unknown(known []catalog.Entry, name string) string {
-	text := "Unknown tool: " + results.Line(name, 80) + "."
+	shown, _ := results.Show(results.Line(name, 80))
+	text := "Unknown tool: " + shown + "."
 	if near := catalog.Nearest(known, name); len(near) > 0 {
 		text += " Nearest: " + strings.Join(near, ", ") + "."
 	}

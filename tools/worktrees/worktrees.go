@@ -95,16 +95,15 @@ func failed(what, stderr string, exit int) error {
 
 // top returns the work tree that the session's directory belongs to, and the commit that it is at.
 func top(ctx context.Context, env tool.Env) (dir, head string, err error) {
-	out, said, exit, err := script(ctx, env, env.Space.Cwd(),
+	out, _, exit, err := script(ctx, env, env.Space.Cwd(),
 		"g rev-parse --show-toplevel && { g rev-parse --verify -q HEAD || echo none; }", running.Script{})
 	if err != nil {
 		return "", "", err
 	}
 	dir, head, _ = strings.Cut(strings.TrimSuffix(out, "\n"), "\n")
 	if exit != 0 || !filepath.IsAbs(dir) {
-		why := strings.TrimSpace(results.Clean(said))
-		return "", "", tool.Refuse(tool.NotARepository, "%s is in no git work tree: %s. Call it where there is one, "+
-			"or work here without isolation.", env.Space.Cwd(), wording.LineOf(why, 200))
+		return "", "", tool.Refuse(tool.NotARepository, "%s is in no git work tree. Call it where there is one, or work "+
+			"here without isolation.", env.Space.Cwd())
 	}
 	if real, inside := env.Space.Resolve(dir); inside {
 		dir = real
