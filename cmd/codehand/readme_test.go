@@ -114,6 +114,12 @@ func toolTable(t *testing.T) string {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	t.Setenv("HOME", t.TempDir())
 	t.Chdir(t.TempDir())
+	programs := t.TempDir() // with a language server, since some tools are there only where one is
+	server := filepath.Join(programs, "gopls")
+	if err := os.WriteFile(server, []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", programs+string(os.PathListSeparator)+os.Getenv("PATH"))
 	var out, errs bytes.Buffer
 	if code := run([]string{"tools", "--markdown"}, strings.NewReader(""), &out, &errs); code != exitDone {
 		t.Fatalf("exit code %d: %s", code, &errs)

@@ -218,7 +218,8 @@ func TestAgentTask(t *testing.T) {
 			s := &scripts{turns: agentScripts(), asked: map[string][]modelstest.Request{}}
 			m := modelstest.Start(t, s.next)
 			p := newAgentProgram(t, "--agent-api-provider="+provider, "--agent-api-model=m", "--agent-api-base-url="+m.URL,
-				"--permissions-mode=acceptEdits", "--permissions-deny=Edit(locked/**)", "--agent-max-tokens=80000")
+				"--permissions-mode=acceptEdits", "--permissions-deny=Edit(locked/**)", "--agent-max-tokens=80000",
+				"--lsp-enabled=false")
 			files := map[string]string{
 				"a.go": "one\ntwo\n", "b.go": "three\n", "locked/c.go": "one\ntwo\n", "f0.txt": "old\n", "f1.txt": "old\n", "f2.txt": "old\n", "f3.txt": "old\n",
 				"big.log":                 strings.Repeat("a line of a long file that is found again and again\n", 4000),

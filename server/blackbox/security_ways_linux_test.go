@@ -71,7 +71,6 @@ func ways() []way {
 		}},
 		{"list_files", "path", readsPath, "FILE_NOT_FOUND", unless(one("path", "pattern", "**/*"), "")},
 		{"grep_search", "path", readsPath, "FILE_NOT_FOUND", unless(one("path", "pattern", "here|root", "output_mode", "content"), "")},
-		{"lsp", "filePath", readsPath, "FILE_NOT_FOUND LSP_UNAVAILABLE", one("filePath", "operation", "documentSymbol")},
 		{"list_files", "pattern", matchesPath, "", one("pattern")},
 		{"grep_search", "glob", matchesPath, "", one("glob", "pattern", "here|root", "output_mode", "content")},
 		{"file_history", "file_path", inJournal, "-", unless(one("file_path"), "")},
@@ -134,7 +133,7 @@ var noPaths = map[string]string{
 	"agent.tasks[].description": "shown", "agent.tasks[].prompt": "text for a model", "agent.tasks[].subagent_type": "a list of ours",
 	"web_fetch.url": "http and https alone", "web_fetch.prompt": "shown",
 	"monitor.command": "judged and started as that of run_shell", "monitor.description": "shown", "monitor.filter": "an expression over lines", "job_input.text": "typed", "job_input.keys[]": "a list of ours",
-	"lsp.operation": "a list of ours", "lsp.query": "a word", "lsp_edit.operation": "a list of ours", "lsp_edit.filePath": "opened as that of lsp, then as that of edit_file", "lsp_edit.query": "a word", "lsp_edit.newName": "a word",
+	"lsp.filePath": "opened as that of read_file, where a server is: TestLspDenied", "lsp.operation": "a list of ours", "lsp.query": "a word", "lsp_edit.operation": "a list of ours", "lsp_edit.filePath": "opened as that of lsp, then as that of edit_file", "lsp_edit.query": "a word", "lsp_edit.newName": "a word",
 	"enter_worktree.name": "letters, digits and a few signs", "enter_worktree.path": "compared with what git lists: TestEnterWorktreeRefused", "exit_worktree.action": "a list of ours",
 	"task_update.activeForm": "shown", "task_update.metadata": "kept", "task_update.owner": "shown", "task_update.status": "a list of ours", "task_update.addBlocks[]": "numbers in the list", "task_update.addBlockedBy[]": "numbers in the list",
 }

@@ -181,7 +181,7 @@ func (t *turn) unknownTool() request.Answer {
 	c := t.Req.Client
 	known := t.Req.Tenant.Offers(!c.Modern && c.CanAsk).Catalog
 	env := t.Req.Envelope
-	env.Name = results.Line(env.Name, 80) // it is shown in _meta, too
+	env.Name, _ = results.Show(results.Line(env.Name, 80)) // it is in _meta, too
 	return t.g.Replies.Refuse(env, c.Modern, t.g.Tools.NoSuchTool(t.Req.Tenant, known, t.Req.Name))
 }
 

@@ -102,8 +102,8 @@ func top(ctx context.Context, env tool.Env) (dir, head string, err error) {
 	}
 	dir, head, _ = strings.Cut(strings.TrimSuffix(out, "\n"), "\n")
 	if exit != 0 || !filepath.IsAbs(dir) {
-		return "", "", tool.Refuse(tool.NotARepository, "%s is in no git work tree. Call it where there is one, or work "+
-			"here without isolation.", env.Space.Cwd())
+		return "", "", tool.Refuse(tool.NotARepository, "%s is in no git work tree. Call it where there is one, or "+
+			"work here without isolation.", env.Space.Cwd())
 	}
 	if real, inside := env.Space.Resolve(dir); inside {
 		dir = real
