@@ -42,6 +42,7 @@ var enterWorktree = tool.Define(tool.Def[enterWorktreeInput]{
 	},
 	Weigh: func(s *session.State, in enterWorktreeInput, a *bash.Analysis) error {
 		running.Weigh(s, a)
+		a.Settled = true
 		return nil
 	},
 	Verdict: func(s *session.State, in enterWorktreeInput) permission.Verdict {

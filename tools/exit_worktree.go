@@ -46,6 +46,7 @@ var exitWorktree = tool.Define(tool.Def[exitWorktreeInput]{
 	},
 	Weigh: func(s *session.State, in exitWorktreeInput, a *bash.Analysis) error {
 		running.Weigh(s, a)
+		a.Settled = true
 		return nil
 	},
 	Activity: func(in exitWorktreeInput) string { return "Leaving the work tree (" + in.Action + ")" },

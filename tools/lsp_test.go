@@ -165,6 +165,23 @@ func TestLspAfterEdits(t *testing.T) {
 		"Created b.toy (2 lines)\nCreated c.toy (3 lines)\n[new diagnostics: c.toy:3: undefined: d]")
 }
 
+// TestLspEditChanges: a rename is a call that changes its files, so that plan mode refuses it; a dry run only reads.
+func TestLspEditChanges(t *testing.T) {
+	t.Parallel()
+	r := withToy(t, newRig(t), lsptest.How{})
+	r.write("a.toy", "fn a\n  call a\n")
+	for args, reads := range map[string]bool{"": false, `,"dryRun":true`: true} {
+		call, err := r.tool("lsp_edit").BindWithin(t.Context(), r.State,
+			json.RawMessage(`{"operation":"rename","filePath":"a.toy","line":1,"query":"a","newName":"b"`+args+`}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if call.Traits.ReadOnly != reads || call.Traits.Private {
+			t.Errorf("%q: %+v", args, call.Traits)
+		}
+	}
+}
+
 // A rename over many files is one change with one undo; line ends and marks stay.
 func TestLspRename(t *testing.T) {
 	t.Parallel()

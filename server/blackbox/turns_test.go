@@ -38,7 +38,7 @@ func TestTurns(t *testing.T) {
 				t.Helper()
 				for i := first; i < first+20; i++ {
 					text := c.Does("read_file", fmt.Sprintf(`{"file_path":"f%d.txt"}`, i))
-					if !strings.Contains(text, "last") {
+					if !strings.Contains(text, "\nlast") {
 						t.Fatalf("file %d: %.200q", i, text)
 					}
 				}

@@ -83,9 +83,9 @@ type ByKernel struct {
 	// Kept says that what the command may discard is to be kept before it starts, so that it is not dangerous.
 	Kept bool
 
-	// Begun says that a process reads the command which runs already, so that it gets no profile of its own. The caller
-	// that types it sets it.
-	Begun bool
+	// Settled says that the profile of the command is settled before it is judged: a process reads it that runs already, or
+	// a tool stands behind it that must change something. So it is never contained. Its tool sets it.
+	Settled bool
 
 	// Contained says that the command runs in the profile that changes nothing and reaches nothing, whatever it says.
 	Contained bool

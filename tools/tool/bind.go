@@ -274,7 +274,7 @@ func (c *Call) runs(command *bash.Analysis, text string) {
 func (c *Call) Contain() (ok bool) {
 	for i := range c.Targets {
 		a := c.Targets[i].Analysis
-		if c.Targets[i].Kind != permission.Command || a == nil || !a.Held || a.Begun || a.NamesChange() {
+		if c.Targets[i].Kind != permission.Command || a == nil || !a.Held || a.Settled || a.NamesChange() {
 			continue
 		}
 		a.Contain()

@@ -82,7 +82,7 @@ func target(s *session.State, text string) permission.Target {
 	a := bash.Analyze(text, s.Space.Inside)
 	running.Weigh(s, &a)
 	a.Doubt("it is typed into a program that runs")
-	a.Begun = true
+	a.Settled = true
 	return permission.Target{Kind: permission.Command, Value: text, Analysis: &a}
 }
 
