@@ -225,6 +225,42 @@ func TestRealGit(t *testing.T) {
 	}
 }
 
+// TestRealWorktree: at level 3 a work tree was made and could be worked in, and was never removed: what git keeps of it
+// was protected, so that the removal stopped half-way and claimed that nothing had changed.
+func TestRealWorktree(t *testing.T) {
+	t.Parallel()
+	h := inFull(t)
+	needs(t, "git")
+	gitIn(t, h.work, "init", "-q", "-b", "main")
+	gitIn(t, h.work, "config", "user.name", "T")
+	gitIn(t, h.work, "config", "user.email", "t@example.com")
+	gitIn(t, h.work, "add", "a.txt")
+	gitIn(t, h.work, "commit", "-q", "-m", "first")
+	replaytest.Lay(t, h.work, map[string]string{".git/hooks/post-checkout": "#!/bin/sh\ntouch '" + h.work + "/hooked'\n"})
+	must(t, os.Chmod(filepath.Join(h.work, ".git/hooks/post-checkout"), 0o700))
+	p := h.stdio("--sandbox-network=off")
+	for _, c := range [][2]string{
+		{"enter_worktree", `{"name":"kept"}`},
+		{"run_shell", `{"command":"echo two >> a.txt && git commit -qam second && git status --short"}`},
+		{"exit_worktree", `{"action":"keep"}`},
+		{"run_shell", `{"command":"git merge -q codehand/kept && grep two a.txt"}`},
+		{"enter_worktree", `{"name":"gone"}`},
+		{"run_shell", `{"command":"echo three >> a.txt"}`},
+		{"exit_worktree", `{"action":"remove","discard_changes":true}`},
+	} {
+		if text := p.Must(t, c[0], c[1]); strings.HasPrefix(text, "! ") {
+			t.Errorf("%s %s: %s", c[0], c[1], text)
+		}
+	}
+	trees, branches := gitIn(t, h.work, "worktree", "list"), gitIn(t, h.work, "branch")
+	if strings.Contains(trees+branches, "gone") || !strings.Contains(branches, "codehand/kept") {
+		t.Errorf("left are\n%s%s", trees, branches)
+	}
+	if _, err := os.Stat(filepath.Join(h.work, "hooked")); err == nil {
+		t.Error("a hook of the repository ran")
+	}
+}
+
 // TestRealServer: a server that one command starts as a job is reached by the next command, where the network is on, as
 // it is on stdio. Where it is off, the failure names the setting.
 func TestRealServer(t *testing.T) {

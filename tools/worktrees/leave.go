@@ -88,9 +88,12 @@ func listed(title, text string) []string {
 func Remove(ctx context.Context, env tool.Env, at string, made session.Worktree) error {
 	_, said, exit, err := script(ctx, env, made.Top, "g worktree remove --force --force "+quoted(at)+" && "+
 		"{ g branch -q -D "+quoted(made.Branch)+" || ! g show-ref --verify -q "+quoted("refs/heads/"+made.Branch)+"; }",
-		running.Script{Allowed: []string{filepath.Join(made.Top, ".codehand")}})
+		running.Script{Allowed: []string{filepath.Join(made.Top, ".codehand"),
+			// what git keeps of a work tree decides where others find their repository, and goes with it
+			filepath.Join(made.Top, ".git", "worktrees")}})
 	if err == nil && exit != 0 {
-		err = failed("git worktree remove failed", said, exit)
+		err = tool.Refuse(tool.GitFailed, "git worktree remove failed (exit code %d), perhaps half-way: git worktree "+
+			"list and git branch say what is left.\n%s", exit, stderrOf(said))
 	}
 	return err
 }

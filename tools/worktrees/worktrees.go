@@ -83,14 +83,18 @@ func script(ctx context.Context, env tool.Env, dir, text string, with running.Sc
 	return with.Run(ctx, env)
 }
 
-// failed is the refusal for a git that failed.
+// failed is the refusal for a git that failed and changed nothing.
 func failed(what, stderr string, exit int) error {
+	return tool.Refuse(tool.GitFailed, "%s (exit code %d). Nothing was changed.\n%s", what, exit, stderrOf(stderr))
+}
+
+// stderrOf is what of git's words a refusal repeats.
+func stderrOf(stderr string) string {
 	text := strings.TrimSpace(results.Clean(stderr))
 	if runes := []rune(text); len(runes) > 2000 {
 		text = string(runes[:2000]) + " …"
 	}
-	return tool.Refuse(tool.GitFailed, "%s (exit code %d). Nothing was changed.\n%s", what, exit,
-		results.Disown(cmp.Or(text, "git said nothing.")))
+	return results.Disown(cmp.Or(text, "git said nothing."))
 }
 
 // top returns the work tree that the session's directory belongs to, and the commit that it is at.
