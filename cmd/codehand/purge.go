@@ -14,6 +14,9 @@ import (
 	"codehand/tools/confine/caches"
 )
 
+// ownName is what the state directory is called unless a person chooses another.
+const ownName = "codehand"
+
 // purge removes the state directory: with it all that tools could still undo. It shows first what is there, and removes
 // nothing while a codehand runs that uses it. The user's settings stay, since a person wrote them.
 func (i *installer) purge() error {
@@ -25,6 +28,10 @@ func (i *installer) purge() error {
 	dir, err := config.OpenState(dir) // refuses one that is a link, or that others could change
 	if err != nil {
 		return &exitError{code: exitConfig, err: err}
+	}
+	if filepath.Base(dir) != ownName { // a person chose it, and may keep other things there
+		return &exitError{code: exitFailed, err: fmt.Errorf("%s is not removed: state_dir names it, and what else lies "+
+			"there is not known", printable(dir)), hint: "remove it yourself, if all of it is codehand's"}
 	}
 	if err := inUse(dir); err != nil {
 		return failed(err)
