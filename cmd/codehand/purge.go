@@ -30,8 +30,11 @@ func (i *installer) purge() error {
 		return &exitError{code: exitConfig, err: err}
 	}
 	if filepath.Base(dir) != ownName { // a person chose it, and may keep other things there
-		return &exitError{code: exitFailed, err: fmt.Errorf("%s is not removed: state_dir names it, and what else lies "+
-			"there is not known", printable(dir)), hint: "remove it yourself, if all of it is codehand's"}
+		return &exitError{
+			code: exitFailed, hint: "remove it yourself, if all of it is codehand's",
+			err: fmt.Errorf("%s is not removed: state_dir names it, and what else lies there is not known",
+				printable(dir)),
+		}
 	}
 	if err := inUse(dir); err != nil {
 		return failed(err)

@@ -83,8 +83,8 @@ type ByKernel struct {
 	// Kept says that what the command may discard is to be kept before it starts, so that it is not dangerous.
 	Kept bool
 
-	// Settled says that the profile of the command is settled before it is judged: a process reads it that runs already,
-	// or a tool stands behind it that must change something. So it is never contained. Its tool sets it.
+	// Settled says that the profile of the command is settled before it is judged: a process reads it that runs
+	// already, or a tool stands behind it that must change something. So it is never contained. Its tool sets it.
 	Settled bool
 
 	// Contained says that the command runs in the profile that changes nothing and reaches nothing, whatever it says.
