@@ -93,8 +93,8 @@ byte. Old contents that were kept beside it stay.
 
 With --purge remove also the state directory: the history by which changes are undone,
 kept results, caches of commands, and in serve's the tokens and the audit log. It shows
-what is there, and asks. Your settings stay. Nothing is removed while a client still runs
-codehand.
+what is there, and asks. Your settings stay. Nothing is removed while a serve uses it and,
+on Linux, while a client does; elsewhere end your clients first.
 
 Exit codes: 0 done, 1 a file cannot be changed, 2 usage, or not on a terminal and without
 --yes, 3 configuration.`,

@@ -6,10 +6,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"text/tabwriter"
 
 	"codehand/server/config"
-	"codehand/server/sessions"
 	"codehand/server/state"
 	"codehand/tools/confine/caches"
 )
@@ -71,18 +72,18 @@ func (i *installer) purge() error {
 	return err
 }
 
-// inUse says which codehand works with a state directory; nil: none does, so far as can be seen.
+// inUse says which codehand works with a state directory; nil: none does, so far as the system tells. Each holds its
+// journal open, which Linux shows to the same user.
 func inUse(dir string) error {
 	if pid, used := state.InUse(dir); used {
 		return &state.InUseError{Dir: dir, PID: pid}
 	}
-	found, err := filepath.Glob(filepath.Join(dir, sessions.Dir, "*", "*"))
-	if err != nil {
-		return err
-	}
-	for _, session := range found {
-		if state.SnapshotInUse(session) {
-			return fmt.Errorf("a codehand still runs with %s: end its client first", session)
+	held, _ := filepath.Glob("/proc/[0-9]*/fd/*") // the pattern is right; elsewhere nothing is found
+	own := strconv.Itoa(os.Getpid())
+	for _, fd := range held {
+		pid := filepath.Base(filepath.Dir(filepath.Dir(fd)))
+		if file, err := os.Readlink(fd); err == nil && strings.HasPrefix(file, dir+"/") && pid != own {
+			return fmt.Errorf("process %s uses %s: end the client that started it first", pid, dir)
 		}
 	}
 	return nil
