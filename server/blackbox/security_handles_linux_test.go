@@ -206,8 +206,7 @@ func (o *outsider) covers() (tools int) {
 		o.Errorf("no tool has %s", name)
 	}
 	for name := range spared {
-		// listed for clients only that can ask, and where a language server is
-		if !strings.HasPrefix(name, "ask_user_question.") && !strings.HasPrefix(name, "lsp") {
+		if !strings.HasPrefix(name, "ask_user_question.") { // listed for clients only that can ask
 			o.Errorf("no tool has %s, which noPaths spares", name)
 		}
 	}

@@ -180,6 +180,7 @@ func outsiderOverStdio(t *testing.T, flags []string) (*outsider, *plot, *replayt
 	o.other = keptAt(t, p.must(s, "run_shell", "command", "seq 1 50000; echo "+o.secret))
 	p.kill(s)
 	p.env, p.flags = p.env[:1], flags
+	o.serveLanguage(p.home)
 	s = p.start()
 	o.pid = s.Cmd.Process.Pid
 	o.ask = func(method string, params map[string]any) replaytest.Reply {
@@ -194,6 +195,12 @@ func outsiderOverStdio(t *testing.T, flags []string) (*outsider, *plot, *replayt
 	return o, p, s
 }
 
+// serveLanguage names a language server, which never works: the tools that ask one are there, and look at paths first.
+func (o *outsider) serveLanguage(home string) {
+	replaytest.Lay(o.T, home, map[string]string{
+		".config/codehand/config.toml": "[lsp.none]\ncommand = [\"/bin/false\"]\nextensions = [\".txt\"]\n"})
+}
+
 // outsiderOverHTTP starts the program as a server, for a client with a token.
 func outsiderOverHTTP(t *testing.T) *outsider {
 	t.Helper()
@@ -205,6 +212,7 @@ func outsiderOverHTTP(t *testing.T) *outsider {
 	d.set = append(d.set, "MARK="+o.secret, "CODEHAND_TOOLS_DEFERRAL=off")
 	o.state = filepath.Join(d.home, "state", "codehand")
 	d.token = d.issue("tester", append([]string{"--mode", "bypassPermissions"}, unbounded...)...)
+	o.serveLanguage(d.home)
 	another := d.issue("stranger", append([]string{"--mode", "acceptEdits"}, unbounded...)...)
 	s := d.serve()
 	text, failed := (&replaytest.HTTPClient{T: t, URL: s.url + "/mcp", Token: another}).Hello().Call("1", "run_shell", replaytest.AsJSON(t, "command", "seq 1 50000; echo "+o.secret), "").Text()

@@ -51,6 +51,16 @@ func unless(args func(string) map[string]any, paths ...string) func(string) map[
 	}
 }
 
+// noDirectory leaves out what can only be a directory, which an edit refuses before it looks.
+func noDirectory(args func(string) map[string]any) func(string) map[string]any {
+	return func(path string) map[string]any {
+		if strings.HasSuffix(path, "/") || strings.HasSuffix(path, "/.") {
+			return nil
+		}
+		return args(path)
+	}
+}
+
 // inCommand puts a path into a command line. Bytes that no argument can have are left out.
 func inCommand(line string) func(string) map[string]any {
 	return func(path string) map[string]any {
@@ -71,6 +81,8 @@ func ways() []way {
 		}},
 		{"list_files", "path", readsPath, "FILE_NOT_FOUND", unless(one("path", "pattern", "**/*"), "")},
 		{"grep_search", "path", readsPath, "FILE_NOT_FOUND", unless(one("path", "pattern", "here|root", "output_mode", "content"), "")},
+		{"lsp", "filePath", readsPath, "FILE_NOT_FOUND LSP_UNAVAILABLE LSP_FAILED", one("filePath", "operation", "documentSymbol")},
+		{"lsp_edit", "filePath", readsPath, "FILE_NOT_FOUND LSP_UNAVAILABLE LSP_FAILED", noDirectory(one("filePath", "operation", "organizeImports"))},
 		{"list_files", "pattern", matchesPath, "", one("pattern")},
 		{"grep_search", "glob", matchesPath, "", one("glob", "pattern", "here|root", "output_mode", "content")},
 		{"file_history", "file_path", inJournal, "-", unless(one("file_path"), "")},
@@ -133,7 +145,7 @@ var noPaths = map[string]string{
 	"agent.tasks[].description": "shown", "agent.tasks[].prompt": "text for a model", "agent.tasks[].subagent_type": "a list of ours",
 	"web_fetch.url": "http and https alone", "web_fetch.prompt": "shown",
 	"monitor.command": "judged and started as that of run_shell", "monitor.description": "shown", "monitor.filter": "an expression over lines", "job_input.text": "typed", "job_input.keys[]": "a list of ours",
-	"lsp.filePath": "opened as that of read_file, where a server is: TestLspDenied", "lsp.operation": "a list of ours", "lsp.query": "a word", "lsp_edit.operation": "a list of ours", "lsp_edit.filePath": "opened as that of lsp, then as that of edit_file", "lsp_edit.query": "a word", "lsp_edit.newName": "a word",
+	"lsp.operation": "a list of ours", "lsp.query": "a word", "lsp_edit.operation": "a list of ours", "lsp_edit.query": "a word", "lsp_edit.newName": "a word",
 	"enter_worktree.name": "letters, digits and a few signs", "enter_worktree.path": "compared with what git lists: TestEnterWorktreeRefused", "exit_worktree.action": "a list of ours",
 	"task_update.activeForm": "shown", "task_update.metadata": "kept", "task_update.owner": "shown", "task_update.status": "a list of ours", "task_update.addBlocks[]": "numbers in the list", "task_update.addBlockedBy[]": "numbers in the list",
 }
