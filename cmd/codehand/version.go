@@ -19,8 +19,9 @@ func newVersion(t *terminal) *cobra.Command {
 		Use:   "version",
 		Short: "Print the version",
 		Long: `Print the version. --json adds the commit and the SHA-256 of what every client is
-told before its first call: the entries of tools/list, with no tool switched off,
-each on a line, and the instructions.`,
+told before its first call: the entries of tools/list, with no tool switched off
+and without the marks for one client in _meta, each on a line, and the
+instructions.`,
 		Args: wanted(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			v := struct {

@@ -53,7 +53,7 @@ func TestListHoldsNothingForeign(t *testing.T) {
 		for _, name := range []string{bait + ".md", "AGENTS.md", "CLAUDE.md", ".mcp.json", "SKILL.md"} {
 			must(t, os.WriteFile(filepath.Join(work, name), []byte("# "+bait+"\n"), 0o644))
 		}
-		cmd := exec.Command(path, "stdio", work)
+		cmd := exec.Command(path, "stdio", work, "--lsp-enabled=false")
 		cmd.Dir = work
 		cmd.Env = []string{"HOME=" + base, "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + base, "USER=" + bait, "CODEHAND_SESSION=" + bait, "LANG=" + bait, "SHELL=/" + bait}
 		p := replaytest.Speak(t, cmd, "claude-code", modern)
@@ -85,6 +85,12 @@ func TestListHoldsNothingForeign(t *testing.T) {
 var situation = regexp.MustCompile(` ?Your directories: .*? mode \w+\.(?: Commands are (?:not )?confined to them\.| No commands run here\.)?` +
 	`| Before you begin, read the project's own instructions:(?: \S+,)* \S+\.`)
 
+// markedMeta is what the list of Claude Code has besides in the _meta of its tools; noMeta is left where it has nothing else.
+var (
+	markedMeta = regexp.MustCompile(`"anthropic/\w+":(?:"[^"]*"|true|\d+),?`)
+	noMeta     = regexp.MustCompile(`"_meta":\{\},`)
+)
+
 // digestOf makes the digest from what is on the wire only.
 func digestOf(t *testing.T, list json.RawMessage, words string) string {
 	t.Helper()
@@ -92,7 +98,7 @@ func digestOf(t *testing.T, list json.RawMessage, words string) string {
 	must(t, json.Unmarshal(list, &entries))
 	sum := sha256.New()
 	for _, e := range entries {
-		sum.Write(append(e, '\n'))
+		sum.Write(append(noMeta.ReplaceAll(markedMeta.ReplaceAll(e, nil), nil), '\n'))
 	}
 	sum.Write([]byte(words))
 	return hex.EncodeToString(sum.Sum(nil))
