@@ -1,7 +1,7 @@
 package confine
 
 import (
-	"os"
+	"bytes"
 	"path/filepath"
 
 	"codehand/tools/git"
@@ -27,11 +27,11 @@ func Committed(rules *permission.Policy, roots []string) map[permission.Rule]int
 			continue
 		}
 		seen[place.Dir] = true
-		index, err := os.Open(filepath.Join(place.Dir, "index"))
+		index, err := git.ReadSmall(filepath.Join(place.Dir, "index"), maxIndex) // it may be a pipe
 		if err != nil {
 			continue // nothing is tracked yet
 		}
-		_ = git.ReadIndex(index, func(e *git.Entry) bool {
+		_ = git.ReadIndex(bytes.NewReader(index), func(e *git.Entry) bool {
 			path := filepath.Join(place.Top, filepath.FromSlash(e.Name))
 			for _, c := range hides {
 				if c.Covers(path) {
@@ -40,7 +40,6 @@ func Committed(rules *permission.Policy, roots []string) map[permission.Rule]int
 			}
 			return true
 		})
-		_ = index.Close()
 	}
 	return counted
 }

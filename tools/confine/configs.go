@@ -45,12 +45,12 @@ const (
 	maxConfig  = 1 << 20
 )
 
-// ownConfigs gives a command copies of the configuration files that p protects, but for those that rules keep. It
-// changes p.
-func (s *Session) ownConfigs(p *sandbox.Profile, u Use, repositories, keep []string) *configs {
+// ownConfigs gives a command copies of the configuration files that were found and that p protects, but for those that
+// rules keep. It changes p.
+func (s *Session) ownConfigs(p *sandbox.Profile, u Use, found, keep []string) *configs {
 	c := &configs{roots: u.Roots, written: slices.Concat(u.Roots, s.commonsOf(u.Roots)), known: map[string]bool{}}
 	c.temp, _ = os.OpenRoot(u.Temp) // without it all files stay as they are
-	for _, path := range configsOf(repositories, s.o.Protected.Find) {
+	for _, path := range found {
 		c.known[path] = true
 		if len(c.all) == maxConfigs || !slices.Contains(p.Protected, path) || slices.Contains(keep, path) {
 			continue
@@ -64,23 +64,23 @@ func (s *Session) ownConfigs(p *sandbox.Profile, u Use, repositories, keep []str
 		}
 	}
 	c.newer = func() []string {
-		var now []string
+		var now names
 		for _, root := range u.Roots {
-			_, found, _ := protectedNow(&s.looker, root, s.o.Protected.Find)
-			now = append(now, found...)
+			found, _ := s.protectedIn(root)
+			now.add(found)
 		}
-		return configsOf(append(now, s.commonsOf(u.Roots)...), s.o.Protected.Find)
+		for _, common := range s.commonsOf(u.Roots) {
+			found, _ := s.repositoryOf(common)
+			now.add(found)
+		}
+		return sorted(now.configs)
 	}
 	return c
 }
 
-// configsOf returns the configuration files of repositories, but for those that the user has opened.
-func configsOf(repositories []string, name func(rel string) string) (all []string) {
-	for _, r := range repositories {
-		all = append(all, protectedIn(r, configNames, name)...)
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
+func sorted(paths []string) []string {
+	slices.Sort(paths)
+	return slices.Compact(paths)
 }
 
 // add makes a copy of a configuration file. Not ok: it is none that git could write, or there is no room.
@@ -163,12 +163,8 @@ func (c Command) Over(background bool) (lines []string) {
 		return nil
 	}
 	defer c.configs.drop()
-	for _, one := range c.configs.all {
-		if line := c.configs.settle(one); line != "" {
-			lines = append(lines, line)
-		}
-	}
-	for _, path := range c.configs.newer() {
+	// What config.worktree says is looked at before a config that makes git read it.
+	for _, path := range slices.Backward(c.configs.newer()) {
 		if c.configs.known[path] {
 			continue
 		}
@@ -176,6 +172,12 @@ func (c Command) Over(background bool) (lines []string) {
 			lines = append(lines, line)
 		}
 	}
+	for _, one := range slices.Backward(c.configs.all) {
+		if line := c.configs.settle(one); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	slices.Reverse(lines)
 	return lines
 }
 
@@ -223,7 +225,7 @@ func (c *configs) settleNew(path string, background bool) string {
 		if err != nil {
 			return c.lost(path, err)
 		}
-	} else if background {
+	} else if background && !c.ofKnown(path) {
 		return ""
 	}
 	var refused []string
@@ -240,8 +242,47 @@ func (c *configs) settleNew(path string, background bool) string {
 	return c.said(path, refused)
 }
 
+// ofKnown says whether a path is a configuration that a repository or work tree has besides its own, and the repository
+// was there when the command started. Only git's own commands make one.
+func (c *configs) ofKnown(path string) bool {
+	dir, base := filepath.Split(path)
+	return base == worktreeConfig && (c.known[filepath.Join(dir, "config")] ||
+		c.known[filepath.Join(dir, "..", "..", "config")])
+}
+
+// worktreeConfig is a configuration that git reads where extensions.worktreeConfig is set.
+const worktreeConfig = "config.worktree"
+
+// obeyed says whether what git reads besides a configuration, once it sets extensions.worktreeConfig, is all safe.
+func (c *configs) obeyed(config string) bool {
+	dir := filepath.Dir(config)
+	others, _ := filepath.Glob(filepath.Join(globEscape(dir), "worktrees", "*", worktreeConfig)) // the pattern is right
+	for _, path := range append(others, filepath.Join(dir, worktreeConfig)) {
+		at, err := c.open(path)
+		if err != nil {
+			return false // it leads elsewhere
+		}
+		content, err := git.ReadSmallIn(at, worktreeConfig, maxConfig)
+		_ = at.Close() // a directory handle holds no data
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return false
+		}
+		if _, refused, err := git.MergeConfig(nil, nil, content, c.safe(path)); err != nil || len(refused) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
 func (c *configs) safe(path string) func(git.Setting) (key, value bool) {
 	return func(s git.Setting) (key, value bool) {
+		if s.Section == "extensions" && s.Name == "worktreeconfig" && filepath.Base(path) == "config" &&
+			!c.obeyed(path) {
+			return true, false
+		}
 		return git.SafeSetting(s, filepath.Dir(path), func(at string) bool {
 			return slices.ContainsFunc(c.roots, func(root string) bool { return within(at, root) })
 		})
@@ -291,7 +332,7 @@ func configName(path string) string {
 	switch base := filepath.Base(path); {
 	case strings.Contains(path, "/modules/"):
 		return ".git/modules/**/config"
-	case strings.Contains(path, "/worktrees/") && base == "config.worktree":
+	case strings.Contains(path, "/worktrees/") && base == worktreeConfig:
 		return ".git/worktrees/**/config.worktree"
 	default:
 		return ".git/" + base

@@ -66,13 +66,14 @@ type Confiner struct {
 
 	mu      sync.Mutex
 	commons map[string]string // repositories of linked work trees outside of them, by root; "": it is none
+	indexes map[string]index  // of git, by their paths
 }
 
 // New returns a Confiner for commands with the environment env, which is asked for when the first one starts.
 func New(o Options, env func() []string) *Confiner {
 	c := &Confiner{
 		o: o, env: env, home: sync.OnceValue(func() []string { return toolchains(o, env()) }),
-		commons: map[string]string{},
+		commons: map[string]string{}, indexes: map[string]index{},
 	}
 	for _, root := range o.Roots {
 		c.common(root) // as it is before any command runs
@@ -130,8 +131,9 @@ type Use struct {
 	Background bool
 }
 
-// profile says what a command may reach, which repositories it may change, and what the rules of its session come to.
-func (c *Confiner) profile(u Use) (p sandbox.Profile, repositories []string, now ruled) {
+// profile says what a command may reach, which files with git's configuration are in it, and what the rules of its
+// session come to.
+func (c *Confiner) profile(u Use) (p sandbox.Profile, configs []string, now ruled) {
 	now = ruledNow(&c.looker, u.Rules, u.Roots)
 	masked := c.apart(u.Roots)
 	open := func(paths []string) []string { return beside(paths, masked, u.Roots) }
@@ -155,39 +157,66 @@ func (c *Confiner) profile(u Use) (p sandbox.Profile, repositories []string, now
 		p.Writable = append(p.Writable, cache)
 	}
 	p.Temp, p.Network, p.Sockets = u.Temp, c.o.Network.Network, true
-	protected, repositories, whole := c.protectedNames(u)
-	if !whole {
-		names := permission.Rule{Text: "names that are protected", Origin: "permissions.protect"}
-		now.Broken = append(now.Broken, names)
-	}
+	protected, configs, whole := c.protectedNames(u)
 	p.Protected, p.Unwatched = slices.Concat(now.Keep, protected), u.Background
 	p.Readable = append(p.Readable, c.desktop().paths...)
 	p.Hidden = around(p.Hidden, slices.Concat(p.Readable, p.Writable, []string{u.Temp}))
 	for _, common := range c.commonsOf(u.Roots) {
 		p.Writable = append(p.Writable, common)
-		repositories = append(repositories, common)
-		p.Protected = append(p.Protected, repositoryNow(common, c.o.Protected.Find)...)
+		found, ok := c.repositoryOf(common)
+		whole = whole && ok
+		configs = append(configs, found.configs...)
+		p.Protected = append(p.Protected, found.found...)
 		if !u.Background {
-			p.Protected = append(p.Protected, missingIn(common, c.o.Protected.Find)...)
+			p.Protected = append(p.Protected, found.missing...)
 		}
 	}
-	return p, repositories, now
+	if !whole {
+		names := permission.Rule{Text: "names that are protected", Origin: "permissions.protect"}
+		now.Broken = append(now.Broken, names)
+	}
+	return p, sorted(configs), now
+}
+
+// protectedIn returns what a root has of protected names.
+func (c *Confiner) protectedIn(root string) (all names, whole bool) {
+	all, whole = protectedNow(&c.looker, root, c.o.Protected.Find)
+	seen := map[string]bool{}
+	add := func(file, top string) {
+		more, ok := c.gitlinks(root, file, top, seen)
+		all.add(more)
+		whole = whole && ok
+	}
+	for _, dot := range all.gits {
+		add(filepath.Join(dot, "index"), filepath.Dir(dot))
+	}
+	if place, ok := git.Find(root); ok { // one around the root, or of a linked work tree
+		add(filepath.Join(place.Dir, "index"), place.Top)
+	}
+	all.found, all.configs, all.missing = sorted(all.found), sorted(all.configs), sorted(all.missing)
+	return all, whole
+}
+
+// repositoryOf returns what a repository has of protected names.
+func (c *Confiner) repositoryOf(dir string) (all names, whole bool) {
+	left := c.looker.Limit()
+	return repositoryNow(&c.looker, &left, dir, c.o.Protected.Find)
 }
 
 // gone says that nothing is there.
 func gone(path string) bool { return !exists(path) }
 
-// protectedNames returns what exists of protected names in the roots, and those at their tops that do not exist, but
-// for what a person allowed, and the repositories in the roots. whole is false if there was too much to look at.
-func (c *Confiner) protectedNames(u Use) (all, repositories []string, whole bool) {
+// protectedNames returns what exists of protected names in the roots, and those at their tops and in their repositories
+// that do not exist, but for what a person allowed, and the files with git's configuration. whole is false if there was
+// too much to look at.
+func (c *Confiner) protectedNames(u Use) (all, configs []string, whole bool) {
 	whole = true
 	for _, root := range u.Roots {
-		found, gits, ok := protectedNow(&c.looker, root, c.o.Protected.Find)
-		whole, repositories = whole && ok, append(repositories, gits...)
-		all = append(all, found...)
+		found, ok := c.protectedIn(root)
+		whole, configs = whole && ok, append(configs, found.configs...)
+		all = append(all, found.found...)
 		if !u.Background {
-			all = append(all, missing(root, c.o.Protected.Texts())...)
-			all = append(all, missingIn(filepath.Join(root, ".git"), c.o.Protected.Find)...)
+			all = slices.Concat(all, missing(root, c.o.Protected.Texts()), missingTop(root), found.missing)
 		}
 	}
 	// A name above a protected one, as the root, was not what a person was asked about.
@@ -201,7 +230,7 @@ func (c *Confiner) protectedNames(u Use) (all, repositories []string, whole bool
 		return slices.ContainsFunc(u.Allowed, func(a string) bool {
 			return within(a, path) || within(path, a) && named(a)
 		})
-	}), repositories, whole
+	}), configs, whole
 }
 
 // Environ returns what a command with this profile gets besides its usual environment: of two values of a name the

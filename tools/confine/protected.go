@@ -15,39 +15,55 @@ import (
 const protectedDepth = 3
 
 // repositoryNames are the files and directories of a `.git` by which a repository makes git run something or look
-// elsewhere. What git itself makes for the time of a rebase is not among them.
+// elsewhere. What git itself makes for the time of a rebase is not among them. Those of submodules are looked for by
+// submodulesNow.
 var repositoryNames = []string{
 	"config", "config.worktree", "hooks", "info/attributes", "commondir", "gitdir", "objects/info/alternates",
-	"modules/*/config", "modules/*/hooks", "modules/*/commondir",
 	"worktrees/*/config.worktree", "worktrees/*/commondir", "worktrees/*/gitdir",
 }
+
+// submoduleNames are those of repositoryNames that a command must not make in the repository of a submodule.
+var submoduleNames = []string{"hooks", "commondir"}
 
 // What the look for protected names finds.
 const (
 	protectedName = iota
 	protectedRepository
+	protectedBare // HEAD of what git takes for a repository without a `.git`
 )
 
 // brought is a protected name that commands change freely: git itself trusts nothing in it, since every clone and pull
 // brings one.
 const brought = ".gitmodules"
 
-// configNames are those of repositoryNames that are git's configuration: a command writes a copy of its own, of which
-// the safe keys are taken over.
-var configNames = []string{"config", "config.worktree", "modules/*/config", "worktrees/*/config.worktree"}
+// A names is what commands find of protected names in a root or a repository.
+type names struct {
+	found   []string // what exists
+	configs []string // those of found that are git's configuration: a command writes a copy, see ownConfigs
+	missing []string // what does not exist, and would make git run something in a repository that does
+	gits    []string // each `.git` that is a directory
+}
+
+func (n *names) add(more names) {
+	n.found = append(n.found, more.found...)
+	n.configs = append(n.configs, more.configs...)
+	n.missing = append(n.missing, more.missing...)
+	n.gits = append(n.gits, more.gits...)
+}
 
 // protectedNow returns what exists of protected names in root: no command changes it unless a person allowed that. name
-// tells a protected name from another by its path below root ("": it is none). repositories are the `.git` that are
-// directories. whole is false if root has too many files to look at.
-func protectedNow(l *look.Looker, root string, name func(rel string) string) (
-	found, repositories []string, whole bool,
-) {
+// tells a protected name from another by its path below root ("": it is none). whole is false if root has too many
+// files to look at.
+func protectedNow(l *look.Looker, root string, name func(rel string) string) (all names, whole bool) {
 	left := l.Limit()
 	hits, whole := l.Find(root, "protected", look.Search{
 		Left: &left, Shut: []int{protectedName},
 		Judge: func(path string, d fs.DirEntry, depth int) (of []int, enter bool) {
-			if d.Name() == ".git" && d.IsDir() {
+			switch {
+			case d.Name() == ".git" && d.IsDir():
 				return []int{protectedRepository}, false
+			case d.Name() == "HEAD" && !d.IsDir() && isBare(filepath.Dir(path)):
+				return []int{protectedBare}, false
 			}
 			rel, _ := filepath.Rel(root, path) // it lies below
 			if found := name(filepath.ToSlash(rel)); found != "" && found != brought {
@@ -57,27 +73,93 @@ func protectedNow(l *look.Looker, root string, name func(rel string) string) (
 		},
 	})
 	for _, h := range hits {
-		if h.Of[0] == protectedRepository {
-			repositories = append(repositories, h.Path)
-			found = append(found, repositoryNow(h.Path, name)...)
-		} else {
-			found = append(found, h.Path)
+		switch h.Of[0] {
+		case protectedRepository:
+			more, ok := repositoryNow(l, &left, h.Path, name)
+			all.add(more)
+			all.gits = append(all.gits, h.Path)
+			whole = whole && ok
+		case protectedBare:
+			more, ok := repositoryNow(l, &left, filepath.Dir(h.Path), name)
+			all.add(more)
+			whole = whole && ok
+		default:
+			all.found = append(all.found, h.Path)
 		}
 	}
-	return found, repositories, whole
+	return all, whole
 }
 
-// repositoryNow returns what exists of repositoryNames in a `.git`, but for names that the user has opened.
-func repositoryNow(repository string, name func(rel string) string) []string {
-	return protectedIn(repository, repositoryNames, name)
+// isBare says whether git takes a directory with a HEAD for a repository, though it is not named `.git`.
+func isBare(dir string) bool {
+	return exists(filepath.Join(dir, "objects")) && exists(filepath.Join(dir, "refs"))
 }
 
-// protectedIn returns what exists in a `.git` of names, which are patterns, but for those that the user has opened.
-func protectedIn(repository string, names []string, name func(rel string) string) []string {
-	return slices.DeleteFunc(namedIn(repository, names), func(path string) bool {
+// repositoryNow returns what exists and what is missing of the names of a repository and its submodules, but for those
+// that the user has opened. left is how much may be looked at; whole is false if that was not enough.
+func repositoryNow(l *look.Looker, left *int, repository string, name func(rel string) string) (all names, whole bool) {
+	all.found = slices.DeleteFunc(namedIn(repository, repositoryNames), func(path string) bool {
 		rel, _ := filepath.Rel(repository, path) // it lies below
 		return name(".git/"+filepath.ToSlash(rel)) == ""
 	})
+	all.configs = slices.DeleteFunc(slices.Clone(all.found), func(path string) bool { return !isConfig(path) })
+	all.missing = missingIn(repository, name)
+	more, whole := submodulesNow(l, left, repository, name)
+	all.add(more)
+	return all, whole
+}
+
+// submodulesNow is repositoryNow for what lies in the repositories of submodules, whose names may have slashes and
+// which may have submodules themselves.
+func submodulesNow(l *look.Looker, left *int, repository string, name func(rel string) string) (
+	all names, whole bool,
+) {
+	modules := filepath.Join(repository, "modules")
+	if !exists(modules) {
+		return all, true
+	}
+	hits, whole := l.Find(modules, "modules", look.Search{
+		Left: left, Shut: []int{protectedName},
+		Judge: func(path string, d fs.DirEntry, depth int) (of []int, enter bool) {
+			switch d.Name() {
+			case "objects", "refs", "logs", "info", "lfs":
+				if exists(filepath.Join(filepath.Dir(path), "HEAD")) {
+					return nil, false // git's own, and not a part of a name
+				}
+			case "config", "commondir", worktreeConfig:
+				if d.IsDir() {
+					return nil, true // a part of a name
+				}
+			}
+			rel, _ := filepath.Rel(repository, path) // it lies below
+			if depth > 0 && name(".git/"+filepath.ToSlash(rel)) != "" {
+				return []int{protectedName}, false
+			}
+			return nil, true
+		},
+	})
+	for _, h := range hits {
+		all.found = append(all.found, h.Path)
+		if !isConfig(h.Path) {
+			continue
+		}
+		all.configs = append(all.configs, h.Path)
+		dir := filepath.Dir(h.Path)
+		rel, _ := filepath.Rel(repository, dir) // it lies below
+		for _, missing := range submoduleNames {
+			if path := filepath.Join(dir, missing); !exists(path) &&
+				name(".git/"+filepath.ToSlash(rel)+"/"+missing) != "" {
+				all.missing = append(all.missing, path)
+			}
+		}
+	}
+	return all, whole
+}
+
+// isConfig says whether one of the names of a repository is git's configuration.
+func isConfig(path string) bool {
+	base := filepath.Base(path)
+	return base == "config" || base == worktreeConfig
 }
 
 // namedIn returns what exists in a `.git` of names, which are patterns.
@@ -114,15 +196,24 @@ func missing(root string, texts []string) (paths []string) {
 	return paths
 }
 
+// missingTop returns the HEAD that a command could make at the top of a work tree, so that git took the tree itself for
+// a repository as soon as it finds none in `.git`. A HEAD that is there stays free.
+func missingTop(root string) []string {
+	if path := filepath.Join(root, "HEAD"); exists(filepath.Join(root, ".git")) && !exists(path) {
+		return []string{path}
+	}
+	return nil
+}
+
 // missingIn returns the names by which a repository makes git run something or look elsewhere, and that are not there,
 // but for those that the user has opened.
 func missingIn(repository string, known func(rel string) string) (paths []string) {
-	if !exists(filepath.Join(repository, "HEAD")) {
-		return nil
+	if !exists(filepath.Join(repository, "HEAD")) && !exists(filepath.Join(repository, "config")) {
+		return nil // git would find none here
 	}
 	for _, name := range repositoryNames {
 		if path := filepath.Join(repository, name); !strings.Contains(name, "*") && !exists(path) &&
-			known(".git/"+name) != "" && (name != "config.worktree" || readsWorktree(repository)) {
+			known(".git/"+name) != "" && (name != worktreeConfig || readsWorktree(repository)) {
 			paths = append(paths, path)
 		}
 	}

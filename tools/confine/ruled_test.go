@@ -105,12 +105,17 @@ func TestMissedRule(t *testing.T) {
 func TestProtectedNow(t *testing.T) {
 	t.Parallel()
 	root := tree(t, ".git/HEAD", ".git/config", ".git/hooks/", ".git/rebase-merge/x", "sub/.git/config", "sub/deep/.vscode/x",
-		".mcp.json", "a/b/c/d/.mcp.json", "node_modules/x/.mcp.json", ".git/modules/m/config", "plain.txt")
+		".mcp.json", "a/b/c/d/.mcp.json", "node_modules/x/.mcp.json", ".git/modules/m/config", "plain.txt",
+		".git/modules/m/HEAD", ".git/modules/m/objects/config", ".git/modules/lib/a/b/config", ".git/modules/lib/a/b/hooks/x",
+		".git/modules/m/modules/n/commondir", ".git/modules/config/hooks/", "bare/HEAD", "bare/config", "bare/hooks/", "bare/objects/",
+		"bare/refs/", "no/HEAD", "no/config")
 	names, err := guarded.ProtectedNames(nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{".git/config", ".git/hooks", ".git/modules/m/config", ".mcp.json", "sub/.git/config", "sub/deep/.vscode"}
+	want := []string{".git/config", ".git/hooks", ".git/modules/config/hooks", ".git/modules/lib/a/b/config", ".git/modules/lib/a/b/hooks",
+		".git/modules/m/config", ".git/modules/m/modules/n/commondir", ".mcp.json", "bare/config", "bare/hooks", "sub/.git/config",
+		"sub/deep/.vscode"}
 	if got := below(t, root, protectedFound(t, root, names.Find)); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -128,9 +133,9 @@ func TestProtectedNow(t *testing.T) {
 // protectedFound is protectedNow for a tree that is looked at once.
 func protectedFound(t *testing.T, root string, name func(string) string) []string {
 	t.Helper()
-	found, _, whole := protectedNow(new(look.Looker), root, name)
+	all, whole := protectedNow(new(look.Looker), root, name)
 	if !whole {
 		t.Error("it is not whole")
 	}
-	return found
+	return all.found
 }

@@ -103,7 +103,7 @@ func (s *Session) Command(u Use) (Command, error) {
 			return Command{}, err
 		}
 	}
-	p, repositories, now := s.profile(u)
+	p, found, now := s.profile(u)
 	if proven.Level == sandbox.LevelFull {
 		if len(now.Broken) > 0 {
 			return Command{}, &UnkeptError{now.Broken}
@@ -122,7 +122,7 @@ func (s *Session) Command(u Use) (Command, error) {
 		}
 	}
 	if proven.Level == sandbox.LevelFull && !u.ReadOnly && u.Configs {
-		c.configs = s.ownConfigs(&p, u, repositories, now.Keep)
+		c.configs = s.ownConfigs(&p, u, found, now.Keep)
 	}
 	p.Processes = proven.Processes
 	c.readOnly = u.ReadOnly

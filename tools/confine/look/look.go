@@ -38,18 +38,21 @@ type kept struct {
 
 // A node is one directory of a tree.
 type node struct {
-	at    stamp
+	at    Stamp
 	fixed bool             // what changes it also changes at
 	below map[string]*node // that were entered
 	hits  []Hit
 }
 
-// A stamp tells a directory from another one, and from itself after something in it was made, renamed or removed. Who
-// owns it cannot set it.
-type stamp struct {
+// A Stamp tells a directory from another one, and from itself after something in it was made, renamed or removed; and a
+// file from itself after it was changed. Who owns it cannot set it.
+type Stamp struct {
 	dev, ino  uint64
 	sec, nsec int64
 }
+
+// Settled says whether the next change gives another stamp.
+func (s Stamp) Settled() bool { return time.Since(time.Unix(s.sec, s.nsec)) > settled }
 
 // settled is how old a stamp must be for the next change to give another one, on any file system.
 const settled = 2 * time.Second
@@ -118,12 +121,12 @@ func (s *Search) look(dir string, old *node, depth int) (n *node, whole bool) {
 	if err != nil || !info.IsDir() {
 		return nil, true // it is gone, or its directory is shut
 	}
-	at, known := stampOf(info)
+	at, known := StampOf(info)
 	if old != nil && known && old.fixed && old.at == at {
 		s.hits = append(s.hits, old.hits...)
 		return old, s.descend(dir, old, old.below, depth)
 	}
-	n = &node{at: at, fixed: known && time.Since(time.Unix(at.sec, at.nsec)) > settled}
+	n = &node{at: at, fixed: known && at.Settled()}
 	var was map[string]*node
 	if old != nil && known && old.at.dev == at.dev && old.at.ino == at.ino {
 		was = old.below

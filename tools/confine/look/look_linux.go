@@ -6,13 +6,13 @@ import (
 	"syscall"
 )
 
-// stampOf returns the stamp of a directory.
-func stampOf(info fs.FileInfo) (at stamp, known bool) {
+// StampOf returns the stamp of a directory or file; not known: this system has none that its owner cannot set.
+func StampOf(info fs.FileInfo) (at Stamp, known bool) {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
-		return stamp{}, false
+		return Stamp{}, false
 	}
-	return stamp{stat.Dev, stat.Ino, stat.Ctim.Sec, stat.Ctim.Nsec}, true
+	return Stamp{stat.Dev, stat.Ino, stat.Ctim.Sec, stat.Ctim.Nsec}, true
 }
 
 // Mine says whether this user can change the mode of a file, so that what is shut now may be open a moment later.

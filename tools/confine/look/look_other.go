@@ -5,7 +5,7 @@ package look
 import "io/fs"
 
 // No profile here hides single files, so nothing is kept: every directory is read each time.
-func stampOf(fs.FileInfo) (at stamp, known bool) { return stamp{}, false }
+func StampOf(fs.FileInfo) (at Stamp, known bool) { return Stamp{}, false }
 
 func Mine(fs.FileInfo) bool { return false }
 
