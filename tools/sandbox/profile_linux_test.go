@@ -299,19 +299,26 @@ func TestProtectedChain(t *testing.T) {
 // command for good, or made nothing writable.
 func TestLinkToEverything(t *testing.T) {
 	t.Parallel()
-	for _, target := range []string{"/", ".", "..", "../..", "/usr", "/proc", "/dev", "/tmp", "sub/../.", "/etc"} {
+	for _, target := range []string{"/", ".", "..", "../..", "/usr", "/proc", "/dev", "/tmp", "sub/../.", "/etc",
+		"/void", "/void/dir", "/void/file", "/dev/shm", "/dev/pts", "/var/tmp", "OTHER"} {
 		for _, hidden := range []bool{false, true} {
 			t.Run(fmt.Sprint(target, hidden), func(t *testing.T) {
 				t.Parallel()
-				dir := t.TempDir()
+				dir, other := t.TempDir(), t.TempDir()
 				must(t, os.Mkdir(filepath.Join(dir, "sub"), 0o755))
 				must(t, os.WriteFile(filepath.Join(dir, "config"), []byte("kept\n"), 0o600))
-				must(t, os.Symlink(target, filepath.Join(dir, ".vscode")))
-				p := &Profile{Writable: []string{dir}, Protected: []string{dir + "/.vscode", dir + "/config"}}
+				must(t, os.Symlink(strings.Replace(target, "OTHER", other, 1), filepath.Join(dir, ".vscode")))
+				p := &Profile{Writable: []string{dir, other}, Protected: []string{dir + "/.vscode", dir + "/config"}}
 				if hidden {
 					p.Protected, p.Hidden = p.Protected[1:], []string{dir + "/.vscode"}
 				}
-				r := confined(t, LevelFull, p, dir, `exec 2>/dev/null; echo x > a; cat a; echo x > config; cat config; :`)
+				own := "touch /tmp/x /var/tmp/x /dev/shm/x && ls /dev/pts >/dev/null || echo closed; "
+				if target != "OTHER" {
+					own += "touch " + other + "/x || echo closed; "
+				} else if !hidden {
+					own += "touch .vscode/x || echo closed; "
+				}
+				r := confined(t, LevelFull, p, dir, own+`exec 2>/dev/null; echo x > a; cat a; echo x > config; cat config; :`)
 				if got := r.text(t); got != "x\nkept\n" {
 					t.Errorf("got %q", got)
 				}

@@ -67,6 +67,9 @@ func (w *world) hide(named string, bound map[string]bool) error {
 	if err != nil {
 		return failed(err, "look for %s", named)
 	}
+	if !slices.ContainsFunc(w.places, func(at place) bool { return inside(path, at.path) || inside(at.path, path) }) {
+		return nil // nothing of the profile is there, only what each command has for itself, as /tmp and /dev
+	}
 	info, err := os.Lstat(path)
 	if missing(err) || err == nil && w.needed(path) && path != named {
 		return nil
@@ -108,7 +111,9 @@ func (w *world) protect(named string, bound map[string]bool) error {
 	if err != nil {
 		return failed(err, "look at %s", named)
 	}
-	if w.needed(path) && path != named {
+	if above := w.above(path); above == nil || !above.write {
+		return nil // no command changes what is there for others; a link that leads there is watched by the server
+	} else if path != named && (above.path == path || w.needed(path)) {
 		return nil // the server watches the link
 	}
 	if err := w.hold(path, bound); err != nil {
