@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -35,7 +36,7 @@ type doctorFlags struct {
 func newDoctor(t *terminal) *cobra.Command {
 	var f doctorFlags
 	cmd := &cobra.Command{
-		Use:   "doctor [CLIENT] [ROOT...]",
+		Use:   "doctor [CLIENT...] [ROOT...]",
 		Short: "Check this machine, its clients, or an endpoint, and say what to do",
 		Long: `Check what codehand needs here, and say what to do about what is wrong: its binary,
 configuration, roots, state directory and store, programs and hooks, how far commands
@@ -47,7 +48,7 @@ protocol eras and must end with its input. Entries of a project's files are star
 if they are this program alone. Of other programs only codehand itself is started, from
 outside of the project: no npx, no shell and no script.
 
-With CLIENT, such as claude-code, check only that client; codehand install --help lists
+With CLIENT, such as claude-code, check only those clients; codehand install --help lists
 them. A directory of that name is ./NAME.
 
 With --url check an endpoint instead, as clients and attackers see it: TLS, which process
@@ -70,10 +71,7 @@ Exit codes: 0 no FAIL, 1 a FAIL (with --strict also a warn), 2 usage.`,
   codehand doctor --url https://tools.example.com/mcp --token-env TEAM_TOKEN --slow`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runDoctor(t, cmd, args, f) },
 	}
-	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveFilterDirs
-		}
+	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return install.Clients(), cobra.ShellCompDirectiveDefault
 	}
 	localConfig(cmd, "check the configuration in `FILE`, for stdio and for serve")
@@ -134,7 +132,28 @@ func printFindings(t *terminal, found []doctor.Finding, asJSON bool) error {
 			fmt.Fprintf(t.out, "%17s-> %s\n", "", shown(f.Fix))
 		}
 	}
-	return nil
+	_, err := fmt.Fprintf(t.out, "\n%s\n", verdict(found))
+	return err
+}
+
+// verdict is the last line, which stands on every screen.
+func verdict(found []doctor.Finding) string {
+	var wrong []string
+	for _, level := range []doctor.Level{doctor.Fail, doctor.Warn} {
+		n := 0
+		for _, f := range found {
+			if f.Level == level {
+				n++
+			}
+		}
+		if n > 0 {
+			wrong = append(wrong, fmt.Sprintf("%d %s", n, level))
+		}
+	}
+	if len(wrong) == 0 {
+		return "all good"
+	}
+	return strings.Join(wrong, ", ") + ": look for them above, with what to do"
 }
 
 // remoteChecks are those of --url.
@@ -150,17 +169,22 @@ func remoteChecks(f doctorFlags) ([]doctor.Check, error) {
 	return r.Checks(), nil
 }
 
-// diagnose runs all checks of this machine, or those of the client that args begin with.
+// diagnose runs all checks of this machine, or those of the clients among args, in any order.
 func diagnose(cmd *cobra.Command, args []string) []doctor.Finding {
 	m := doctor.Machine{Version: buildVersion(), Revision: revision(), Env: os.Environ()}
-	if len(args) > 0 && slices.Contains(install.Clients(), args[0]) {
-		m.Client, args = args[0], args[1:]
+	var only, roots []string
+	for _, arg := range args {
+		if slices.Contains(install.Clients(), arg) {
+			only = append(only, arg)
+		} else {
+			roots = append(roots, arg)
+		}
 	}
 	var err error
 	if m.Program, err = os.Executable(); err != nil {
 		m.Program = "" // the check of the binary says what to do
 	}
-	m.Config, m.Warnings, err = load(cmd, args)
+	m.Config, m.Warnings, err = load(cmd, roots)
 	if err != nil {
 		return misconfigured("", err)
 	}
@@ -179,7 +203,18 @@ func diagnose(cmd *cobra.Command, args []string) []doctor.Finding {
 		{ID: "rules", Run: func(ctx context.Context) []doctor.Finding { return checkRules(ctx, m.Config) }},
 		{ID: "web", Run: func(ctx context.Context) []doctor.Finding { return checkWeb(ctx, m.Config, m.Env) }},
 	}
-	return doctor.Run(cmd.Context(), m.Checks())
+	if len(only) == 0 {
+		return doctor.Run(cmd.Context(), m.Checks())
+	}
+	var found []doctor.Finding
+	for _, m.Client = range only {
+		for _, f := range doctor.Run(cmd.Context(), m.Checks()) {
+			if !slices.Contains(found, f) { // the binary is that of each
+				found = append(found, f)
+			}
+		}
+	}
+	return found
 }
 
 // misconfigured says what is wrong with the configuration, one finding each.
@@ -242,7 +277,12 @@ func checkRules(ctx context.Context, cfg config.Config) []doctor.Finding {
 	ctx, cancel := context.WithTimeout(ctx, rulesLimit/2)
 	defer cancel()
 	var out []doctor.Finding
-	for _, r := range s.Rules(ctx) {
+	rules, hosts := apart(s.Rules(ctx))
+	if len(hosts) > 0 {
+		out = append(out, doctor.Finding{ID: "rules", Level: doctor.OK, Text: fmt.Sprintf(
+			"web_fetch may read %d hosts by default; codehand permissions check lists them", len(hosts))})
+	}
+	for _, r := range rules {
 		f := doctor.Finding{ID: "rules", Level: doctor.OK, Text: fmt.Sprintf("%s %s: %s, from %s", r.List,
 			shown(r.Rule), covered(r), shown(r.Origin))}
 		switch {

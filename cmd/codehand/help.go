@@ -68,6 +68,14 @@ func didYouMean(word string, known []string) string {
 	return ""
 }
 
+// othersFlags are flags that other servers have, each with what does it here.
+var othersFlags = map[string]string{
+	"serve --port":    "codehand serve --listen 127.0.0.1:8080",
+	"serve --host":    "codehand serve --listen 127.0.0.1:8080",
+	"serve --address": "codehand serve --listen 127.0.0.1:8080",
+	"serve --bind":    "codehand serve --listen 127.0.0.1:8080",
+}
+
 // flagError says what is wrong with a flag, in our words: those of the parser name functions of Go.
 func flagError(cmd *cobra.Command, err error) error {
 	hint := cmd.CommandPath() + " --help"
@@ -78,6 +86,9 @@ func flagError(cmd *cobra.Command, err error) error {
 		var known []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, "--"+f.Name) })
 		name := "--" + unknown.GetSpecifiedName()
+		if better := othersFlags[cmd.Name()+" "+name]; better != "" {
+			return usage(better, "unknown flag: %s", name)
+		}
 		return usage(hint, "unknown flag: %s%s", name, didYouMean(name, known))
 	}
 	if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {

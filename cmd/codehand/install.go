@@ -293,7 +293,7 @@ func newInstaller(t *terminal, cmd *cobra.Command, f installFlags, args []string
 	}
 	i.want.Command = i.places.Command
 	if cmd.Name() == "install" && (i.want.Command == "" || fleeting(i.want.Command)) {
-		return nil, &exitError{code: exitFailed, hint: "install codehand first: go install ./cmd/codehand",
+		return nil, &exitError{code: exitFailed, hint: lastingPlace(i.want.Command),
 			err: errors.New("this program will not be here any more when a client starts it")}
 	}
 	if f.exclusive {
@@ -369,7 +369,11 @@ func (i *installer) checkRemote() error {
 	case f.remote == "":
 		return nil
 	}
-	o := bridge.Options{URL: i.flags.remote}
+	if u, err := url.Parse(i.want.URL); err == nil && u.Host != "" && strings.Trim(u.Path, "/") == "" {
+		u.Path = "/mcp" // what serve prints first is its address
+		i.want.URL = u.String()
+	}
+	o := bridge.Options{URL: i.want.URL}
 	if err := o.Check(); err != nil {
 		return usage(hint, "--remote: %v", err)
 	}
@@ -379,6 +383,19 @@ func (i *installer) checkRemote() error {
 		return usage(hint, "--remote: a token is not sent over http:// to another machine: use https://")
 	}
 	return nil
+}
+
+// lastingPlace says how the program at path gets to where it stays: one that go run built is installed, and a download
+// is moved, since whoever has it may have no Go.
+func lastingPlace(path string) string {
+	switch {
+	case path == "" || fromCache(path):
+		return "install codehand first: go install ./cmd/codehand"
+	case runtime.GOOS == "windows":
+		return `move it to a directory that stays, such as %LOCALAPPDATA%\Programs\codehand, and start it there`
+	}
+	return "move it to a directory that stays, and start it there: mkdir -p ~/.local/bin && mv " + path +
+		" ~/.local/bin/codehand && ~/.local/bin/codehand install"
 }
 
 // looksSecret says whether the user gave a token in place of the name of a variable.

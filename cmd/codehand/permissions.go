@@ -106,6 +106,11 @@ func listRules(t *terminal, cmd *cobra.Command, asJSON bool) error {
 		enc.SetIndent("", "  ")
 		return enc.Encode(append([]server.RuleReport{}, rules...))
 	}
+	rules, hosts := apart(rules)
+	if len(hosts) > 0 {
+		fmt.Fprintf(t.out, "allow  %s\n%5s  covers   these hosts of web_fetch\n%5s  from     default\n",
+			strings.Join(wrapped("WebFetch of "+strings.Join(hosts, ", "), guideWidth), "\n       "), "", "")
+	}
 	for _, r := range rules {
 		fmt.Fprintf(t.out, "%-5s  %s\n", r.List, shown(r.Rule))
 		fmt.Fprintf(t.out, "%5s  covers   %s\n", "", covered(r))
@@ -117,10 +122,24 @@ func listRules(t *terminal, cmd *cobra.Command, asJSON bool) error {
 		}
 		fmt.Fprintf(t.out, "%5s  from     %s\n", "", shown(r.Origin))
 	}
-	if len(rules) == 0 {
+	if len(rules)+len(hosts) == 0 {
 		fmt.Fprintln(t.out, "there are no rules; the mode decides (permissions.mode)")
 	}
 	return nil
+}
+
+// apart takes the hosts that web_fetch may read by default from the rules: a person wrote none of them, and each on a
+// line of its own would hide those that one did.
+func apart(all []server.RuleReport) (rules []server.RuleReport, hosts []string) {
+	for _, r := range all {
+		host, ok := strings.CutPrefix(r.Rule, "WebFetch(domain:")
+		if ok && r.List == "allow" && r.Origin == "default" && r.Note+r.Warning == "" {
+			hosts = append(hosts, strings.TrimSuffix(host, ")"))
+		} else {
+			rules = append(rules, r)
+		}
+	}
+	return rules, hosts
 }
 
 // covered says in a few words what a rule covers here.

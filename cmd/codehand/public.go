@@ -139,8 +139,8 @@ func (run *serving) prove(ctx context.Context, urls []string) error {
 
 // endpointOr is the address that clients are told.
 func (run *serving) endpointOr(urls []string) string {
-	at, _ := run.endpoint(urls) // the public one: there is one
-	return at
+	e, _ := run.endpoint(urls) // the public one: there is one
+	return e.URL
 }
 
 // unproven is what serve ends with if the URL is not proven; nil: the person ended it meanwhile.

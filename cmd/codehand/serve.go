@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"codehand/server"
 	"codehand/server/auth"
 	"codehand/server/clients"
+	"codehand/server/clients/install"
 	"codehand/server/config"
 	"codehand/server/doctor"
 	"codehand/server/engines"
@@ -75,7 +77,13 @@ or a listener failed, 2 usage, 3 configuration, 128+n a second signal n.`,
 			if f := cmd.Flags(); f.Changed("listen") {
 				f.Lookup("http-listen").Changed = true // two names of one value
 			}
-			run := &serving{t: t, snippets: snippets || onTerminal(t.errs)}
+			if len(roots) > 0 && address.MatchString(roots[0]) {
+				if _, err := os.Stat(roots[0]); err != nil {
+					return usage("codehand serve --listen 127.0.0.1:"+address.FindStringSubmatch(roots[0])[1],
+						"%s is no directory; an address is given with --listen", roots[0])
+				}
+			}
+			run := &serving{t: t, snippets: snippets, person: onTerminal(t.errs)}
 			if err := publish.apply(cmd); err != nil {
 				return err
 			}
@@ -98,10 +106,12 @@ or a listener failed, 2 usage, 3 configuration, 128+n a second signal n.`,
 	publish = publicFlags(t, cmd)
 	f.String("config", "", "configuration file to read instead of the user's")
 	f.BoolVar(&check, "check", false, "check everything, say what would be served, and exit without listening")
-	f.BoolVar(&snippets, "snippets", false,
-		"print what to paste into each client, even if standard error is not a terminal")
+	f.BoolVar(&snippets, "snippets", false, "print what to paste into each client")
 	return cmd
 }
+
+// address is what somebody gives as an argument who is used to programs that take a port or an address there.
+var address = regexp.MustCompile(`^(?:[\w.]*:)?(\d{1,5})$`)
 
 // onTerminal says whether a person reads what is written to w.
 func onTerminal(w io.Writer) bool {
@@ -113,6 +123,7 @@ func onTerminal(w io.Writer) bool {
 type serving struct {
 	t        *terminal
 	snippets bool
+	person   bool          // a person reads what it says
 	read     config.Config // as the sources had it
 	cfg      config.Config // as it is served
 	mode     string        // of authentication; never auto
@@ -390,6 +401,9 @@ func (run *serving) describe(urls []string) {
 	if run.snippets {
 		run.paste(urls)
 	}
+	if run.person {
+		run.next(urls)
+	}
 }
 
 // signInURL is the address at which people sign in to this server; "": they do not, or no address is known yet.
@@ -401,8 +415,8 @@ func (run *serving) signInURL(urls []string) string {
 	case run.cfg.HTTP.PublicURL != "":
 		return run.cfg.HTTP.PublicURL
 	}
-	at, _ := run.endpoint(urls)
-	return strings.TrimSuffix(at, "/mcp")
+	e, _ := run.endpoint(urls)
+	return strings.TrimSuffix(e.URL, "/mcp")
 }
 
 // access says who can connect, and in mode token why tokens are needed and how many there are.
@@ -554,22 +568,50 @@ func (run *serving) warnings() []string {
 	return out
 }
 
+// next tells a person how the clients of this machine are connected. Its last line is the address, so that it stands on
+// every screen.
+func (run *serving) next(urls []string) {
+	e, ok := run.endpoint(urls)
+	if !ok {
+		return
+	}
+	errs := run.t.errs
+	var here []string
+	for _, f := range install.Look(clientPlaces(run.cfg)) {
+		if f.Present && !slices.Contains(here, f.Client) {
+			here = append(here, f.Client)
+		}
+	}
+	command := connecting("CLIENT", e)
+	if len(here) > 0 {
+		fmt.Fprintf(errs, "\nClients on this machine: %s.", strings.Join(here, ", "))
+		command = connecting(here[0], e)
+	}
+	fmt.Fprintf(errs, "\nTo connect one: %s\n", command)
+	if !run.snippets {
+		fmt.Fprintln(errs, "What to paste into any other: codehand serve --snippets")
+	}
+	fmt.Fprintf(errs, "\nServing at %s until Ctrl-C\n", e.URL)
+}
+
+// connecting is the command that connects a client to the endpoint.
+func connecting(client string, e clients.Endpoint) string {
+	command := "codehand install " + client + " --remote " + e.URL
+	if e.TokenEnv != "" {
+		command += " --token-env " + e.TokenEnv
+	}
+	return command
+}
+
 // paste prints what each client is told.
 func (run *serving) paste(urls []string) {
-	at, ok := run.endpoint(urls)
+	e, ok := run.endpoint(urls)
 	if !ok {
 		run.say("no snippets: clients cannot connect to a unix socket; listen on an address as well")
 		return
 	}
-	e := clients.Endpoint{URL: at, Command: installed()}
-	if run.mode != "none" && !signsIn(run.mode) { // else each client signs in by itself
-		e.TokenEnv = tokenVariable
-	}
 	errs := run.t.errs
-	command := "codehand install CLIENT --remote " + e.URL
-	if e.TokenEnv != "" {
-		command += " --token-env " + e.TokenEnv
-	}
+	command := connecting("CLIENT", e)
 	fmt.Fprintf(errs, "\nRun %s, or paste into your client's configuration file:\n", command)
 	for _, s := range clients.Snippets(e) {
 		fmt.Fprintf(errs, "\n%s: %s", s.ID, s.Files.On(runtime.GOOS))
@@ -588,10 +630,16 @@ func (run *serving) paste(urls []string) {
 	fmt.Fprintln(errs)
 }
 
-// endpoint is the address that clients are told: the public one, else that of the first listener that has one.
-func (run *serving) endpoint(urls []string) (string, bool) {
+// endpoint is what clients are told of this server: the public address, else that of the first listener that has one;
+// false: there is none.
+func (run *serving) endpoint(urls []string) (e clients.Endpoint, ok bool) {
+	e.Command = installed()
+	if run.mode != "none" && !signsIn(run.mode) { // else each client signs in by itself
+		e.TokenEnv = tokenVariable
+	}
 	if public := run.cfg.HTTP.PublicURL; public != "" {
-		return strings.TrimSuffix(public, "/") + "/mcp", true
+		e.URL = strings.TrimSuffix(public, "/") + "/mcp"
+		return e, true
 	}
 	for _, at := range urls {
 		u, err := url.Parse(at)
@@ -606,7 +654,8 @@ func (run *serving) endpoint(urls []string) (string, bool) {
 				u.Host = net.JoinHostPort(strings.Trim(u.Host, "[]"), port)
 			}
 		}
-		return u.Scheme + "://" + u.Host + "/mcp", true
+		e.URL = u.Scheme + "://" + u.Host + "/mcp"
+		return e, true
 	}
-	return "", false
+	return e, false
 }
