@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -103,6 +104,9 @@ func toolSearchFit(env tool.Env, found catalog.Found, n int) (text string, shown
 	}
 	room, callable := wording.Form(env, 0, 0), toolSearchCallable(env)
 	note := "[%d more match: %s]"
+	if len(found.Entries)-n > mostNamed {
+		note = "[%d more match: %s; to see them add words of what you need, or +word of their names]"
+	}
 	for ; ; n-- {
 		text = "<functions>\n" + strings.Join(functions[:n], "") +
 			"</functions>\n" + callable + toolSearchUnknown(found.Unknown)
@@ -144,13 +148,33 @@ func toolSearchActivate(ctx context.Context, env tool.Env, shown []catalog.Entry
 	return session.Activate(ctx, env.Active, names)
 }
 
-// toolSearchNothing names all that there would be to find.
+// toolSearchNothing names all that there would be to find. Of the tools of a mounted server that has many the first are
+// named.
 func toolSearchNothing(all []catalog.Entry) string {
-	deferred := slices.DeleteFunc(slices.Clone(all), func(e catalog.Entry) bool { return !e.Deferred })
-	if len(deferred) == 0 {
+	var names, more []string
+	mounted := map[string]int{}
+	for _, e := range all {
+		if !e.Deferred {
+			continue
+		}
+		server, ok := mounts.ServerOf(e.Name)
+		if ok {
+			mounted[server]++
+		}
+		if mounted[server] <= mostNamed {
+			names = append(names, e.Name)
+		}
+	}
+	if len(names) == 0 {
 		return "No matching tools found: all tools are already listed."
 	}
-	return "No matching deferred tools found. All: " + toolSearchNames(deferred, len(deferred))
+	for _, server := range slices.Sorted(maps.Keys(mounted)) {
+		if left := mounted[server] - mostNamed; left > 0 {
+			more = append(more,
+				fmt.Sprintf("\n[%d more of the server %s: +%[2]s and words of what you need]", left, server))
+		}
+	}
+	return "No matching deferred tools found. All: " + strings.Join(names, ", ") + strings.Join(more, "")
 }
 
 // toolSearchNames are the first names, at most so many.

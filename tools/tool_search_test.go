@@ -485,8 +485,17 @@ func TestToolSearchAmongMany(t *testing.T) {
 	text := r.ok("tool_search", `{"query":"thing","max_results":20}`)
 	names, notes := searched(t, text)
 	if len(names) != 20 || len(notes) != 2 || !strings.HasPrefix(notes[1], "[180 more match: mcp__big__thing_020, ") ||
-		!strings.HasSuffix(notes[1], ", mcp__big__thing_029, ...]") || len(text) > 50_000 {
+		!strings.HasSuffix(notes[1], ", mcp__big__thing_029, ...; to see them add words of what you need, or +word of their names]") || len(text) > 50_000 {
 		t.Errorf("%d characters: %v %v", len(text), names, notes)
+	}
+	// What they say is true.
+	if names, _ := searched(t, r.ok("tool_search", `{"query":"+thing 123"}`)); len(names) == 0 || names[0] != "mcp__big__thing_123" {
+		t.Errorf("a narrower search: %v", names)
+	}
+	r.Catalog = append(r.Catalog, catalog.Entry{Name: "own", Deferred: true, Schema: json.RawMessage(`{"type":"object"}`)})
+	text = r.ok("tool_search", `{"query":"zzz"}`)
+	if !strings.Contains(text, ", mcp__big__thing_009, own\n") || !strings.HasSuffix(text, "\n[190 more of the server big: +big and words of what you need]") {
+		t.Errorf("nothing found: %s", text)
 	}
 }
 

@@ -3,10 +3,12 @@ package catalog
 import "strings"
 
 // Short is the short name of a tool that other agents call by the name of a type in their source: ReadTool,
-// FileReadTool and ReadFileTool are Read, UpdateTodoTool is TodoWrite. Other names are returned as they are.
+// FileReadTool and ReadFileTool are Read, UpdateTodoTool is TodoWrite. Other names are returned as they are, also those
+// in which the word stands apart: Call_Tool.
 func Short(name string) string {
 	base, ok := strings.CutSuffix(name, "Tool")
-	if !ok || base == "" || strings.Contains(name, "__") { // mcp__server__SomeTool is what it says
+	// mcp__server__SomeTool is what it says.
+	if !ok || strings.TrimRight(base, "_- ") != base || base == "" || strings.Contains(name, "__") {
 		return name
 	}
 	if base == "UpdateTodo" {

@@ -11,7 +11,7 @@ func TestShort(t *testing.T) {
 		"UpdateTodoTool": "TodoWrite", "TodoWriteTool": "TodoWrite", "ExitPlanModeV2Tool": "ExitPlanMode", "EnterPlanModeTool": "EnterPlanMode",
 		"AgentTool": "Agent", "SkillTool": "Skill", "WebFetchTool": "WebFetch", "LSPTool": "LSP", "ListMcpResourcesTool": "ListMcpResources",
 		"": "", "Tool": "Tool", "FileTool": "File", "Read": "Read", "read_file": "read_file", "mcp__s__ReadTool": "mcp__s__ReadTool", "readtool": "readtool",
-		"V2Tool": "V2Tool",
+		"V2Tool": "V2Tool", "Call_Tool": "Call_Tool", "call-Tool": "call-Tool", "Call Tool": "Call Tool",
 	} {
 		if got := Short(name); got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)

@@ -31,6 +31,13 @@ func nameOf(server, own string) string {
 	return full
 }
 
+// ServerOf is the name of the server of a tool, by the name that clients call the tool by. ok: it is one of a server.
+func ServerOf(name string) (server string, ok bool) {
+	rest, mounted := strings.CutPrefix(name, prefix)
+	server, _, ok = strings.Cut(rest, "__")
+	return server, mounted && ok
+}
+
 // distinct is a name that no other tool of the server has.
 func distinct(full, server, own string) string {
 	sum := sha256.Sum256([]byte(server + "\x00" + own))

@@ -89,7 +89,7 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[version [0-9a-f]{12}`,
 		`\[new diagnostics(?:: | of an earlier edit: )`, `\[diagnostics: not ready\][ \t]*$`,
 		`\[to take that back, undo change `,
-		`\[\d+ more (?:match(?: and do not fit here)?: |names are unknown\])`,
+		`\[\d+ more (?:match(?: and do not fit here)?: |names are unknown\]|of the server )`,
 		`\[the state store does not answer: (?:these tools|the rules of this skill) `,
 		`\[(?:of )?allowed-tools `,
 		`\[\d+ skills? that only the user may run (?:is|are) left out\][ \t]*$`,
