@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -62,6 +63,8 @@ func (t *tap) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*tra
 		if called, ok := t.calls.Load(tokenOf(r.Params)); ok {
 			to = called.(reader)
 		}
+	case mcp.MethodServerDiscover:
+		return response, onlyLegacy(response)
 	default:
 		return response, nil
 	}
@@ -72,6 +75,25 @@ func (t *tap) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*tra
 		return nil, errUnreadable
 	}
 	return to.read(response)
+}
+
+// onlyLegacy is the error for a server that answers in the newer era that it speaks the older one alone, as those of
+// the official Go SDK do over HTTP; nil: it does not say so. The library takes every such answer for the newer era, and
+// goes back to the older one after an error.
+func onlyLegacy(response *transport.JSONRPCResponse) error {
+	var met struct {
+		Versions []string `json:"supportedVersions"`
+	}
+	if response.Error != nil {
+		return nil // the library reads it
+	}
+	if err := json.Unmarshal(response.Result, &met); err != nil {
+		return fmt.Errorf("its answer cannot be read: %w", err)
+	}
+	if len(met.Versions) == 0 || slices.ContainsFunc(met.Versions, mcp.IsModernProtocol) {
+		return nil
+	}
+	return errors.New("it speaks only older versions of the protocol")
 }
 
 // tokenOf is the progress token of a call, in the form of either era.

@@ -105,6 +105,47 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
+// A server over HTTP that answers the first question of the newer era by naming older versions alone is spoken to in the
+// older one.
+func TestOnlyLegacy(t *testing.T) {
+	t.Parallel()
+	var said []string // the methods, one after the other
+	at := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var q struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if json.NewDecoder(r.Body).Decode(&q) != nil || r.Method != http.MethodPost {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		said = append(said, q.Method)
+		result := map[string]string{
+			"server/discover": `{"resultType":"complete","supportedVersions":["2025-11-25","2025-06-18"],"capabilities":{"tools":{}}}`,
+			"initialize":      `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}`,
+			"tools/list":      `{"tools":[{"name":"a","inputSchema":{"type":"object"}}]}`,
+		}[q.Method]
+		if result == "" {
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`+string(q.ID)+`,"result":`+result+`}`)
+	}))
+	defer at.Close()
+	c, err := Dial(t.Context(), Options{URL: at.URL, Only: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if all, _, err := c.Tools(t.Context()); err != nil || len(all) != 1 {
+		t.Errorf("%v %v", all, err)
+	}
+	if got := strings.Join(said, " "); got != "server/discover initialize notifications/initialized tools/list" {
+		t.Error(got)
+	}
+}
+
 // A message that is too long ends the stream before it is all in memory; an event of SSE has as many lines as it likes.
 func TestLineLimit(t *testing.T) {
 	t.Parallel()
