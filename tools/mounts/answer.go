@@ -127,11 +127,15 @@ func (s *shown) save(b upstream.Block, what string) {
 		}
 		return
 	}
-	path, err := s.env.Results.Save(s.env.CallID, s.name, b.Data)
+	s.ours = append(s.ours, s.kept(b.Data, what, b.MIME))
+}
+
+// kept keeps a part of a result that is no text as a file that other tools can read, and says where it is.
+func (c *call) kept(data []byte, what, mime string) string {
+	path, err := c.env.Results.Save(c.env.CallID, c.name, data)
 	if err != nil {
-		s.ours = append(s.ours, "The result has "+what+", which could not be kept.")
-		return
+		return "The result has " + what + ", which could not be kept."
 	}
-	s.ours = append(s.ours, fmt.Sprintf("Saved %s bytes (%s, %s) to %s.", results.Count(len(b.Data)), what,
-		wording.LineOf(results.Clean(b.MIME), 60), path))
+	return fmt.Sprintf("Saved %s bytes (%s, %s) to %s.", results.Count(len(data)), what,
+		wording.LineOf(results.Clean(mime), 60), path)
 }

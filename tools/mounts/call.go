@@ -156,7 +156,11 @@ func (c *call) background(ctx context.Context, over <-chan outcome, cancel func(
 				_, _ = io.WriteString(out, o.err.Error()+"\n")
 				return o.err
 			}
-			_, err := io.WriteString(out, o.result.Text+"\n")
+			text := o.result.Text + "\n"
+			for i, m := range o.result.Media { // a job has text alone
+				text += c.kept(m.Data, fmt.Sprintf("image %d of the result", i+1), m.MIME) + "\n"
+			}
+			_, err := io.WriteString(out, text)
 			if o.result.Failed != "" {
 				return errors.New(string(o.result.Failed))
 			}

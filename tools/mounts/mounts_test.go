@@ -1,10 +1,14 @@
 package mounts
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"image"
+	"image/png"
 	"io"
 	"log/slog"
 	"net/http"
@@ -312,30 +316,43 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// A client that hears no progress gets its answer in time, and the call goes on as a job.
+// A client that hears no progress gets its answer in time, and the call goes on as a job, whose images are kept as
+// files.
 func TestBackground(t *testing.T) {
 	t.Parallel()
+	var drawn bytes.Buffer
+	must(t, png.Encode(&drawn, image.NewGray(image.Rect(0, 0, 3, 2))))
 	release := make(chan struct{})
 	m := mounted(t, Remote{Name: "demo", Reach: over(fake{call: func(string, string, func(string)) string {
 		<-release
-		return `{"content":[{"type":"text","text":"at last"}]}`
+		return `{"content":[{"type":"text","text":"at last"},{"type":"image","mimeType":"image/png","data":"` + base64.StdEncoding.EncodeToString(drawn.Bytes()) + `"}]}`
 	}})})
 	x, r := find(t, m, "mcp__demo__echo"), tooltest.New(t, nil)
-	r.Prefs.ShellBackgroundMS = 1
+	r.Prefs.ShellBackgroundMS, r.Client.MaxImages = 1, 1
 	got, err := use(t.Context(), t, r, x, `{"n":1}`)
 	must(t, err)
 	if got.Meta.Job == nil || !strings.Contains(got.Text, "moved to the background as "+got.Meta.Job.ID) {
 		t.Fatalf("%+v", got)
 	}
 	close(release)
+	var text []byte
 	reached(t, "the job never ended", func() bool {
-		var text []byte
 		_, err := r.Shell.Read(t.Context(), got.Meta.Job.ID, func(from io.Reader) (err error) {
 			text, err = io.ReadAll(from)
 			return err
 		})
-		return err == nil && strings.Contains(string(text), "at last")
+		return err == nil && strings.Contains(string(text), "Saved ")
 	})
+	_, after, _ := strings.Cut(string(text), " (image 1 of the result, image/png) to ")
+	path, _, _ := strings.Cut(after, ".\n")
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	defer f.Close()
+	if kept, err := png.Decode(f); err != nil || kept.Bounds().Dx() != 3 || !strings.Contains(string(text), "at last") {
+		t.Errorf("%v: %s", err, text)
+	}
 }
 
 // list_changed: new tools come and old ones go, and a change of nothing is none.
