@@ -3,12 +3,14 @@ package search
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"codehand/tools/search/pattern/patterntest"
 )
@@ -142,4 +144,36 @@ func TestEqualsRipgrep(t *testing.T) {
 			diffLines(t, p, got, want)
 		})
 	}
+}
+
+// Random patterns on random lines, broken ones among them, give ripgrep's lines; with CODEHAND_LONG=1 for two minutes.
+func TestRandomPatternsEqualRipgrep(t *testing.T) {
+	t.Parallel()
+	rg := needRipgrep(t)
+	if rg.version < 15 {
+		t.Skip(`older ripgreps find \B beside a byte that is not UTF-8; install ripgrep 15`)
+	}
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	d := newDir(t, map[string]string{"text": string(patterntest.RandomText(r, 4000))})
+	enough := func(n int) bool { return n == 100 }
+	if os.Getenv("CODEHAND_LONG") != "" {
+		end := time.Now().Add(2 * time.Minute)
+		enough = func(int) bool { return time.Now().After(end) }
+	}
+	n := 0
+	for ; !enough(n) && !t.Failed(); n++ {
+		p, fold := patterntest.Random(r, 3), r.IntN(4) == 0
+		if strings.Contains(p, "$") { // before a CR, too
+			continue
+		}
+		args := []string{"-n", "--no-heading", "-a", "--color=never", "-e", p, "."}
+		if fold {
+			args = append(args, "-i")
+		}
+		a := d.grep(t, GrepQuery{Pattern: p, Fold: fold, Mode: Lines, MaxLine: 1 << 30, MaxText: 1 << 30})
+		diffLines(t, fmt.Sprintf("%q, fold %v", p, fold), ourLines(d, a), rgLines(rg.run(d.path, args...)))
+	}
+	t.Logf("%d patterns", n)
 }

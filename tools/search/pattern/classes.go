@@ -2,6 +2,7 @@ package pattern
 
 import (
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -11,17 +12,26 @@ func perlClass(letter byte, ascii bool) runeSet {
 	case letter == 'd' && ascii:
 		return runeSet{'0', '9'}
 	case letter == 'd':
-		return ofTables(unicode.Nd)
+		return digits()
 	case letter == 's' && ascii:
 		return runeSet{'\t', '\r', ' ', ' '}
 	case letter == 's':
-		return ofTables(unicode.White_Space)
+		return blanks()
 	case ascii:
 		return runeSet{'0', '9', 'A', 'Z', '_', '_', 'a', 'z'}
 	}
-	return ofTables(unicode.L, unicode.Nl, unicode.Other_Alphabetic, unicode.M, unicode.Nd, unicode.Pc,
-		unicode.Join_Control)
+	return words()
 }
+
+// The sets that most patterns need are made once.
+var (
+	digits = sync.OnceValue(func() runeSet { return ofTables(unicode.Nd) })
+	blanks = sync.OnceValue(func() runeSet { return ofTables(unicode.White_Space) })
+	words  = sync.OnceValue(func() runeSet {
+		return ofTables(unicode.L, unicode.Nl, unicode.Other_Alphabetic, unicode.M, unicode.Nd, unicode.Pc,
+			unicode.Join_Control)
+	})
+)
 
 // posixClass returns the set of [:name:]; these are ASCII always.
 func posixClass(name string) (runeSet, bool) {
@@ -44,29 +54,29 @@ func propertyClass(name string) (runeSet, bool) {
 	switch looseName(kind) {
 	case "":
 	case "gc", "generalcategory":
-		return find(key, unicode.Categories, categoryNames)
+		return find(key, categories())
 	case "sc", "script":
-		return find(key, unicode.Scripts, nil)
+		return find(key, scripts())
 	default:
 		return nil, false
 	}
 	if s, ok := namedClass(key); ok {
 		return s, ok
 	}
-	if s, ok := find(key, unicode.Categories, categoryNames); ok {
+	if s, ok := find(key, categories()); ok {
 		return s, ok
 	}
-	if s, ok := find(key, unicode.Scripts, nil); ok {
+	if s, ok := find(key, scripts()); ok {
 		return s, ok
 	}
-	return find(key, unicode.Properties, nil)
+	return find(key, properties())
 }
 
 // namedClass returns sets that are no table of Go's.
 func namedClass(key string) (runeSet, bool) {
 	switch key {
 	case "any":
-		return anyRune(), true
+		return anyRune, true
 	case "ascii":
 		return runeSet{0, unicode.MaxASCII}, true
 	case "assigned":
@@ -102,19 +112,35 @@ var categoryNames = map[string]string{
 	"privateuse": "Co", "digit": "Nd", "cntrl": "Cc",
 }
 
-// find looks a name up in a map of tables.
-func find(key string, tables map[string]*unicode.RangeTable, long map[string]string) (runeSet, bool) {
-	if short, ok := long[key]; ok {
-		key = looseName(short)
-	}
-	for name, table := range tables {
-		if looseName(name) == key {
-			return ofTables(table), true
+// Go's tables by their loose names.
+var (
+	categories = sync.OnceValue(func() map[string]*unicode.RangeTable {
+		out := loose(unicode.Categories)
+		for long, short := range categoryNames {
+			out[long] = unicode.Categories[short]
 		}
+		return out
+	})
+	scripts    = sync.OnceValue(func() map[string]*unicode.RangeTable { return loose(unicode.Scripts) })
+	properties = sync.OnceValue(func() map[string]*unicode.RangeTable { return loose(unicode.Properties) })
+)
+
+func loose(tables map[string]*unicode.RangeTable) map[string]*unicode.RangeTable {
+	out := map[string]*unicode.RangeTable{}
+	for name, table := range tables {
+		out[looseName(name)] = table
+	}
+	return out
+}
+
+// find looks a name up in a map of tables.
+func find(key string, tables map[string]*unicode.RangeTable) (runeSet, bool) {
+	if table, ok := tables[key]; ok {
+		return ofTables(table), true
 	}
 	return nil, false
 }
 
-func looseName(s string) string {
-	return strings.ToLower(strings.NewReplacer(" ", "", "_", "", "-", "").Replace(s))
-}
+func looseName(s string) string { return strings.ToLower(noise.Replace(s)) }
+
+var noise = strings.NewReplacer(" ", "", "_", "", "-", "")

@@ -3,6 +3,7 @@ package pattern
 import (
 	"regexp/syntax"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -85,8 +86,12 @@ func (d *dialect) escapedSet() (runeSet, *Error) {
 			return nil, err
 		}
 	}
-	key := setKey{d.src[start:d.pos], d.flags.fold, d.flags.ascii}
+	key := setKey{d.src[start:d.pos], d.flags.fold, d.flags.ascii, d.multiline}
 	if s, ok := d.sets[key]; ok {
+		return s, nil
+	}
+	if s, ok := madeSets.load(key); ok {
+		d.sets[key] = s
 		return s, nil
 	}
 	var s runeSet
@@ -112,13 +117,45 @@ func (d *dialect) escapedSet() (runeSet, *Error) {
 		s = s.minus(runeSet{'\n', '\n'})
 	}
 	d.sets[key] = s
+	madeSets.store(key, s)
 	return s, nil
 }
 
 // A setKey is all that an escaped set depends on.
 type setKey struct {
-	text        string
-	fold, ascii bool
+	text                   string
+	fold, ascii, multiline bool
+}
+
+// maxMade is how many escaped sets a process keeps for its next patterns: the spellings of one are many.
+const maxMade = 256
+
+// madeSets are the escaped sets of earlier patterns.
+var madeSets setCache
+
+// A setCache keeps sets up to its bound. It is safe for concurrent use.
+type setCache struct {
+	mu   sync.Mutex
+	sets map[setKey]runeSet
+}
+
+func (c *setCache) load(key setKey) (runeSet, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s, ok := c.sets[key]
+	return s, ok
+}
+
+func (c *setCache) store(key setKey, s runeSet) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.sets == nil {
+		c.sets = map[setKey]runeSet{}
+	}
+	if len(c.sets) < maxMade {
+		key.text = strings.Clone(key.text) // not the whole pattern
+		c.sets[key] = s
+	}
 }
 
 // propertyName reads "{name}" or one letter.

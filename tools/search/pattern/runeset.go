@@ -2,6 +2,7 @@ package pattern
 
 import (
 	"slices"
+	"sync"
 	"unicode"
 )
 
@@ -12,8 +13,11 @@ const fewRunes = 128
 // regexp/syntax keeps a class. Sets are never changed once made, so that they can share their runes.
 type runeSet []rune
 
-// anyRune is all of Unicode.
-func anyRune() runeSet { return runeSet{0, unicode.MaxRune} }
+// Sets of almost all runes.
+var (
+	anyRune  = runeSet{0, unicode.MaxRune}
+	anyButLF = runeSet{0, '\n' - 1, '\n' + 1, unicode.MaxRune}
+)
 
 // newRuneSet puts pairs of any order into a set.
 func newRuneSet(pairs ...rune) runeSet {
@@ -108,7 +112,20 @@ func (s runeSet) negate() runeSet {
 	return out
 }
 
-func (s runeSet) intersect(t runeSet) runeSet { return s.negate().union(t.negate()).negate() }
+func (s runeSet) intersect(t runeSet) runeSet {
+	out := make(runeSet, 0, min(len(s), len(t))+2)
+	for len(s) > 0 && len(t) > 0 {
+		if low, high := max(s[0], t[0]), min(s[1], t[1]); low <= high {
+			out = append(out, low, high)
+		}
+		if s[1] < t[1] {
+			s = s[2:]
+		} else {
+			t = t[2:]
+		}
+	}
+	return out
+}
 
 func (s runeSet) minus(t runeSet) runeSet { return s.intersect(t.negate()) }
 
@@ -117,28 +134,66 @@ func (s runeSet) either(t runeSet) runeSet { return s.union(t).minus(s.intersect
 
 // fold adds all runes that differ from a member in case only.
 func (s runeSet) fold() runeSet {
-	pairs := slices.Clone(s)
-	orbit := func(r rune) {
-		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
-			pairs = append(pairs, f, f)
-		}
-	}
+	f := foldings()
 	if few, ok := s.runes(fewRunes); ok {
+		pairs := slices.Clone(s)
 		for _, r := range few {
-			orbit(r)
+			for o := unicode.SimpleFold(r); o != r; o = unicode.SimpleFold(o) {
+				pairs = append(pairs, o, o)
+			}
 		}
 		return newRuneSet(pairs...)
 	}
-	// Only runes in these ranges have another case.
-	for _, c := range unicode.CaseRanges {
-		for r := rune(c.Lo); r <= rune(c.Hi); r++ {
-			if s.has(r) {
-				orbit(r)
+	// Both are in order, so one pass marks which runes are members.
+	has := make([]bool, len(f.runes))
+	rest := s
+	for i, r := range f.runes {
+		for len(rest) > 0 && rest[1] < r {
+			rest = rest[2:]
+		}
+		if len(rest) == 0 {
+			break
+		}
+		has[i] = rest[0] <= r
+	}
+	var more []rune
+	for i, next := range f.next {
+		for o := next; has[i] && int(o) != i; o = f.next[o] {
+			if !has[o] {
+				more = append(more, f.runes[o], f.runes[o])
 			}
 		}
 	}
-	return newRuneSet(pairs...)
+	if more == nil {
+		return s
+	}
+	return s.union(newRuneSet(more...))
 }
+
+// foldings are all runes that have another case, in order, and for each the place of the next one of its circle.
+var foldings = sync.OnceValue(func() (f struct {
+	runes []rune
+	next  []int32
+}) {
+	var runes []rune
+	for _, c := range unicode.CaseRanges {
+		for r := rune(c.Lo); r <= rune(c.Hi); r++ {
+			for o := unicode.SimpleFold(r); o != r; o = unicode.SimpleFold(o) {
+				runes = append(runes, r, o) // the circles of some lead out of the ranges
+			}
+		}
+	}
+	slices.Sort(runes)
+	f.runes = slices.Compact(runes)
+	place := map[rune]int32{}
+	for i, r := range f.runes {
+		place[r] = int32(i)
+	}
+	for _, r := range f.runes {
+		f.next = append(f.next, place[unicode.SimpleFold(r)])
+	}
+	return f
+})
 
 // runes lists the members if there are at most limit.
 func (s runeSet) runes(limit int) ([]rune, bool) {

@@ -2,7 +2,10 @@
 // tests of search/pattern and of search.
 package patterntest
 
-import "strings"
+import (
+	"math/rand/v2"
+	"strings"
+)
 
 // Patterns are those on which matchers were found to differ. Where ripgrep needs another spelling, it follows.
 var Patterns = []string{
@@ -30,4 +33,38 @@ func Awkward() string {
 		b.WriteString([]string{"\n", "\n", "\n", "\r\n"}[seed>>9%4])
 	}
 	return b.String()
+}
+
+// atoms are what random patterns are made of: letters with odd cases, classes, edges.
+var atoms = []string{"a", "k", "s", "é", "ſ", "ß", "日", "1", "_", "-", `\w`, `\W`, `\d`, `\D`, `\s`, `\S`, `\b`, `\B`, ".", "[^a]", "[^é]", `[\w-]`, `[^\w]`, `[^\s\d]`, "^", "$", `\pL`, `\PL`, `\p{Lu}`, "[[:alpha:]]", "(?i:k)", "(?i:s)", "(?i:ß)"}
+
+// pieces are what random texts are made of: the same letters, and bytes that are no UTF-8.
+var pieces = []string{"a", "k", "s", "é", "ſ", "ß", "日", "1", "_", "-", "\u00a0", "\u212a", "\u0301", "٣", "😀", "\t", " ", "\r", "\xff", "\xc3", "\xe6\x97", "\xf0\x9f\x98", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe0\x80\x80"}
+
+// Random makes a pattern of parts that are nested depth deep.
+func Random(r *rand.Rand, depth int) string {
+	if depth == 0 {
+		return atoms[r.IntN(len(atoms))]
+	}
+	switch r.IntN(5) {
+	case 0:
+		return Random(r, depth-1) + "|" + Random(r, depth-1)
+	case 1:
+		return "(?:" + Random(r, depth-1) + ")" + []string{"*", "+", "?", "{1,3}", "{2}", "*?", "{3,}"}[r.IntN(7)]
+	case 2, 3:
+		return Random(r, depth-1) + Random(r, depth-1)
+	}
+	return atoms[r.IntN(len(atoms))]
+}
+
+// RandomText makes lines of up to 13 pieces.
+func RandomText(r *rand.Rand, lines int) []byte {
+	var b []byte
+	for range lines {
+		for range r.IntN(14) {
+			b = append(b, pieces[r.IntN(len(pieces))]...)
+		}
+		b = append(b, '\n')
+	}
+	return b
 }
