@@ -8,7 +8,7 @@ import (
 )
 
 // goSources is the tree that the benchmarks search: some 230 MB of text.
-func goSources(b *testing.B) dir {
+func goSources(b testing.TB) dir {
 	b.Helper()
 	path, err := filepath.EvalSymlinks(filepath.Join(goRoot(b), "src"))
 	if err != nil {

@@ -50,14 +50,14 @@ func (s *scanner) emit(buf []byte, at, to int, context bool, spans []pattern.Spa
 	l := Line{N: s.number(at), Context: context}
 	s.shown = to + 1
 	text := bytes.TrimSuffix(buf[at:to], []byte{'\r'})
-	if !context && spans == nil && (s.q.Spans || len(text) > s.q.MaxLine) {
-		limit := 0
-		if !s.q.Spans {
-			limit = 1
-		}
-		spans = s.m.Spans(buf[at:to], limit)
-	}
 	first := 0
+	switch {
+	case context:
+	case spans == nil && s.q.Spans:
+		spans = s.m.Spans(buf[at:to], 0)
+	case spans == nil && len(text) > s.q.MaxLine:
+		first = s.m.Start(buf[at:to])
+	}
 	if len(spans) > 0 {
 		first = spans[0].From
 	}

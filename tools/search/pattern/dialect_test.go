@@ -1,10 +1,11 @@
 package pattern
 
 import (
+	"fmt"
 	"regexp"
-	"regexp/syntax"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 
 	"codehand/tools/search/pattern/patterntest"
@@ -52,10 +53,10 @@ func TestDialect(t *testing.T) {
 			continue
 		}
 		m := NewMatcher(p, func() bool { return false })
-		if !m.matches([]byte(c.yes)) {
+		if !m.Match([]byte(c.yes)) {
 			t.Errorf("%s does not match %q, want a match", c.pattern, c.yes)
 		}
-		if c.no != "" && m.matches([]byte(c.no)) {
+		if c.no != "" && m.Match([]byte(c.no)) {
 			t.Errorf("%s matches %q, want no match", c.pattern, c.no)
 		}
 	}
@@ -74,7 +75,7 @@ func TestLiteralPattern(t *testing.T) {
 			continue
 		}
 		m := NewMatcher(p, func() bool { return false })
-		if !m.matches([]byte(c.yes)) || c.text != "" && m.matches([]byte(c.no)) {
+		if !m.Match([]byte(c.yes)) || c.text != "" && m.Match([]byte(c.no)) {
 			t.Errorf("%q: want a match in %q and none in %q", c.text, c.yes, c.no)
 		}
 	}
@@ -95,6 +96,10 @@ func TestNeedlesLoseNothing(t *testing.T) {
 			t.Errorf("%s: %d lines with %d literals, %d without", pattern, got, len(with.need.list), want)
 		}
 	}
+}
+
+func isASCII(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII })
 }
 
 func countLines(p *Program, buf []byte) (n int) {
@@ -128,7 +133,7 @@ func FuzzThreads(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if p.edges && !isASCII([]byte(text)) {
+		if p.word != nil && !isASCII(text) {
 			return
 		}
 		// The tree as text is what Go's own parser makes of it.
@@ -136,12 +141,12 @@ func FuzzThreads(f *testing.F) {
 		if err != nil {
 			return
 		}
-		got, ok := newThreads(p, func() bool { return false }).find([]byte(text), 0, false)
+		m := NewMatcher(p, func() bool { return false })
+		got, ok := m.slow().find([]byte(text), 0, false)
 		want := re.FindStringIndex(text)
 		if ok != (want != nil) || ok && (got.From != want[0] || got.To != want[1]) {
 			t.Errorf("%q on %q: threads %v %v, regexp %v", pattern, text, got, ok, want)
 		}
-		m := NewMatcher(p, func() bool { return false })
 		m.Begin([]byte(text))
 		if _, _, found := m.Next([]byte(text), 0); text != "" && found != ok {
 			t.Errorf("%q on %q: with literals %v, threads %v", pattern, text, found, ok)
@@ -162,24 +167,11 @@ func FuzzDialect(f *testing.F) {
 			}
 			return
 		}
-		if len(p.prog.Inst) > 4*maxProgram {
-			t.Fatalf("%q: %d instructions, want about %d at most", pattern, len(p.prog.Inst), maxProgram)
+		if len(p.code.insts) > 4*maxProgram {
+			t.Fatalf("%q: %d instructions, want about %d at most", pattern, len(p.code.insts), maxProgram)
 		}
-		NewMatcher(p, func() bool { return false }).matches([]byte("return é \xff x"))
+		NewMatcher(p, func() bool { return false }).Match([]byte("return é \xff x"))
 	})
-}
-
-func TestTreesSurviveSimplify(t *testing.T) {
-	t.Parallel()
-	for _, p := range patterntest.Patterns {
-		tree, _, err := parseDialect(p, true, false)
-		if err != nil {
-			t.Fatal(p, err)
-		}
-		if _, err := syntax.Parse(asciiOnly(tree).String(), syntax.Perl); err != nil {
-			t.Errorf("%s: Go cannot read its own text of the tree: %v", p, err)
-		}
-	}
 }
 
 // A query ends in the middle of a text when it is told to, however long the text and however large the pattern.
@@ -190,23 +182,28 @@ func TestThreadsStop(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked := 0
-	v := newThreads(p, func() bool { asked++; return asked == 3 })
+	v := NewMatcher(p, func() bool { asked++; return asked == 3 }).slow()
 	if _, ok := v.find([]byte(strings.Repeat("a", 1<<20)), 0, false); ok || asked != 3 {
 		t.Errorf("asked %d times whether to stop, match %v; want to stop at the third", asked, ok)
 	}
 }
 
-// BenchmarkCompile has what a query costs before its first file, and the worst that a pattern can do.
+// BenchmarkCompile has what a query costs before its first file: patterns of at most 200 bytes, which must take less than
+// a millisecond each, and the worst that a longer one can do.
 func BenchmarkCompile(b *testing.B) {
-	for name, pattern := range map[string]string{
-		"literal": "ErrUnexpectedEOF", "words": `\w{5}\s+\w{5}\s+\w{5}\s+\w{5}\s+\w{5}`, "classes": strings.Repeat(`\PL`, 3333), "operators": "[" + strings.Repeat(`\pL&&`, 1900) + "a]",
+	for _, c := range []struct{ name, pattern string }{
+		{"literal", "ErrUnexpectedEOF"}, {"words", `\w{5}\s+\w{5}\s+\w{5}\s+\w{5}\s+\w{5}`}, {"count", `\w{1000}`}, {"counts", strings.Repeat(`\w{1,1000}`, 9)}, {"manycounts", strings.Repeat(`\w{990}`, 10)},
+		{"nested", `(((\w{10}){10}){10}\s){1}`}, {"properties", strings.Repeat(`\pL\PN\p{Greek}`, 13)}, {"sets200", strings.Repeat(`[\w--\d]`, 25)}, {"operators200", "[" + strings.Repeat(`\pL&&`, 39) + "a]"},
+		{"negated200", strings.Repeat(`[^\W]`, 33)}, {"unicode200", strings.Repeat("[日-語]", 22)}, {"alternatives200", strings.Repeat("é|日|ß|", 20)}, {"classes10000", strings.Repeat(`\PL`, 3333)}, {"operators10000", "[" + strings.Repeat(`\pL&&`, 1900) + "a]"},
 	} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				if _, err := New(pattern, true, false, false); err != nil {
-					b.Fatal(err)
+		for _, fold := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%s/fold=%v", c.name, fold), func(b *testing.B) {
+				for b.Loop() {
+					if _, err := New(c.pattern, fold, false, false); err != nil {
+						b.Fatal(err)
+					}
 				}
-			}
-		})
+			})
+		}
 	}
 }

@@ -1,10 +1,7 @@
 package pattern
 
 import (
-	"regexp"
 	"regexp/syntax"
-	"slices"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -12,19 +9,13 @@ import (
 const maxProgram = 20_000
 
 // A Program is a compiled pattern, shared by all workers.
-//
-// Go's regexp knows neither Unicode's \b nor bytes that match nothing, so it only decides about ASCII text, where it
-// agrees with ripgrep and is fast. All other text goes through the simulation in threads.go, over the same tree.
 type Program struct {
-	prog      *syntax.Prog
-	edges     bool           // there is a \b or \B
-	asciiWord bool           // which are about ASCII
-	multiline bool           // the text is a whole file, not a line
-	word      runeSet        // what \b is about
-	first     [256]bool      // bytes that a match can begin with
-	ascii     *regexp.Regexp // for ASCII texts; nil: use threads
-	never     bool           // no ASCII text matches
-	need      needles        // one of them is in each match
+	code      code
+	multiline bool      // the text is a whole file, not a line
+	word      runeSet   // what \b and \B are about; nil: there are none
+	first     [256]bool // bytes that a match can begin with
+	need      needles   // one of them is in each match
+	nullable  bool      // a match can be empty
 }
 
 // New compiles a pattern. Its errors are *Error.
@@ -32,10 +23,11 @@ func New(pattern string, fold, literal, multiline bool) (*Program, error) {
 	p := &Program{multiline: multiline}
 	var tree *syntax.Regexp
 	var err error
+	asciiWord := false
 	if literal {
 		tree, err = literalTree(pattern, fold, multiline)
 	} else {
-		tree, p.asciiWord, err = parseDialect(pattern, fold, multiline)
+		tree, asciiWord, err = parseDialect(pattern, fold, multiline)
 	}
 	if err != nil {
 		return nil, err
@@ -44,24 +36,12 @@ func New(pattern string, fold, literal, multiline bool) (*Program, error) {
 		return nil, &Error{0, "too large",
 			"pattern that needs too many steps: make its counts or alternatives smaller"}
 	}
-	if p.prog, err = syntax.Compile(tree.Simplify()); err != nil {
-		return nil, &Error{0, "syntax", err.Error()}
+	p.code = compile(tree)
+	if p.code.conds&(syntax.EmptyWordBoundary|syntax.EmptyNoWordBoundary) != 0 {
+		p.word = perlClass('w', asciiWord)
 	}
-	p.edges = slices.ContainsFunc(p.prog.Inst, func(i syntax.Inst) bool {
-		return i.Op == syntax.InstEmptyWidth &&
-			syntax.EmptyOp(i.Arg)&(syntax.EmptyWordBoundary|syntax.EmptyNoWordBoundary) != 0
-	})
-	if p.edges {
-		p.word = perlClass('w', p.asciiWord)
-	}
-	p.first = firstBytes(p.prog)
-	p.need = needlesOf(tree)
-	plain := asciiOnly(tree)
-	p.never = plain.Op == syntax.OpNoMatch
-	if !multiline && !p.never {
-		// A tree that Go refuses as text, because it is nested too deep, is left to the threads.
-		p.ascii, _ = regexp.Compile(plain.String())
-	}
+	p.first = firstBytes(&p.code)
+	p.need, p.nullable = needlesOf(tree), nullable(tree)
 	return p, nil
 }
 
@@ -97,62 +77,13 @@ func size(re *syntax.Regexp) int {
 	return min(n, maxProgram+1)
 }
 
-// asciiOnly returns the tree as it acts on ASCII texts: classes and literals lose what cannot occur.
-func asciiOnly(re *syntax.Regexp) *syntax.Regexp {
-	out := *re
-	switch re.Op {
-	case syntax.OpCharClass:
-		out.Rune = runeSet(re.Rune).intersect(runeSet{0, unicode.MaxASCII})
-		if len(out.Rune) == 0 {
-			return &syntax.Regexp{Op: syntax.OpNoMatch}
-		}
-	case syntax.OpLiteral:
-		out.Rune = slices.Clone(re.Rune)
-		for i, r := range out.Rune {
-			if out.Rune[i] = asciiTwin(r, re.Flags&syntax.FoldCase != 0); out.Rune[i] < 0 {
-				return &syntax.Regexp{Op: syntax.OpNoMatch}
-			}
-		}
-	}
-	out.Sub = nil
-	for _, sub := range re.Sub {
-		s := asciiOnly(sub)
-		if s.Op == syntax.OpNoMatch && (re.Op == syntax.OpConcat || re.Op == syntax.OpPlus ||
-			re.Op == syntax.OpRepeat && re.Min > 0) {
-			return s
-		}
-		if s.Op != syntax.OpNoMatch || re.Op != syntax.OpAlternate {
-			out.Sub = append(out.Sub, s)
-		}
-	}
-	if re.Op == syntax.OpAlternate && len(out.Sub) == 0 {
-		return &syntax.Regexp{Op: syntax.OpNoMatch}
-	}
-	return &out
-}
-
-// asciiTwin returns r, or the ASCII rune that differs from it in case only, or -1.
-func asciiTwin(r rune, fold bool) rune {
-	if r <= unicode.MaxASCII {
-		return r
-	}
-	if fold {
-		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
-			if f <= unicode.MaxASCII {
-				return f
-			}
-		}
-	}
-	return -1
-}
-
 // firstBytes finds the bytes that a match can begin with; all, if a match can be empty.
-func firstBytes(prog *syntax.Prog) (first [256]bool) {
+func firstBytes(c *code) (first [256]bool) {
 	for b := utf8.RuneSelf; b < len(first); b++ {
 		first[b] = true
 	}
-	seen := make([]bool, len(prog.Inst))
-	todo := []uint32{uint32(prog.Start)}
+	seen := make([]bool, len(c.insts))
+	todo := []uint32{c.start}
 	for len(todo) > 0 {
 		pc := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
@@ -160,19 +91,18 @@ func firstBytes(prog *syntax.Prog) (first [256]bool) {
 			continue
 		}
 		seen[pc] = true
-		switch i := &prog.Inst[pc]; i.Op {
-		case syntax.InstAlt, syntax.InstAltMatch:
-			todo = append(todo, i.Out, i.Arg)
-		case syntax.InstCapture, syntax.InstNop, syntax.InstEmptyWidth:
-			todo = append(todo, i.Out)
-		case syntax.InstMatch:
+		switch i := &c.insts[pc]; i.op {
+		case opAlt:
+			todo = append(todo, i.out, i.arg)
+		case opEmpty:
+			todo = append(todo, i.out)
+		case opMatch:
 			for b := range first {
 				first[b] = true
 			}
-		case syntax.InstFail:
-		default:
-			for b := range utf8.RuneSelf {
-				first[b] = first[b] || i.MatchRune(rune(b))
+		case opRune:
+			for _, block := range []rune{0, leafSize} {
+				c.sets[i.set].within(block, func(at int) { first[int(block)+at] = true })
 			}
 		}
 	}

@@ -19,6 +19,7 @@ const pollSteps = 1 << 20
 // is not UTF-8 matches nothing. It belongs to one worker.
 type threads struct {
 	p         *Program
+	alphabet  *alphabet
 	stop      func() bool // polled in long texts; what is found then does not matter
 	now, next queue
 }
@@ -45,16 +46,15 @@ func (q *queue) push(t thread) {
 	q.list = append(q.list, t)
 }
 
-func newThreads(p *Program, stop func() bool) *threads {
-	n := len(p.prog.Inst)
-	return &threads{p: p, stop: stop,
-		now:  queue{make([]uint32, n), make([]thread, 0, n)},
-		next: queue{make([]uint32, n), make([]thread, 0, n)}}
+func newThreads(p *Program, a *alphabet, stop func() bool) *threads {
+	n := len(p.code.insts)
+	return &threads{p: p, alphabet: a, stop: stop, now: queue{place: make([]uint32, n)},
+		next: queue{place: make([]uint32, n)}}
 }
 
-// find returns the leftmost match that begins at from or later. With quick it may stop at the first sign of a match,
-// whose place then means nothing.
-func (v *threads) find(text []byte, from int, quick bool) (Span, bool) {
+// find returns the leftmost match that begins at from or later. With start it may stop once it knows where the match
+// begins; its end then means nothing.
+func (v *threads) find(text []byte, from int, start bool) (Span, bool) {
 	v.now.list = v.now.list[:0]
 	var match Span
 	found := false
@@ -78,7 +78,7 @@ func (v *threads) find(text []byte, from int, quick bool) (Span, bool) {
 		r, n := runeAt(text, at)
 		cond := v.conditions(text, at, prev, r)
 		if !found {
-			v.add(&v.now, uint32(v.p.prog.Start), at, cond)
+			v.add(&v.now, v.p.code.start, at, cond)
 		}
 		if len(v.now.list) == 0 && found {
 			return match, true
@@ -86,20 +86,18 @@ func (v *threads) find(text []byte, from int, quick bool) (Span, bool) {
 		follow, _ := runeAt(text, at+n)
 		after := v.conditions(text, at+n, r, follow)
 		v.next.list = v.next.list[:0]
+		class := v.alphabet.of(r)
 		for _, t := range v.now.list {
-			i := &v.p.prog.Inst[t.pc]
-			if i.Op == syntax.InstMatch {
+			i := &v.p.code.insts[t.pc]
+			if i.op == opMatch {
 				match, found = Span{t.start, at}, true
-				if quick {
-					return match, true
-				}
 				break // the threads behind it lost
 			}
-			if r >= 0 && i.MatchRune(r) {
-				v.add(&v.next, i.Out, t.start, after)
+			if i.op == opRune && v.alphabet.in(class, i.set) {
+				v.add(&v.next, i.out, t.start, after)
 			}
 		}
-		if r == none {
+		if r == none || start && found && (len(v.next.list) == 0 || v.next.list[0].start >= match.From) {
 			return match, found
 		}
 		v.now, v.next = v.next, v.now
@@ -113,15 +111,13 @@ func (v *threads) add(q *queue, pc uint32, start int, cond syntax.EmptyOp) {
 		return
 	}
 	q.push(thread{pc, start})
-	switch i := &v.p.prog.Inst[pc]; i.Op {
-	case syntax.InstAlt, syntax.InstAltMatch:
-		v.add(q, i.Out, start, cond)
-		v.add(q, i.Arg, start, cond)
-	case syntax.InstCapture, syntax.InstNop:
-		v.add(q, i.Out, start, cond)
-	case syntax.InstEmptyWidth:
-		if syntax.EmptyOp(i.Arg)&^cond == 0 {
-			v.add(q, i.Out, start, cond)
+	switch i := &v.p.code.insts[pc]; i.op {
+	case opAlt:
+		v.add(q, i.out, start, cond)
+		v.add(q, i.arg, start, cond)
+	case opEmpty:
+		if i.cond&^cond == 0 {
+			v.add(q, i.out, start, cond)
 		}
 	}
 }
@@ -142,7 +138,7 @@ func (v *threads) conditions(text []byte, at int, prev, next rune) syntax.EmptyO
 	if next == '\n' {
 		c |= syntax.EmptyEndLine
 	}
-	if v.p.edges {
+	if v.p.word != nil {
 		switch left, right := v.isWord(prev), v.isWord(next); {
 		case left != right:
 			c |= syntax.EmptyWordBoundary
