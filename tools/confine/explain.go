@@ -83,8 +83,10 @@ func (c Command) Refusal(errors, dir string) string {
 	}
 	nameless := false // refused, and the program does not say what, as ed of its own temporary file
 	for line := range strings.SplitSeq(errors, "\n") {
-		gone := containsAny(strings.ToLower(line), notThere)
-		if !gone && !containsAny(line, refusals) {
+		// "cannot open x: Read-only file system" is no word of a missing file
+		refused := containsAny(line, refusals)
+		gone := !refused && containsAny(strings.ToLower(line), notThere)
+		if !gone && !refused {
 			continue
 		}
 		nameless = nameless || strings.HasSuffix(strings.TrimSuffix(line, " (13)"), "Permission denied")

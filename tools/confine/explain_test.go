@@ -100,6 +100,7 @@ func TestExplainReadOnly(t *testing.T) {
 		"touch: cannot touch '/w/y': Read-only file system":                      "/w/y",
 		"OSError: [Errno 30] Read-only file system: 'made.txt'":                  "/w/made.txt",
 		"Error: EROFS: read-only file system, open 'package-lock.json'":          "/w/package-lock.json",
+		"error: cannot open '.git/FETCH_HEAD': Read-only file system":            "/w/.git/FETCH_HEAD",
 		"open out.txt: read-only file system":                                    "/w/out.txt",
 		"fatal: Unable to create '/w/.git/index.lock': Read-only file system":    "/w/.git/index.lock",
 	} {
