@@ -35,6 +35,24 @@ node | pnpm | yarn | berry)
 	fi
 	commit
 	;;
+mixed)
+	bash "$0" go
+	printf '{"name":"demo","version":"1.0.0","main":"index.js","scripts":{"test":"node --test","start":"node index.js"}}\n' >package.json
+	printf 'const odd = n => n %% 2 === 1;\nmodule.exports = { odd };\n' >index.js
+	printf 'const { test } = require("node:test");\ntest("odd", () => { if (!require("./index.js").odd(3)) throw new Error(); });\n' >index.test.js
+	printf 'def add(a, b):\n    return a + b\n\n\nif __name__ == "__main__":\n    print(add(1, 2))\n' >app.py
+	printf 'import unittest\n\nfrom app import add\n\n\nclass TestAdd(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(1, 2), 3)\n' >test_app.py
+	printf '{"items": [{"name": "a"}, {"name": "b"}, {"name": "a"}]}\n' >data.json
+	printf '#include <stdio.h>\nint main(void) { puts("hi"); return 0; }\n' >hello.c
+	printf 'test:\n\t@echo tested\nbuild:\n\techo built >made.txt\n' >Makefile
+	printf '#!/bin/sh\necho built >made.txt\n' >build.sh
+	printf -- '--- main.go\n+++ main.go\n@@ -1 +1 @@\n-package main\n+package other\n' >fix.patch
+	printf '.venv/\n__pycache__/\nnode_modules/\n' >.gitignore
+	tar -cf a.tar main.go
+	git remote add origin https://git.example.com/demo.git
+	git add -A
+	git commit -q -m second
+	;;
 python | poetry)
 	printf 'def add(a, b):\n    return a + b\n\n\nif __name__ == "__main__":\n    print(add(1, 2))\n' >app.py
 	printf 'import unittest\n\nfrom app import add\n\n\nclass TestAdd(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(1, 2), 3)\n' >test_app.py
