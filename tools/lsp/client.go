@@ -252,7 +252,7 @@ func (c *Client) failure(ctx context.Context, err error) error {
 		return &RequestError{e.Code, e.Message}
 	}
 	switch {
-	case c.gone():
+	case c.gone() || errors.Is(err, jsonrpc2.ErrClosed): // it may be closing
 		return ErrLost
 	case errors.Is(context.Cause(ctx), ErrTime):
 		if c.hung.Add(1) >= maxHung {

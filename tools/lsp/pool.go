@@ -115,12 +115,12 @@ type key struct {
 // idle. It waits until the server has shaken hands, or for ctx. Errors: *UnavailableError, or that of ctx.
 func (p *Pool) Use(ctx context.Context, at Place, server Server, launch Launch) (c *Client, done func(), err error) {
 	for {
-		s, err := p.hold(at, server, launch)
+		s, ready, err := p.hold(at, server, launch)
 		if err != nil {
 			return nil, nil, err
 		}
 		select {
-		case <-s.ready:
+		case <-ready:
 		case <-ctx.Done():
 			p.release(s)
 			return nil, nil, context.Cause(ctx)
@@ -166,15 +166,16 @@ func (p *Pool) AnyWarm(owner string) bool {
 	return false
 }
 
-// hold returns the slot of a server that runs or is starting, with one more user.
-func (p *Pool) hold(at Place, server Server, launch Launch) (*slot, error) {
+// hold returns the slot of a server that runs or is starting, with one more user, and what is closed once it is
+// settled.
+func (p *Pool) hold(at Place, server Server, launch Launch) (s *slot, ready <-chan struct{}, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return nil, &UnavailableError{server.Name, "codehand is ending"}
+		return nil, nil, &UnavailableError{server.Name, "codehand is ending"}
 	}
 	k := key{at, server.Name}
-	s := p.slots[k]
+	s = p.slots[k]
 	if s == nil {
 		s = &slot{key: k, server: server}
 		p.slots[k] = s
@@ -184,14 +185,14 @@ func (p *Pool) hold(at Place, server Server, launch Launch) (*slot, error) {
 	}
 	if s.ready == nil {
 		if err := p.mayStart(s); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		s.ready, s.err = make(chan struct{}), nil
 		p.work.Go(func() { p.start(s, launch) })
 	}
 	s.users++
 	s.used = time.Now()
-	return s, nil
+	return s, s.ready, nil
 }
 
 // mayStart says why a server is not started. It makes room by ending the one that nobody used for the longest time. The

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -26,10 +27,10 @@ func TestProgram(t *testing.T) {
 	r.write("a.toy", "fn a\n")
 	var log bytes.Buffer
 	var pids []int
-	released := 0
+	var released atomic.Int32
 	launch := func(ctx context.Context, _ Server) (Process, error) {
 		p, err := Start(ctx, sandbox.Cmd{Path: "/bin/sh", Args: []string{"-c", `echo "$$" >pid; echo last words >&2; "$0"`, self},
-			Env: []string{asServer + "={}", "GOCOVERDIR=" + r.dir}, Dir: openRoot(t, r.dir)}, func() { released++ },
+			Env: []string{asServer + "={}", "GOCOVERDIR=" + r.dir}, Dir: openRoot(t, r.dir)}, func() { released.Add(1) },
 			slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 		return p, err
 	}
@@ -53,8 +54,8 @@ func TestProgram(t *testing.T) {
 		}
 	}
 	r.pool.Close()
-	if pids[0] == pids[1] || released != 2 || !strings.Contains(log.String(), "last words") {
-		t.Errorf("%v %d %s", pids, released, log.String())
+	if pids[0] == pids[1] || released.Load() != 2 || !strings.Contains(log.String(), "last words") {
+		t.Errorf("%v %d %s", pids, released.Load(), log.String())
 	}
 	if _, _, err := r.pool.Use(t.Context(), r.place(), toy, launch); err == nil {
 		t.Error("a closed pool starts servers")
