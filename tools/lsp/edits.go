@@ -88,7 +88,16 @@ func (c *Client) OrganizeImports(ctx context.Context, doc Document) ([]Rewrite, 
 			return c.execute(ctx, all[i], a.Command)
 		}
 	}
-	return nil, nil
+	if c.server.Imports == "" { // pyright does not list its commands, so whether it has one is not known
+		return nil, nil
+	}
+	command, err := json.Marshal(map[string]any{"command": c.server.Imports, "arguments": []any{uriOf(doc.Path)}})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	return c.execute(ctx, nil, command)
 }
 
 // applied collects what a command wants to have applied.

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 }
 
 // toy is the server of the tests.
-var toy = Server{Name: "toy", Languages: map[string]string{".toy": "toy"}, Marks: []string{"toy.mod"}}
+var toy = Server{Name: "toy", Languages: map[string]string{".toy": "toy"}, Marks: []string{"toy.mod"}, Imports: "toy.sort"}
 
 // A piped is a server in this process.
 type piped struct {
@@ -546,10 +546,11 @@ func TestRename(t *testing.T) {
 	}
 }
 
-// Imports are put in order, by an edit or by a command whose edit is caught.
+// Imports are put in order, by an edit or by a command whose edit is caught, also where the server does not offer that
+// command as an action.
 func TestOrganizeImports(t *testing.T) {
 	t.Parallel()
-	for _, how := range []lsptest.How{{}, {Command: true}} {
+	for _, how := range []lsptest.How{{}, {Command: true}, {Hidden: true}} {
 		r := newRig(t, how, Limits{})
 		r.write("a.toy", "import b\nimport a\nfn a\n")
 		all, err := r.use().OrganizeImports(t.Context(), r.doc("a.toy"))

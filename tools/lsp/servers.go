@@ -20,6 +20,8 @@ type Server struct {
 	// Marks are names of files that tell it about the project, such as go.mod: it is told when they change, and a
 	// directory with one has its language.
 	Marks []string
+	// Imports is its command that puts the imports of a file in order, for which it offers no action; "": none.
+	Imports string
 	// RunsCode says that it runs programs of the project, such as build scripts.
 	RunsCode bool
 	// Preset says that nobody configured it: it is used where its program is found.
@@ -56,7 +58,9 @@ func Presets() []Server {
 				".js": "javascript", ".mjs": "javascript", ".cjs": "javascript", ".jsx": "javascriptreact",
 			},
 			Marks: []string{"package.json", "tsconfig.json", "jsconfig.json"},
-			Init:  json.RawMessage(`{"disableAutomaticTypingAcquisition":true}`),
+			// Without its second server, which answers from single files until the project is loaded: a definition was
+			// then the import of the name.
+			Init: json.RawMessage(`{"disableAutomaticTypingAcquisition":true,"tsserver":{"useSyntaxServer":"never"}}`),
 			// It runs the compiler that the project brings.
 			RunsCode: true,
 		},
@@ -85,5 +89,6 @@ func python(name, program string) Server {
 		Languages: map[string]string{".py": "python", ".pyi": "python"},
 		Marks:     []string{"pyproject.toml", "pyrightconfig.json", "setup.py", "setup.cfg", "requirements.txt"},
 		Settings:  map[string]json.RawMessage{"python.analysis": json.RawMessage(`{"diagnosticMode":"openFilesOnly"}`)},
+		Imports:   name + ".organizeimports",
 	}
 }

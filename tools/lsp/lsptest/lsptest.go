@@ -32,6 +32,7 @@ type How struct {
 	Garbage   bool            // it does not speak the protocol
 	Slow      bool            // it gives diagnostics only once Go is closed; nil: never
 	Command   bool            // it organizes imports by a command
+	Hidden    bool            // likewise, and does not offer that as an action
 	Files     bool            // a rename also renames a file
 	Go        <-chan struct{} `json:"-"`
 }
@@ -444,13 +445,20 @@ func (s *server) answerMore(method string, p params, path string, w word, found 
 		if !slices.Contains(p.Context.Only, "source.organizeImports") {
 			return []any{}, ""
 		}
+		if s.Hidden {
+			return []any{}, ""
+		}
 		if s.Command {
 			return []any{map[string]any{"title": "Sort", "command": "toy.sort", "arguments": []string{path}}}, ""
 		}
 		return []any{map[string]any{"title": "Sort", "kind": "source.organizeImports", "edit": map[string]any{
 			"changes": map[string]any{uriOf(path): s.sorted(path)}}}}, ""
 	case "workspace/executeCommand":
-		s.ask("workspace/applyEdit", map[string]any{"edit": map[string]any{"changes": map[string]any{uriOf(p.Args[0]): s.sorted(p.Args[0])}}})
+		path := p.Args[0]
+		if s.Hidden {
+			path = pathOf(path)
+		}
+		s.ask("workspace/applyEdit", map[string]any{"edit": map[string]any{"changes": map[string]any{uriOf(path): s.sorted(path)}}})
 		return nil, ""
 	case "shutdown":
 		return nil, ""
