@@ -1,6 +1,7 @@
 package blackbox
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -29,8 +30,9 @@ type scriptedModel struct {
 type move struct {
 	namespace, name string
 	args            string
-	ownSearch       bool // it is a search of the client's own
-	code            bool // it is made in JavaScript
+	ownSearch       bool   // it is a search of the client's own
+	query           string // of the first step: what is searched for before it; "": the working directory
+	code            bool   // it is made in JavaScript
 	last            bool
 }
 
@@ -114,23 +116,28 @@ func (m *scriptedModel) next(h heard, steps []move) (n int, next move) {
 // that is looked for.
 func (m *scriptedModel) decide(h heard, steps []move) move {
 	want, n := steps[0], len(m.moves)
-	searched := n > 0 && (m.moves[0].ownSearch || strings.HasSuffix(m.moves[0].name, "tool_search"))
-	if searched {
-		n--
+	query := cmp.Or(want.query, "change the working directory")
+	searches := 0
+	for searches < n && (m.moves[searches].ownSearch || strings.HasSuffix(m.moves[searches].name, "tool_search")) {
+		searches++
 	}
+	searched := searches > 0
+	n -= searches
 	switch {
+	case n == 0 && searched && searches < 9 && want.query != "" && !strings.Contains(m.results[searches-1], want.name):
+		return m.moves[0] // a client that searches by itself is told of new tools while they start
 	case h.code && len(m.moves) == 0:
-		return move{code: true, ownSearch: true, args: `text(ALL_TOOLS.filter(t => /working directory/i.test(t.description)).map(t => t.name))`}
+		return move{code: true, ownSearch: true, args: fmt.Sprintf(`text(ALL_TOOLS.filter(t => /%s/i.test(t.description)).map(t => t.name))`, cmp.Or(want.query, "working directory"))}
 	case h.code && n < len(steps):
 		return move{code: true, name: steps[n].name,
 			args: fmt.Sprintf("const r = await tools.mcp__codehand__%s(%s); text(r.content.map(c => c.text).join(''))", steps[n].name, steps[n].args)}
 	case n == 0 && !searched && !listed(h, want.name) && h.ownSearch != "":
-		return move{name: h.ownSearch, args: `{"query":"change working directory session options","limit":8,"max_results":5}`, ownSearch: true}
+		return move{name: h.ownSearch, args: asJSON(map[string]any{"query": cmp.Or(want.query, "change working directory session options"), "limit": 8, "max_results": 5}), ownSearch: true}
 	case n == 0 && !searched && !listed(h, want.name):
-		return named(h, move{name: "tool_search", args: `{"query":"change the working directory"}`})
+		return named(h, move{name: "tool_search", args: asJSON(map[string]string{"query": query})})
 	case n == 0 && searched && !m.moves[0].ownSearch && strings.Contains(m.results[0], "through call_tool; by name only"):
 		return named(h, move{name: "call_tool", args: fmt.Sprintf(`{"name":%q,"arguments":%s}`, want.name, want.args)})
-	case n < len(steps) && n == len(steps)-1 && !listed(h, steps[n].name) && listed(h, "call_tool"):
+	case n > 0 && n == len(steps)-1 && !listed(h, steps[n].name) && listed(h, "call_tool"):
 		return named(h, move{name: "call_tool", args: fmt.Sprintf(`{"name":%q,"arguments":%s}`, steps[n].name, steps[n].args)})
 	case n < len(steps):
 		return named(h, steps[n])

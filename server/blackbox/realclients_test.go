@@ -39,15 +39,51 @@ func TestRealClients(t *testing.T) {
 	}
 	for _, script := range scripts { // one after the other: each takes all that a small machine has
 		name := strings.TrimSuffix(filepath.Base(script), ".sh")
-		t.Run(name, func(t *testing.T) { tryClient(t, script, "") })
+		t.Run(name, func(t *testing.T) { tryClient(t, script, "", usualTask) })
 		if wordsOf(t, script)["snippet"] == "" {
 			continue
 		}
 		for _, mode := range []string{"none", "token"} {
-			t.Run(name+"-"+mode, func(t *testing.T) { tryClient(t, script, mode) })
+			t.Run(name+"-"+mode, func(t *testing.T) { tryClient(t, script, mode, usualTask) })
 		}
 	}
 }
+
+// TestRealClientsMounted: each client finds a tool of a server that codehand mounts, which nobody has started before, and
+// calls it at the first try, over stdio and over HTTP.
+func TestRealClientsMounted(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("CODEHAND_LONG") == "" {
+		t.Skip("it starts programs of 200 MB; set CODEHAND_LONG=1")
+	}
+	task := clientTask{
+		steps:  []move{{name: "mcp__demo__echo", args: `{"text":"from a real client"}`, query: "demo echo"}},
+		config: mountKind(t, "demo", "0", "") + "[permissions]\nallow = [\"mcp__demo\"]\n",
+		check: func(t *testing.T, m *scriptedModel, _ string) {
+			t.Helper()
+			for i, r := range m.results {
+				t.Logf("%s%s %s: %.300q", m.moves[i].namespace, m.moves[i].name, m.moves[i].args, r)
+			}
+			if n := len(m.results); !m.done || n == 0 || n > 1 && !m.moves[n-2].ownSearch && !strings.HasSuffix(m.moves[n-2].name, "tool_search") || !strings.Contains(m.results[n-1], "echo from a real client") {
+				t.Errorf("%d results, at the end: %t: %q", n, m.done, m.results)
+			}
+		},
+	}
+	for _, name := range []string{"claude-code", "codex", "gemini", "opencode"} {
+		script := filepath.Join(benchOfClients, name+".sh")
+		t.Run(name, func(t *testing.T) { tryClient(t, script, "", task) })
+		t.Run(name+"-none", func(t *testing.T) { tryClient(t, script, "none", task) })
+	}
+}
+
+// A clientTask is what the model of a client wants, and what is looked at afterwards.
+type clientTask struct {
+	steps  []move
+	config string // of codehand; "": none
+	check  func(t *testing.T, m *scriptedModel, work string)
+}
+
+var usualTask = clientTask{steps: stepsOfClients, check: func(t *testing.T, m *scriptedModel, work string) { m.check(t, work) }}
 
 // bigLine is a line of big.txt.
 func bigLine(i int) string { return fmt.Sprintf("\tif x[%d] == \"quoted\" { // line %d", i, i) }
@@ -76,7 +112,7 @@ func asJSON(v any) string {
 
 // tryClient runs a script. mode is that of authentication of a server that its client is told of; "": the client starts
 // codehand, as an install says, or as the script itself says if it names no snippet.
-func tryClient(t *testing.T, script, mode string) {
+func tryClient(t *testing.T, script, mode string, task clientTask) {
 	said := wordsOf(t, script)
 	modules, err := filepath.Abs(filepath.Join(benchOfClients, "node_modules"))
 	must(t, err)
@@ -97,7 +133,12 @@ func tryClient(t *testing.T, script, mode string) {
 		big.WriteString(bigLine(i) + "\n")
 	}
 	replaytest.Lay(t, work, map[string]string{"big.txt": big.String()})
-	m := startModel(t, f, stepsOfClients)
+	for _, at := range []string{home, d.home} {
+		if task.config != "" {
+			replaytest.Lay(t, at, map[string]string{".config/codehand/config.toml": task.config})
+		}
+	}
+	m := startModel(t, f, task.steps)
 	script, err = filepath.Abs(script)
 	must(t, err)
 
@@ -129,7 +170,7 @@ func tryClient(t *testing.T, script, mode string) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.check(t, work)
+	task.check(t, m, work)
 	if t.Failed() {
 		t.Logf("it said:\n%s\nthe model was asked:\n%s", out.String(), strings.Join(m.requests, "\n"))
 	}
