@@ -32,7 +32,7 @@ const root = "../.."
 
 // rooms are all packages, from the top down, each with the rooms that it may import.
 var rooms = map[string][]string{
-	"cmd/codehand":    {"server", "server/audit", "server/auth", "server/bridge", "server/clients", "server/clients/install", "server/clients/install/forms", "server/config", "server/control", "server/doctor", "server/engines", "server/explain", "server/instructions", "server/issuer", "server/listen", "server/logging", "server/people", "server/public", "server/replies", "server/sessions", "server/state", "server/toolset", "tools", "tools/bash", "tools/confine/caches", "tools/results", "tools/sandbox", "tools/secrets", "tools/tool"},
+	"cmd/codehand":    {"server", "server/audit", "server/auth", "server/bridge", "server/clients", "server/clients/install", "server/clients/install/forms", "server/config", "server/control", "server/doctor", "server/engines", "server/explain", "server/instructions", "server/issuer", "server/listen", "server/logging", "server/people", "server/public", "server/replies", "server/sessions", "server/state", "server/toolset", "tools", "tools/bash", "tools/confine/caches", "tools/credentials", "tools/results", "tools/sandbox", "tools/secrets", "tools/tool"},
 	"cmd/conformance": {"server", "server/config", "server/engines", "server/listen", "server/mcpgo"},
 
 	"server":         {"server/asking", "server/calls", "server/config", "server/endpoint", "server/engines", "server/explain", "server/listen", "server/mcpgo", "server/notices", "server/opening", "server/pipeline", "server/public", "server/replies", "server/sessions", "server/stdio", "server/subagents", "server/team", "server/tenants", "server/toolset", "tools/mounts", "tools/sandbox"}, // what a mounted server changed, for people
@@ -61,7 +61,7 @@ var rooms = map[string][]string{
 		"server/jsonrpc", "server/pipeline", "server/request", "server/sessions", "server/state", "server/waiting", "tools/agent",
 		"tools/agent/loop", "tools/hooks", "tools/permission", "tools/session", "tools/tool",
 	},
-	"server/engines": {"filestate", "filestate/lock", "server/config", "server/listen", "server/sessions", "server/state", "server/toolset", "tools", "tools/agent", "tools/agent/loop", "tools/agent/models", "tools/confine", "tools/confine/caches", "tools/git/changes", "tools/guarded", "tools/hooks", "tools/keys", "tools/media", "tools/mounts", "tools/mounts/pins", "tools/mounts/upstream", "tools/permission", "tools/sandbox", "tools/search", "tools/session", "tools/settings", "tools/tool", "tools/web", "tools/web/guard", "tools/web/search", "tools/lsp"},
+	"server/engines": {"filestate", "filestate/lock", "server/config", "server/listen", "server/sessions", "server/state", "server/toolset", "tools", "tools/agent", "tools/agent/loop", "tools/agent/models", "tools/confine", "tools/confine/caches", "tools/credentials", "tools/git/changes", "tools/guarded", "tools/hooks", "tools/keys", "tools/media", "tools/mounts", "tools/mounts/pins", "tools/mounts/upstream", "tools/permission", "tools/sandbox", "tools/search", "tools/session", "tools/settings", "tools/tool", "tools/web", "tools/web/guard", "tools/web/search", "tools/lsp"},
 	"server/mcpgo": {
 		"server/hub", "server/instructions", "server/jsonrpc", "server/notices", "server/prompts", "server/replies", "server/request",
 		"server/resources", "server/sessions", "server/tenants", "server/toolset", "tools/results", "tools/session",
@@ -126,7 +126,7 @@ var rooms = map[string][]string{
 	"tools/history":  {"filestate", "filestate/disk", "filestate/journal", "tools/editing", "tools/results", "tools/session", "tools/textedit", "tools/textedit/compare", "tools/tool", "tools/wording", "tools/workspace"}, // diffs and refusals are those of edits
 	"tools/planning": {"filestate", "filestate/disk", "filestate/lock", "tools/editing", "tools/permission", "tools/results", "tools/session", "tools/tasks", "tools/tool", "tools/wording", "tools/workspace"},             // a plan file is changed on behalf of a call, as edits are
 	"tools/typing":   {"tools/bash", "tools/permission", "tools/results", "tools/running", "tools/sandbox", "tools/session", "tools/shell", "tools/terminal", "tools/tool", "tools/wording"},
-	"tools/running":  {"filestate", "filestate/disk", "filestate/journal", "tools/bash", "tools/confine", "tools/folding", "tools/git", "tools/git/changes", "tools/keeping", "tools/permission", "tools/results", "tools/sandbox", "tools/search/page", "tools/secrets", "tools/session", "tools/shell", "tools/tool", "tools/wording", "tools/workspace"},
+	"tools/running":  {"filestate", "filestate/disk", "filestate/journal", "tools/bash", "tools/confine", "tools/credentials", "tools/folding", "tools/git", "tools/git/changes", "tools/keeping", "tools/permission", "tools/results", "tools/sandbox", "tools/search/page", "tools/secrets", "tools/session", "tools/shell", "tools/tool", "tools/wording", "tools/workspace"},
 	"tools/viewing": {"filestate", "filestate/owner", "tools/media", "tools/notebook", "tools/results", "tools/search", "tools/search/page", "tools/search/ignore", "tools/shell", "tools/textedit", "tools/tool",
 		"tools/wording", "tools/workspace"},
 	"tools/wording": {"filestate", "filestate/disk", "filestate/lock", "tools/results", "tools/sandbox", "tools/search", "tools/shell", "tools/textedit", "tools/tool", "tools/workspace"},
@@ -161,7 +161,8 @@ var rooms = map[string][]string{
 	"tools/sandbox/probe":              {},
 	"tools/confine/caches":             {},
 	"tools/confine/look":               {},
-	"tools/confine":                    {"tools/confine/caches", "tools/confine/look", "tools/git", "tools/guarded", "tools/permission", "tools/sandbox", "tools/sandbox/proxy", "tools/web/guard"},
+	"tools/credentials":                {"tools/sandbox"}, // the person's own git runs outside
+	"tools/confine":                    {"tools/confine/caches", "tools/confine/look", "tools/credentials", "tools/git", "tools/guarded", "tools/permission", "tools/sandbox", "tools/sandbox/proxy", "tools/web/guard"},
 	"tools/search":                     {"tools/search/ignore", "tools/search/pattern"},
 	"tools/search/pattern":             {},
 	"tools/search/page":                {},
@@ -235,7 +236,7 @@ var modules = []struct {
 	{path: "github.com/spf13/pflag", rooms: []string{"cmd/codehand"}}, // the errors of cobra's flags
 	{path: "github.com/tailscale/hujson", rooms: []string{"server/clients/install/forms"}},
 	{path: "go.uber.org/goleak", rooms: []string{"filestate/leaktest"}, testsOnly: true},
-	{path: "golang.org/x/crypto", rooms: []string{"server/people"}},
+	{path: "golang.org/x/crypto", rooms: []string{"server/blackbox", "server/people"}}, // its server of ssh in tests
 	{path: "golang.org/x/image", rooms: []string{"tools/media"}},
 	{path: "golang.org/x/net", rooms: []string{"server/blackbox", "tools/web/guard", "tools/web", "tools/web/pages"}}, // idna; its dnsmessage and html in tests
 	{path: "golang.org/x/term", rooms: []string{"cmd/codehand"}},                                                      // typing a password unseen

@@ -177,6 +177,7 @@ output; for people there are the commands below.`),
 		newDoctor(t),
 		newVersion(t),
 		newSettings(),
+		newGitHelper(t),
 	)
 	return root
 }

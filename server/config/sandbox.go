@@ -20,6 +20,7 @@ type Sandbox struct {
 	Domains   []guard.Domain // what list opens; not empty with it
 	Addresses guard.Options  // what web.* opens besides public addresses; no ports
 	Display   bool           // commands of the person at the machine reach the display
+	Git       string         // whether their git gets stored passwords: off, ask, on
 	Memory    int64          // bytes of a command with all that it starts, where control groups can be used
 	Processes int            // of a command, with threads
 	CacheMax  int64          // bytes that the private caches of one principal may keep
@@ -27,8 +28,8 @@ type Sandbox struct {
 
 // defaultSandbox is what holds if nothing is said.
 func defaultSandbox() Sandbox {
-	return Sandbox{Policy: "best-effort", MinLevel: 2, AutoAllow: true, Network: NetworkOn, Memory: 8 * gib,
-		Processes: 512, CacheMax: 20 * gib}
+	return Sandbox{Policy: "best-effort", MinLevel: 2, AutoAllow: true, Network: NetworkOn, Git: "ask",
+		Memory: 8 * gib, Processes: 512, CacheMax: 20 * gib}
 }
 
 // sandboxTable is about what confines commands.
@@ -58,6 +59,10 @@ func sandboxTable(c *Config) []setting {
 		{"sandbox.display",
 			"whether commands on stdio reach the display (X11, Wayland) while their network is open; a program there " +
 				"can read and type into your other windows", operatorOnly, toggle{&c.Sandbox.Display}},
+		{"sandbox.git_credentials",
+			"whether git in commands on stdio gets the passwords that your own git has for the hosts of the remotes: " +
+				"off, ask (once a session) or on; such a command can read them", narrower,
+			choice{&c.Sandbox.Git, []string{GitOff, "ask", GitOn}}},
 		{memoryKey, "memory of a command with all that it starts, where a delegated cgroup v2 tree limits it (doctor " +
 			"says whether); by default also at most half of the machine's", operatorOnly,
 			size{&c.Sandbox.Memory, 64 * mib, 1024 * gib}},
@@ -85,6 +90,12 @@ const (
 	NetworkOff  = "off"
 	NetworkList = "list"
 	NetworkOn   = "on"
+)
+
+// Values of sandbox.git_credentials, besides ask.
+const (
+	GitOff = "off"
+	GitOn  = "on"
 )
 
 // The settings that say what commands reach.

@@ -354,8 +354,12 @@ func desktop(cfg config.Config, r sandbox.Report) []string {
 	if cfg.Sandbox.Network != config.NetworkOn || r.Level < sandbox.LevelKernel {
 		return nil
 	}
-	return confine.DesktopGaps(cfg.Home,
+	gaps := confine.DesktopGaps(cfg.Home,
 		sandbox.Environ(sandbox.EnvOptions{Personal: true, Display: cfg.Sandbox.Display}))
+	if cfg.Sandbox.Git == config.GitOn && r.Level == sandbox.LevelFull {
+		gaps = append(gaps, confine.CredentialsGap)
+	}
+	return gaps
 }
 
 // sandbox probes how far commands are confined here, and says what is missing.

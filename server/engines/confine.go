@@ -66,6 +66,9 @@ func (o Options) confinement(dir string, proven func() sandbox.Report) *Confinem
 	c.Personal = !o.Serve || listen.WhyShared(cfg) == "" // others have nothing to do with that home
 	// Where the network is open, what a command may read can leave: then the operator says so, and not a default.
 	c.AutoAllow = cfg.Sandbox.AutoAllow && (c.Network.Network != sandbox.NetworkOn || cfg.Said("sandbox.auto_allow"))
+	if !o.Serve && cfg.Sandbox.Git != config.GitOff {
+		c.Credentials = cfg.Sandbox.Git
+	}
 	made.Options = c
 	return made
 }

@@ -16,6 +16,7 @@ import (
 	"codehand/server/toolset"
 	"codehand/tools"
 	"codehand/tools/agent"
+	"codehand/tools/credentials"
 	"codehand/tools/git/changes"
 	"codehand/tools/hooks"
 	"codehand/tools/media"
@@ -147,7 +148,8 @@ func limitReports(tools []tool.Tool, most int) []tool.Tool {
 
 // MayAsk says whether something may ask the clients of calls while these work.
 func (e *Set) MayAsk(cfg config.Config) bool {
-	return e.Mounts != nil || cfg.Web.Sampling || e.Agents.InForce(true) != agent.None
+	asks := e.Confined.Options.Credentials == credentials.Ask
+	return e.Mounts != nil || cfg.Web.Sampling || asks || e.Agents.InForce(true) != agent.None
 }
 
 // Memory is the part of the Store that one session has.

@@ -171,7 +171,11 @@ func (t *Tenant) Confinement(temp string, readable ...string) *confine.Session {
 			readable = append(readable, config.Canonical(d.Path))
 		}
 	}
-	return &confine.Session{Confiner: t.confiner, Temp: temp, Readable: readable}
+	s := &confine.Session{Confiner: t.confiner, Temp: temp, Readable: readable}
+	if temp != "" {
+		s.Begin(t.Space.Roots())
+	}
+	return s
 }
 
 // Withheld are the names of variables that commands lack, for the person whose variables they are; nil for those who

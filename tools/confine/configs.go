@@ -150,17 +150,26 @@ func (c *configs) drop() {
 
 // Drop gives up what was made for a command that was not started.
 func (c Command) Drop() {
+	if c.door != nil {
+		c.door.Close()
+	}
 	if c.configs != nil {
 		c.configs.drop()
 	}
 }
 
-// Over is called once when all of the command has ended. It takes over what the command changed in git's configuration,
-// and returns a line for each file with what was not taken over. background: it went on beside what the person does, so
-// a repository that appeared is not taken for its work.
+// Over is called once when all of the command has ended. It takes over what the command changed in git's
+// configuration, and returns a line for each file with what was not taken over, and for each password that git did not
+// get. background: it went on beside what the person does, so a repository that appeared is not taken for its work.
 func (c Command) Over(background bool) (lines []string) {
+	if c.door != nil {
+		c.door.Close()
+		for _, why := range c.door.Why() {
+			lines = append(lines, c.said(why))
+		}
+	}
 	if c.configs == nil {
-		return nil
+		return lines
 	}
 	defer c.configs.drop()
 	// What config.worktree says is looked at before a config that makes git read it.

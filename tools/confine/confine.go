@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"codehand/tools/confine/look"
+	"codehand/tools/credentials"
 	"codehand/tools/git"
 	"codehand/tools/permission"
 	"codehand/tools/sandbox"
@@ -29,6 +30,7 @@ type Options struct {
 	Known                    func() (sandbox.Report, bool) // the same, if it is known by now
 	Needed                   func() sandbox.Level          // below it no command runs
 	AutoAllow                bool                          // a command at level 3 needs no question
+	Credentials              string                        // mode of the desk for passwords of git; "": there is none
 }
 
 // Whose are commands, and where these people keep what is theirs.
@@ -126,6 +128,9 @@ type Use struct {
 	// Configs lets the command change git's configuration in copies of its own. The caller then calls Command.Over, or
 	// Command.Drop
 	Configs bool
+	// Ask puts a question of git's to the person while the command runs; nil: nobody can be asked. It counts with
+	// Configs only
+	Ask credentials.Asking
 	// Background: it goes on beside what the person and other calls do, so neither what appears nor a link that leads
 	// elsewhere is taken for its work
 	Background bool

@@ -2,9 +2,12 @@ package confine
 
 import (
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
+	"codehand/tools/git"
 	"codehand/tools/sandbox"
 )
 
@@ -16,6 +19,27 @@ var personal = []string{
 
 // rings are the files of GnuPG that hold no secret and without which its agent signs nothing, in its directory.
 var rings = []string{"pubring.kbx", "pubring.gpg", "public-keys.d", "trustdb.gpg", "gpg.conf", "common.conf"}
+
+// publicKeys are the files of ssh's that say which key of the agent is meant, and whose signatures are good. What is no
+// public key by its content is none by its name.
+func publicKeys(home string) (files []string) {
+	if home == "" {
+		return nil
+	}
+	dir := filepath.Join(home, ".ssh")
+	all, _ := filepath.Glob(filepath.Join(globEscape(dir), "*.pub")) // the pattern is right
+	for _, path := range all {
+		if text, err := git.ReadSmall(path, 64<<10); err == nil && publicKey().Match(text) {
+			files = append(files, path)
+		}
+	}
+	return append(files, filepath.Join(dir, "allowed_signers"))
+}
+
+// publicKey matches a file with one public key or certificate.
+var publicKey = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:ssh|ecdsa|sk)-[a-z0-9@.-]+ [A-Za-z0-9+/=]+(?: [^\n]*)?\n*$`)
+})
 
 // A desktop is what commands reach of the person at the machine, by the variables of their environment.
 type desktop struct {
@@ -39,7 +63,7 @@ func desktopOf(home string, env []string) (d desktop) {
 			d.gaps = append(d.gaps, gap)
 		}
 	}
-	add("ssh-agent", value(env, "SSH_AUTH_SOCK"))
+	add("ssh-agent", value(env, "SSH_AUTH_SOCK"), publicKeys(home)...)
 	run := value(env, "XDG_RUNTIME_DIR")
 	// GPG_TTY passes to the commands of the person at the machine only.
 	if home != "" && (run != "" || value(env, "GPG_TTY") != "") {

@@ -81,6 +81,15 @@ func (c Command) Refusal(errors, dir string) string {
 	if c.Profile == nil {
 		return ""
 	}
+	if strings.Contains(errors, "could not read Username for") ||
+		strings.Contains(errors, "could not read Password for") {
+		if c.door != nil && len(c.door.Why()) > 0 {
+			return "" // Over says it
+		}
+		if c.unstored != "" { // before what a helper of the person's misses in the sandbox
+			return c.said(c.unstored)
+		}
+	}
 	nameless := false // refused, and the program does not say what, as ed of its own temporary file
 	for line := range strings.SplitSeq(errors, "\n") {
 		// "cannot open x: Read-only file system" is no word of a missing file
@@ -149,10 +158,6 @@ func (c Command) unseen(errors string) string {
 	switch {
 	case strings.Contains(errors, "gpg failed to sign the data"):
 		return "gpg does not reach its keys here; commit with -c commit.gpgsign=false, or let the user sign"
-	case strings.Contains(errors, "could not read Username for"),
-		strings.Contains(errors, "could not read Password for"):
-		return "commands do not see stored passwords of git; use an ssh remote, with which the user's agent works, " +
-			"or let the user push"
 	}
 	return ""
 }

@@ -12,6 +12,7 @@ import (
 
 	"codehand/tools/confine/caches"
 	"codehand/tools/confine/look"
+	"codehand/tools/credentials"
 	"codehand/tools/permission"
 	"codehand/tools/sandbox"
 	"codehand/tools/sandbox/proxy"
@@ -23,6 +24,8 @@ type Session struct {
 
 	Temp     string   // its temporary directory, made when a command first needs it
 	Readable []string // what it may read besides its roots: kept results, logs of jobs, skills
+
+	desk *credentials.Desk // hands git the person's passwords; nil: it gets none
 
 	toldLower atomic.Bool // that commands are confined less than before
 }
@@ -41,6 +44,8 @@ type Command struct {
 	// Hold keeps the private caches as they are until release, for the time of the command; nil: it has none
 	Hold func() (release func(), err error)
 
+	door     *credentials.Door // where git asks for passwords; nil: nowhere
+	unstored string            // why git gets none without a door
 	configs  *configs          // what the command may change of git's configuration; nil: nothing
 	by       map[string]string // of Profile
 	readOnly bool              // Profile is that of commands that only read
@@ -134,6 +139,9 @@ func (s *Session) Command(u Use) (Command, error) {
 	if p.Network == sandbox.NetworkList && proven.Level == sandbox.LevelFull {
 		c.Proxy = proxy.New(s.o.Network.Domains, s.o.Network.Addresses)
 		c.Env = append(c.Env, proxy.Env(sandbox.ProxyAddress)...)
+	}
+	if proven.Level == sandbox.LevelFull && !u.ReadOnly && u.Configs {
+		s.openDoor(&c, u.Ask)
 	}
 	return c, nil
 }

@@ -69,3 +69,21 @@ func InHome(home, name string) string {
 	}
 	return name
 }
+
+// Remotes returns the URLs of the remotes in a configuration file, as they stand there. What it includes does not
+// count, nor does a file that cannot be read.
+func Remotes(file string) (urls []string) {
+	text, err := ReadSmall(file, maxConfig)
+	if err != nil {
+		return nil
+	}
+	configKeys(text, func(key, value string) bool {
+		section, _, _ := strings.Cut(key, ".")
+		name := strings.ToLower(key[strings.LastIndexByte(key, '.')+1:])
+		if strings.EqualFold(section, "remote") && (name == "url" || name == "pushurl") {
+			urls = append(urls, value)
+		}
+		return true
+	})
+	return urls
+}

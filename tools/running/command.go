@@ -45,7 +45,7 @@ func (o *Outcome) Wait(ctx context.Context, job *shell.Job) (shell.Info, error) 
 	w := newWatch(o.Env, job.Last)
 	for {
 		step := time.Now().Add(lookEvery)
-		last := !until.IsZero() && !step.Before(until)
+		last := !until.IsZero() && !step.Before(until) && !o.asked.waits()
 		if last {
 			step = until
 		}

@@ -8,16 +8,18 @@ import (
 
 	"codehand/tools/bash"
 	"codehand/tools/confine"
+	"codehand/tools/credentials"
 	"codehand/tools/sandbox"
 	"codehand/tools/tool"
 )
 
 // Confine says how the kernel confines a command that has been allowed. The caller starts it with Command.Over, or
-// calls Command.Drop. Below the level that is needed it is a refusal.
-func Confine(env tool.Env, readOnly, background bool) (confine.Command, error) {
+// calls Command.Drop. ask is for questions that come up while it runs; nil: nobody can be asked. Below the level that
+// is needed it is a refusal.
+func Confine(env tool.Env, readOnly, background bool, ask credentials.Asking) (confine.Command, error) {
 	c, err := confineAs(env, confine.Use{
 		Roots: rootsOf(env), Rules: env.Rules, ReadOnly: readOnly, Allowed: changedByName(env),
-		Background: background, Configs: true,
+		Background: background, Configs: true, Ask: ask,
 	})
 	if err == nil && readOnly && env.Analysis.Contained && c.Level < sandbox.LevelFull {
 		// it was let through because the kernel would hold it

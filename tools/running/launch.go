@@ -20,7 +20,11 @@ func Launch(ctx context.Context, env tool.Env, trees *changes.Trees, c shell.Com
 		return nil, o, err
 	}
 	reads := env.Analysis.Class == bash.ReadOnly
-	confined, err := Confine(env, reads, c.Background)
+	var asked *asker
+	if !c.Background { // a job has nobody who waits for it
+		asked = newAsker(ctx, env)
+	}
+	confined, err := Confine(env, reads, c.Background, asked.asking())
 	if err != nil {
 		return nil, o, err
 	}
@@ -35,7 +39,7 @@ func Launch(ctx context.Context, env tool.Env, trees *changes.Trees, c shell.Com
 		confined.Drop()
 		return nil, o, err
 	}
-	o = Outcome{Env: env, Confined: confined, Limit: c.Timeout, Notes: notes}
+	o = Outcome{Env: env, Confined: confined, Limit: c.Timeout, Notes: notes, asked: asked}
 	if !c.Background { // what a job does is not told when it starts
 		o.Watch = newFileWatch(ctx, env, trees, held)
 	}

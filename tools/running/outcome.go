@@ -26,6 +26,7 @@ type Outcome struct {
 	Notes []string      // the last lines of the answer
 	Stays bool          // the session's directory stays where it is, wherever the command went
 	Watch *FileWatch    // of a command that may change files; nil: its changes are not listed
+	asked *asker        // puts questions while it runs; nil: nobody can be asked
 	// how far the kernel confines the command
 	Confined confine.Command
 	files    []changedFile // that changed, as far as they are told
@@ -50,6 +51,7 @@ func (o *Outcome) Opened(i shell.Info, screen string) tool.Result {
 
 // Moved answers a command that has become a job because the call could not wait longer.
 func (o *Outcome) Moved(ctx context.Context, i shell.Info) (tool.Result, error) {
+	o.asked.end()
 	c, err := o.Env.Shell.Output(ctx, i.ID, 0, 4*o.Env.Limit)
 	if err != nil {
 		return tool.Result{}, err

@@ -142,6 +142,17 @@ func Environ(o EnvOptions) []string {
 	return list
 }
 
+// Outside returns the whole environment of this process, for a program of the person's that runs outside on behalf of a
+// command: without the variables that drop names, and without the entries of PATH where a command could have put a
+// program, which are those below written.
+func Outside(written []string, drop func(name string) bool) []string {
+	env := slices.DeleteFunc(os.Environ(), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return name == "PATH" || drop(name)
+	})
+	return append(env, "PATH="+cleanPath(os.Getenv("PATH"), written))
+}
+
 // passes decides by name alone.
 func passes(name string, o EnvOptions) bool {
 	switch {
