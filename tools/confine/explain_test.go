@@ -137,10 +137,12 @@ func TestExplainUnseen(t *testing.T) {
 		{"Cannot connect to the Docker daemon at unix:///nowhere/docker.sock. Is the docker daemon running?", nil, ""},
 		{"error: gpg failed to sign the data\nfatal: failed to write commit object", nil, "[sandbox level 3: gpg does not " +
 			"reach its keys here; commit with -c commit.gpgsign=false, or let the user sign]"},
-		{"fatal: could not read Username for 'https://x': terminal prompts disabled", nil, "[sandbox level 3: commands do " +
-			"not see stored passwords of git; use an ssh remote, with which the user's agent works, or let the user push]"},
+		{"fatal: could not read Username for 'https://x': terminal prompts disabled", nil, "[sandbox level 3: none " +
+			"is stored]"},
+		{"/home/a/helper: not found\nfatal: could not read Password for 'https://x': terminal prompts disabled", nil,
+			"[sandbox level 3: none is stored]"},
 	} {
-		c := Command{Level: sandbox.LevelFull, Profile: &sandbox.Profile{Readable: s.open}}
+		c := Command{Level: sandbox.LevelFull, Profile: &sandbox.Profile{Readable: s.open}, unstored: "none is stored"}
 		if got := c.Explain(s.errors, dir); got != s.want {
 			t.Errorf("%q: %q, want %q", s.errors, got, s.want)
 		}
