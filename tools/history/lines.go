@@ -3,6 +3,7 @@ package history
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -21,7 +22,11 @@ func Line(env tool.Env, e journal.Entry, files []journal.EntryFile, now time.Tim
 	if e.Kept != "" {
 		by = "kept"
 	}
+	trees, files := newTrees(env, e, files)
 	var names []string
+	for _, t := range trees[:min(len(trees), maxNamed)] {
+		names = append(names, wording.NewFiles(t.name, t.files))
+	}
 	for _, f := range files[:min(len(files), maxNamed)] {
 		names = append(names, changedFile(env, e, f))
 	}
@@ -36,6 +41,40 @@ func Line(env tool.Env, e journal.Entry, files []journal.EntryFile, now time.Tim
 		line += " [" + mark + "]"
 	}
 	return line
+}
+
+// minTree is how many new files of one change below a directory are told as one.
+const minTree = 20
+
+// A newTree is a directory below the root with many files that a change made.
+type newTree struct {
+	name  string
+	files int
+}
+
+// newTrees takes out of the files of a change those that are told as one: what a command unpacked or installed.
+func newTrees(env tool.Env, e journal.Entry, files []journal.EntryFile) (trees []newTree, rest []journal.EntryFile) {
+	top := func(f journal.EntryFile) string {
+		dir, _, below := strings.Cut(filepath.ToSlash(wording.ShownName(env, f.Path)), "/")
+		if !below || dir == "" || f.Op != "create" || f.Files > 0 || f.Why != "" || f.NoCopy || e.Kept != "" {
+			return ""
+		}
+		return dir
+	}
+	counts := map[string]int{}
+	for _, f := range files {
+		counts[top(f)]++
+	}
+	for _, f := range files {
+		dir := top(f)
+		switch n := counts[dir]; {
+		case dir == "" || n > 0 && n < minTree:
+			rest = append(rest, f)
+		case n > 0:
+			trees, counts[dir] = append(trees, newTree{dir, n}), 0
+		}
+	}
+	return trees, rest
 }
 
 // changeTime is the time of day, in front of it the day unless that is today.
