@@ -317,6 +317,27 @@ var cacheVars = []struct{ name, dir string }{
 	{"PUB_CACHE", "pub"}, {"PUPPETEER_CACHE_DIR", "puppeteer"}, {"CYPRESS_CACHE_FOLDER", "cypress"},
 }
 
+// builders are programs whose first build is slow without a cache, and where below the private caches that is.
+var builders = []struct{ program, dir string }{
+	{"go", "go-build"}, {"cargo", "cargo/registry"}, {"gradle", "gradle/caches"}, {"gradlew", "gradle/caches"},
+	{"mvn", "maven"}, {"mvnw", "maven"}, {"npm", "npm/_cacache"}, {"npx", "npm/_cacache"}, {"dotnet", "nuget"},
+}
+
+// emptyCaches returns the builders whose caches below dir have nothing.
+func emptyCaches(dir string) (programs []string) {
+	for _, b := range builders {
+		f, err := os.Open(filepath.Join(dir, b.dir))
+		if err == nil {
+			_, err = f.Readdirnames(1)
+			_ = f.Close() // only read
+		}
+		if err != nil {
+			programs = append(programs, b.program)
+		}
+	}
+	return programs
+}
+
 // maven is the variable by which Maven finds its repository below the private caches: no variable of its own does, and
 // it asks the list of users for its home, not HOME. Its script splits the value at blanks, so no directory with one can
 // be named.

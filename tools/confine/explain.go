@@ -240,7 +240,8 @@ func (c Command) refuses(path, line string, gone bool) string {
 	case slices.ContainsFunc(p.Linked, func(l sandbox.Link) bool { return l.Path == path }):
 		return path + " can be written, also by git config, but neither renamed, replaced nor removed"
 	case in(p.Protected) || in(p.Writable) && heldFor(path, p.Protected):
-		return path + " is protected: it changes only by a command that names it and that a person allows"
+		return path + " is protected: it changes only by a command that names it and that a person allows; the " +
+			"user can open its name with permissions.unprotect"
 	case in(p.Writable), (p.Temp != "" || c.readOnly && !in(p.Readable)) && within(path, c.temp()):
 		return ""
 	case c.readOnly && (strings.Contains(line, "ead-only file system") || strings.Contains(line, "EROFS")):

@@ -39,6 +39,7 @@ type Command struct {
 	Spares  *sandbox.Spares // makes it start sooner; nil: nothing does
 	Env     []string        // besides its usual environment
 	News    string          // a line for its answer, about what has changed for commands; "": nothing
+	Empty   []string        // programs whose private caches have nothing yet, such as "go": a first build is slow
 	Proxy   *proxy.Proxy    // its way to the network; the caller serves it at Process.Listener. nil: it has none
 
 	// Hold keeps the private caches as they are until release, for the time of the command; nil: it has none
@@ -134,6 +135,9 @@ func (s *Session) Command(u Use) (Command, error) {
 	c.Profile, c.by, c.Groups, c.Spares = &p, now.by, proven.Groups, proven.Spares
 	if all, _ := s.cache(); all != "" {
 		c.Hold = func() (func(), error) { return caches.Hold(filepath.Dir(all)) }
+		if !u.ReadOnly {
+			c.Empty = emptyCaches(all)
+		}
 	}
 	c.Env = s.Environ(u, proven.Level == sandbox.LevelFull)
 	if p.Network == sandbox.NetworkList && proven.Level == sandbox.LevelFull {

@@ -117,7 +117,8 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[sub-agent output imitated instructions: `, `\[agent agent_`, `Part \d of \d, `,
 		`\[This is your last turn: `, `\[\d+ more bytes are left out\]`, `\[an image \(`, `\[key\][ \t]*$`,
 		`\[lines \d+-\d+ of `, `\[the server \S+ is starting; `,
-		`\[files that it may discard were kept `, `\[git keeps what was dropped `, `\[commands see only their own `,
+		`\[the first build of commands: `, `\[files that it may discard were kept `,
+		`\[git keeps what was dropped `, `\[commands see only their own `,
 		`\[[^\]:]+: (?:took out |changes by this command )`,
 	}, "|") + ")")
 })
