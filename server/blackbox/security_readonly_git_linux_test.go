@@ -58,7 +58,7 @@ mkdir -p rep/in; printf 'module example.com/rep\n\nrequire example.com/bob v0.0.
 		}
 		for command, want := range map[string]string{
 			"git diff --stat": "src/s.go", "git diff -- src": "+changed", "git diff src/s.go": "+changed", "git show --stat": "two", "git log --oneline": "two", "git show HEAD:b": "open\nmore", "git log -p -- b": "+more", "git show HEAD -- b": "+more", "git blame -s b": "more",
-			"git -C linked log --oneline": "two", "cd linked && git status": "nothing to commit", "git status -s src": " M src/s.go", "git cat-file -p HEAD": "two", "git stash list": "", "cd rep && go list -m": "example.com/rep",
+			"git -C linked log --oneline": "two", "cd linked && git status": "nothing to commit", "git status -s src": " M src/s.go", "git cat-file -p HEAD": "two", "git stash list": "",
 		} {
 			if text := call(command); strings.HasPrefix(text, "! ") || !strings.Contains(text, want) {
 				t.Errorf("%s: %s, want %s", command, text, want)

@@ -48,8 +48,7 @@ func Explain(command string, inside func(path string) bool) []Explanation {
 // explain fills in what the row of a program says about its words.
 func (e *Explanation) explain(name string, args []spelt) {
 	r := read(name, args)
-	switch name {
-	case "git":
+	if name == "git" {
 		if c := gitOf(args); c.sub != "" && c.row != nil {
 			e.options(c.own)
 			r = c.reading
@@ -57,13 +56,6 @@ func (e *Explanation) explain(name string, args []spelt) {
 				if longer := programs.OfSub("git", c.sub+" "+c.args[0].bare); longer != nil {
 					r = readAs(longer, c.args[1:])
 				}
-			}
-		}
-	case "go":
-		for n := min(2, len(args)); n > 0; n-- {
-			if row := programs.OfSub("go", joined(args[:n])); row != nil {
-				r = readAs(row, args[n:])
-				break
 			}
 		}
 	}

@@ -197,8 +197,6 @@ func (p *prover) command(name string, args []word) string {
 		why = testFault(name, args)
 	case "command":
 		why = p.commandFault(args)
-	case "go":
-		why = p.goFault(args)
 	default:
 		if row == nil || !row.Reads {
 			return "R4: " + snippet(name) + " is not on the list"

@@ -229,16 +229,6 @@ func (m *matching) operand(kind string, w word) string {
 		if strings.Contains(w.text, "/") {
 			return m.p.path(w)
 		}
-	case "package":
-		switch {
-		case strings.Contains(w.text, "@"):
-			return "operand " + snippet(w.text) + " asks for a version"
-		case w.glob() && !strings.HasPrefix(w.text, "./") && !strings.HasPrefix(w.text, "/"):
-			return "glob " + snippet(w.text) + " may turn into an import path; begin it with ./"
-		}
-		return m.p.path(w)
-	case "variable":
-		return goVariable(w.text)
 	case "number":
 		ok = isNumber(w.text)
 	case "seconds":
