@@ -1,16 +1,20 @@
 package bash
 
 import (
+	"cmp"
+	"path"
 	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
 	"codehand/tools/bash/programs"
+	"codehand/tools/guarded"
 )
 
-// prove says whether the rules R0 to R6 hold for every part of the command: then it is ReadOnly, and why is empty. Else
-// it is Unknown (R0, R1) or Writes, and why begins with the rule and names the word.
+// prove says whether the line has nothing but forms that only read, by the rows of the table: rules R0 to R6. Below
+// sandbox level 3 run_readonly runs these and no others. Else the line is Unknown (R0, R1) or Writes, and why begins
+// with the rule and names the word.
 func (s *script) prove(inside func(string) bool) (Class, string) {
 	if class, why := s.readable(); why != "" {
 		return class, why
@@ -18,46 +22,15 @@ func (s *script) prove(inside func(string) bool) (Class, string) {
 	if len(s.file.Stmts) == 0 {
 		return Unknown, "R1: there is no command"
 	}
-	if n := s.commands(); n > maxParts {
+	if n := len(s.found().commands); n > maxParts {
 		return Unknown, "R1: " + strconv.Itoa(n) + " simple commands, at most " + strconv.Itoa(maxParts)
 	}
-	p := s.newProver(inside)
 	for _, stmt := range s.file.Stmts {
-		if why := p.list(stmt); why != "" {
+		if why := s.list(stmt, inside); why != "" {
 			return Writes, why
 		}
 	}
-	return p.proved()
-}
-
-// proved is what is left to say of a line or part in which nothing was wrong.
-func (p *prover) proved() (Class, string) {
 	return ReadOnly, ""
-}
-
-// provePart is prove for one simple command alone, with its redirections; what stands around it does not count. What is
-// no simple command is never ReadOnly.
-func (s *script) provePart(stmt *syntax.Stmt, inside func(string) bool) (Class, string) {
-	if class, why := s.readable(); why != "" {
-		return class, why
-	}
-	p := s.newProver(inside)
-	why := p.simple(stmt)
-	p.proofs = append(p.proofs, proof{stmt, why, p.dir})
-	if why != "" {
-		return Writes, why
-	}
-	return p.proved()
-}
-
-// newProver returns a prover that stands at the start of the line. There is one per script, since every part of a
-// command asks for it.
-func (s *script) newProver(inside func(string) bool) *prover {
-	if s.prover == nil {
-		s.prover = &prover{text: s.text}
-	}
-	s.prover.inside, s.prover.dir = inside, ""
-	return s.prover
 }
 
 // readable is R0 and the first half of R1. The parser reads text against R0 otherwise than bash does, so no part of it
@@ -76,59 +49,16 @@ func (s *script) readable() (Class, string) {
 	return ReadOnly, ""
 }
 
-// commands counts simple commands, wherever they stand.
-func (s *script) commands() int {
-	if len(s.text) < 2*maxParts { // a letter and a separator each
-		return 0
-	}
-	n := 0
-	syntax.Walk(s.file, func(node syntax.Node) bool {
-		if _, ok := node.(*syntax.CallExpr); ok {
-			n++
-		}
-		return true
-	})
-	return n
-}
-
-// A prover looks at the parts of one command line in their order.
-type prover struct {
-	text   string
-	inside func(string) bool
-	dir    string   // where a `cd` with an absolute path led; "": relative paths start where the line starts, or below
-	words  []word   // of the command at hand
-	texts  []string // of its words behind the name
-	rest   []word   // its operands
-	paths  []word   // those of this command that passed as paths
-	proofs []proof
-}
-
-// A proof is what simple found about a statement where no `cd` stands before it, and all that it leaves in the prover
-// for what follows: where it leads itself.
-type proof struct {
-	stmt *syntax.Stmt
-	why  string
-	dir  string
-}
-
-// again is simple for a statement that was perhaps looked at alone already.
-func (p *prover) again(stmt *syntax.Stmt) string {
-	if p.dir == "" {
-		for i := range p.proofs {
-			if kept := &p.proofs[i]; kept.stmt == stmt {
-				p.dir = kept.dir
-				return kept.why
-			}
-		}
-	}
-	return p.simple(stmt)
-}
-
 // list is rule R2 for lists, pipes and negation. It returns what is wrong; "": nothing.
-func (p *prover) list(stmt *syntax.Stmt) string {
+func (s *script) list(stmt *syntax.Stmt, inside func(string) bool) string {
 	pair, ok := stmt.Cmd.(*syntax.BinaryCmd)
 	if !ok {
-		return p.again(stmt)
+		for i := range s.found().commands {
+			if c := &s.finding.commands[i]; c.stmt == stmt {
+				return c.onlyReads(inside)
+			}
+		}
+		return "R2: " + nodeName(stmt.Cmd) + ": " + snippet(cut(s.text, stmt.Cmd))
 	}
 	switch {
 	case stmt.Background:
@@ -136,89 +66,317 @@ func (p *prover) list(stmt *syntax.Stmt) string {
 	case pair.Op != syntax.AndStmt && pair.Op != syntax.OrStmt && pair.Op != syntax.Pipe:
 		return "R2: operator " + pair.Op.String()
 	case len(stmt.Redirs) > 0 || stmt.Coprocess || stmt.Disown:
-		return "R2: " + p.source(stmt)
+		return "R2: " + snippet(cut(s.text, stmt))
 	}
-	if why := p.list(pair.X); why != "" {
-		return why
-	}
-	return p.list(pair.Y)
+	return cmp.Or(s.list(pair.X, inside), s.list(pair.Y, inside))
 }
 
-// simple is what R2 to R6 say about one simple command.
-func (p *prover) simple(stmt *syntax.Stmt) string {
-	if stmt.Background || stmt.Coprocess || stmt.Disown {
-		return "R2: & starts it in the background"
+// class is the class of a simple command alone; what stands around it counts only as far as it says where it starts.
+func (c *simple) class(inside func(string) bool) (Class, string) {
+	if class, why := c.in.readable(); why != "" {
+		return class, why
 	}
+	if why := c.onlyReads(inside); why != "" {
+		return Writes, why
+	}
+	return ReadOnly, ""
+}
+
+// onlyReads is what R2 to R6 say about one simple command; "": it is a form that only reads. It is worked out once.
+func (c *simple) onlyReads(inside func(string) bool) string {
+	if c.judged == nil {
+		f := form{c: c, inside: inside, dirs: append(make([]string, 0, 1+len(c.others)), c.dir), lost: c.lost}
+		for _, other := range c.others { // a cd before may have failed
+			f.dirs, f.lost = append(f.dirs, other.dir), f.lost || other.lost
+		}
+		why := f.simple()
+		c.judged = &why
+	}
+	return *c.judged
+}
+
+// A form is one simple command that is compared with the closed list.
+type form struct {
+	c      *simple
+	inside func(string) bool
+	dirs   []string // where its relative paths may begin
+	lost   bool     // nobody knows where
+}
+
+func (f *form) simple() string {
+	c, stmt := f.c, f.c.stmt
 	call, ok := stmt.Cmd.(*syntax.CallExpr)
 	switch {
+	case stmt.Background || stmt.Coprocess || stmt.Disown:
+		return "R2: & starts it in the background"
 	case stmt.Cmd == nil:
 		return "R3: redirection without a command"
 	case !ok:
-		return "R2: " + nodeName(stmt.Cmd) + ": " + p.source(stmt.Cmd)
+		return "R2: " + nodeName(stmt.Cmd) + ": " + snippet(cut(c.in.text, stmt.Cmd))
 	case len(call.Assigns) > 0:
-		return "R2: assignment: " + p.source(call.Assigns[0])
+		return "R2: assignment: " + snippet(cut(c.in.text, call.Assigns[0]))
 	}
-	p.words, p.paths = p.words[:0], p.paths[:0]
-	for _, arg := range call.Args {
-		w, why := p.word(arg)
-		if why != "" {
+	for i := range c.words {
+		if why := c.unplain(&c.words[i]); why != "" {
 			return "R2: " + why
 		}
-		p.words = append(p.words, w)
 	}
 	for _, r := range stmt.Redirs {
-		if why := p.redirection(r); why != "" {
+		if why := f.redirection(r); why != "" {
 			return "R3: " + why
 		}
 	}
-	if call.Args[0].Lit() != p.words[0].text { // also `l''s`, in which nothing is left of the quotes
-		return "R4: the name of the command is not one plain word: " + snippet(p.words[0].text)
+	name, args := c.words[0].text, c.words[1:]
+	if call.Args[0].Lit() != name { // also `l''s`, in which nothing is left of the quotes
+		return "R4: the name of the command is not one plain word: " + snippet(name)
 	}
-	return p.command(p.words[0].text, p.words[1:])
-}
-
-// command is the rest of R4, and then what the row of the program says about its words.
-func (p *prover) command(name string, args []word) string {
-	row := programs.Of(name)
-	if row != nil && len(args) == 1 && isAny(args[0].text, row.Version) {
+	row, why := c.heads[0].row, ""
+	switch {
+	case row == nil || name != c.heads[0].name: // a path may lead to another program of that name
+	case len(args) == 1 && isAny(args[0].text, row.Version):
 		return ""
-	}
-	why := ""
-	switch name {
-	case "git":
-		if why = p.git(args); why != "" {
+	case name == "git":
+		if why = f.git(c.reading(0).gitCall(), args); why != "" {
 			return "R6: git" + why
 		}
 		return ""
-	case "echo":
-	case "printf":
-		why = printfFault(args)
-	case "test", "[":
-		why = testFault(name, args)
-	case "command":
-		why = p.commandFault(args)
-	default:
-		if row == nil || !row.Reads {
-			return "R4: " + snippet(name) + " is not on the list"
+	case row.Reads:
+		if why = f.match(c.reading(0)); why != "" {
+			return "R5: " + name + ": " + why
 		}
-		why = p.match(row, args)
-		if why == "" && name == "cd" {
-			p.enter(p.rest[0].text)
+		return ""
+	}
+	return "R4: " + snippet(name) + " is not on the list"
+}
+
+// unplain is rule R2 for one word: what only the shell knows of it, or what shells read differently; "": nothing.
+func (c *simple) unplain(w *spelt) string {
+	source := between(c.in.text, w.from, w.to)
+	kind := ""
+	switch s := w.shape &^ globbed; {
+	case strings.HasPrefix(source, "=") && strings.Trim(source, "=") != "":
+		kind = "leading ="
+	case s == 0:
+		return ""
+	case s&runs != 0:
+		kind = "substitution"
+	case s&computed != 0:
+		kind = "expansion"
+	case s&escaped != 0:
+		kind = "$'…'"
+	case s&(braced|lavish) != 0:
+		kind = "braces"
+	case s&homely != 0:
+		kind = "tilde"
+	case source == `\(` || source == `\)` || source == `\!` || source == "[":
+		return ""
+	default:
+		kind = "backslash, bracket, braces or tilde"
+	}
+	return kind + ": " + snippet(source)
+}
+
+// glob says whether the word may become other words, or several.
+func (w *spelt) glob() bool { return w.shape&globbed != 0 }
+
+// leads says whether it may become any word, such as an option.
+func (w *spelt) leads() bool { return w.glob() && strings.IndexAny(w.text, globs) == 0 }
+
+// globs are what makes an unquoted word match names of files.
+const globs = "*?["
+
+// redirection is rule R3. It returns what is wrong; "": nothing.
+func (f *form) redirection(r *syntax.Redirect) string {
+	n, source := "", f.c.in.text
+	if r.N != nil {
+		n = r.N.Value
+	}
+	words := spellOne(nil, source, r.Word)
+	w, fault := words[0], ""
+	for i := range words {
+		fault = cmp.Or(fault, f.c.unplain(&words[i]))
+	}
+	null := fault == "" && w.text == NullDevice && !w.glob()
+	in := n == "" || n == "0"
+	ok := false
+	switch r.Op {
+	case syntax.RdrOut, syntax.AppOut:
+		ok = null && (n == "" || n == "1" || n == "2")
+	case syntax.RdrAll:
+		ok = null && n == ""
+	case syntax.DplOut: // also of `>&file`
+		to := r.Word.Lit()
+		ok = (n == "" || n == "1") && to == "2" || n == "2" && to == "1"
+	case syntax.RdrIn:
+		switch {
+		case !in || w.leads() || !null && strings.HasPrefix(w.text, "/dev/"): // bash connects for /dev/tcp
+		case fault != "" || null:
+			return fault
+		default:
+			if fault = f.path(&w); fault == "" {
+				return ""
+			}
+			fault = ": " + fault
+		}
+		return "redirection " + snippet(cut(source, r)) + fault
+	case syntax.Hdoc:
+		ok = in && quotedDelimiter(r.Word)
+	case syntax.WordHdoc:
+		if in {
+			return fault
 		}
 	}
-	if why != "" {
-		return "R5: " + name + ": " + why
+	if !ok {
+		return "redirection " + snippet(cut(source, r))
 	}
 	return ""
 }
 
-// source returns what stands in the text for node, as part of a message.
-func (p *prover) source(node syntax.Node) string {
-	from, to := int(node.Pos().Offset()), int(node.End().Offset())
-	if from > to || to > len(p.text) {
-		return ""
+// quotedDelimiter says whether nothing in a here-document is expanded. Only delimiters of letters and digits in one
+// pair of quotes are taken, because all shells agree on where those end.
+func quotedDelimiter(in *syntax.Word) bool {
+	if len(in.Parts) != 1 {
+		return false
 	}
-	return snippet(p.text[from:to])
+	name := ""
+	switch part := in.Parts[0].(type) {
+	case *syntax.SglQuoted:
+		if !part.Dollar {
+			name = part.Value
+		}
+	case *syntax.DblQuoted:
+		if len(part.Parts) == 0 {
+			return false
+		}
+		if lit, ok := part.Parts[0].(*syntax.Lit); ok && !part.Dollar && len(part.Parts) == 1 {
+			name = lit.Value
+		}
+	}
+	return name != "" && strings.Trim(name, alphanumerics+"_-") == ""
+}
+
+const alphanumerics = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+// path is R5 (g): what is wrong with a word as a path that a command reads; "": nothing. Paths are relative without
+// `..`, or absolute and inside.
+func (f *form) path(w *spelt) string {
+	if why := components(w); why != "" {
+		return why
+	}
+	for _, dir := range f.dirs {
+		if full := under(dir, w.text); f.lost && !rooted(w.text) || rooted(full) && !f.inside(path.Clean(full)) {
+			return "path " + snippet(w.text) + " is outside"
+		}
+	}
+	return ""
+}
+
+// components looks at what stands between slashes. A name also counts behind a colon, as in `HEAD:.env`.
+func components(w *spelt) string {
+	for name := range strings.SplitSeq(w.text, "/") {
+		globbed := w.glob() && strings.ContainsAny(name, globs)
+		switch {
+		case name == "..":
+			return "path " + snippet(w.text) + " goes up"
+		case isGitDir(name):
+			return "path " + snippet(w.text) + " goes into .git"
+		case name != "" && isSecretWord(name):
+			return "path " + snippet(w.text) + " has a secret name"
+		case globbed && strings.HasPrefix(name, "."):
+			return "glob " + snippet(w.text) + " matches hidden names"
+		case globbed && globsSecret(name, false):
+			return "glob " + snippet(w.text) + " matches a secret name"
+		}
+	}
+	return ""
+}
+
+func isSecretWord(name string) bool {
+	for {
+		if name != "" && guarded.Secret(name) {
+			return true
+		}
+		i := strings.IndexByte(name, ':')
+		if i < 0 {
+			return false
+		}
+		name = name[i+1:]
+	}
+}
+
+// isGitDir knows .git in every spelling that some file system takes for it.
+func isGitDir(name string) bool {
+	if len(name) < 4 || name[0] != '.' && name[0]|0x20 != 'g' {
+		return false
+	}
+	name, _, _ = strings.Cut(name, ":")
+	name = strings.TrimRight(name, ". ")
+	return strings.EqualFold(name, ".git") || strings.EqualFold(name, "git~1")
+}
+
+// git is rule R6 for the words behind `git`. What is wrong begins with the blank or colon that goes behind the name.
+func (f *form) git(call *gitCall, args []spelt) string {
+	for own := args[:len(args)-len(call.args)]; len(own) > 0 && strings.HasPrefix(own[0].text, "-"); own = own[1:] {
+		switch t := own[0].text; {
+		case isOneOf(t, "--no-pager -P --no-optional-locks"):
+			continue
+		case t == "-C" && len(own) > 1 && !own[1].glob() && own[1].text != "-" && f.path(&own[1]) == "":
+			own = own[1:]
+			for i := range f.dirs {
+				f.dirs[i] = under(f.dirs[i], own[0].text)
+			}
+			continue
+		}
+		return ": option " + snippet(own[0].text) + " before the sub-command is not on the list"
+	}
+	if call.sub == "" {
+		return ": there is no sub-command"
+	}
+	for i := range args {
+		if startsGPG(args[i].text) {
+			return ": word " + snippet(args[i].text) + " starts gpg"
+		}
+	}
+	name, r := call.sub, &call.reading
+	if len(call.args) > 0 {
+		if longer := programs.OfSub("git", name+" "+call.args[0].text); longer != nil {
+			name += " " + call.args[0].text
+			long := readAs(longer, call.args[1:])
+			r = &long
+		}
+	}
+	if r.row == nil || !r.row.Reads || name == "*" {
+		return " " + snippet(name) + " is not on the list"
+	}
+	if why := f.match(r); why != "" {
+		return " " + name + ": " + why
+	}
+	if strings.HasPrefix(name, "reflog") {
+		for _, w := range r.operands() {
+			if isOneOf(w.text, "expire delete drop exists write") {
+				return " reflog " + w.text + " is not on the list"
+			}
+		}
+	}
+	return ""
+}
+
+// startsGPG says whether a format would have signatures checked, for which git starts the configured gpg program.
+// Between the % and the name, git takes `+`, `-` and a blank in formats of log, and `*` in those of for-each-ref.
+func startsGPG(s string) bool {
+	for {
+		i := strings.IndexByte(s, '%')
+		if i < 0 {
+			return false
+		}
+		s = s[i+1:]
+		if strings.HasPrefix(strings.TrimLeft(s, "+- "), "G") {
+			return true
+		}
+		if field, ok := strings.CutPrefix(s, "("); ok && strings.HasPrefix(strings.TrimLeft(field, "* "), "signature") {
+			return true
+		}
+	}
 }
 
 // maxSnippet is how many bytes of a word a message shows.
@@ -235,44 +393,17 @@ func snippet(s string) string {
 	return s
 }
 
-func nodeName(node syntax.Node) string {
+// nodeName is what a command is that is no simple one.
+func nodeName(node syntax.Command) string {
 	switch node.(type) {
-	case *syntax.CmdSubst:
-		return "substitution"
-	case *syntax.ParamExp:
-		return "expansion"
-	case *syntax.ArithmExp:
-		return "arithmetic"
-	case *syntax.ProcSubst:
-		return "process substitution"
-	case *syntax.ExtGlob:
-		return "extended glob"
 	case *syntax.Subshell:
 		return "subshell"
-	case *syntax.Block:
-		return "block"
-	case *syntax.FuncDecl:
-		return "function"
 	case *syntax.WhileClause, *syntax.ForClause:
 		return "loop"
-	case *syntax.IfClause:
-		return "if"
-	case *syntax.CaseClause:
-		return "case"
-	case *syntax.TestClause:
-		return "[[ ]]"
-	case *syntax.ArithmCmd:
-		return "(( ))"
+	case *syntax.FuncDecl:
+		return "function"
 	case *syntax.DeclClause:
 		return "declaration"
-	case *syntax.TimeClause:
-		return "time"
-	case *syntax.CoprocClause:
-		return "coproc"
-	case *syntax.LetClause:
-		return "let"
-	case *syntax.BinaryCmd:
-		return "list"
 	}
 	return "not a simple command"
 }

@@ -1,9 +1,7 @@
 package bash
 
 import (
-	"regexp"
 	"strings"
-	"sync"
 
 	"codehand/tools/bash/programs"
 )
@@ -54,10 +52,6 @@ var (
 	awkArguments = regexpOnce(`\([^()]*\)`)
 	awkTexts     = regexpOnce(`"(?:\\(?s:.)|[^"\\\n])*"|((?:^|[(,{};!~&|=\n])[ \t]*)/(?:\\(?s:.)|[^/\\\n])*/`)
 )
-
-func regexpOnce(text string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
-}
 
 // awkCode returns a program without what is between quotes, and between slashes where a pattern stands. Where a slash
 // may divide, a quote behind it may be one of a pattern: then the program stays as it is, so that nothing that runs is

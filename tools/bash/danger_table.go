@@ -24,7 +24,7 @@ func (k *check) table(h head, r *reading) {
 		return
 	}
 	harmless := ""
-	if r.row.Name == "find" && execsReaders(r, k.inside) {
+	if r.row.Name == "find" && k.execsReaders() {
 		harmless = "-exec -execdir"
 	}
 	for _, d := range r.row.Danger {
@@ -121,61 +121,45 @@ func looksLikeHost(t string) bool {
 	return !strings.HasPrefix(t, "-") && !strings.ContainsAny(host, " {}\"'=") && strings.ContainsAny(host, ".$")
 }
 
-// execsReaders says whether all that find starts by -exec and -execdir is proved to read only, whatever the names are
-// that it finds. Git and go never are: what they do depends on the repository and the module in which they run.
-func execsReaders(r *reading, inside func(string) bool) bool {
-	for i := range r.Options {
-		o := &r.Options[i]
-		if o.Option == nil || o.Name != "-exec" && o.Name != "-execdir" {
+// execsReaders says whether all that find starts is in the column proved with all its options, and its words are text,
+// or what find finds where that can be nothing but a path. Git never is: what it does depends on the repository.
+func (k *check) execsReaders() bool {
+	c, n := k.c, 0
+	f := form{c: c, inside: k.inside, dirs: []string{""}}
+	for i, h := range c.heads {
+		if h.via != "find" {
 			continue
 		}
-		words, ok := execWords(r.args[o.At+1:])
-		if !ok || strings.ContainsAny(words[0].text, "/'") || isOneOf(words[0].text, "git go") {
+		n++
+		if h.row == nil || !h.row.Reads || h.row.Has("own") || h.name == "git" || h.end == len(c.words) {
 			return false
 		}
-		s := newScript(strings.TrimSpace(words[0].text + " " + quoted(words[1:])))
-		if class, _ := s.prove(inside); class != ReadOnly {
+		r, takes := c.reading(i), h.row.Proved
+		several := 0
+		if c.words[h.end].bare == "+" { // find gives it several names at once
+			several = 1
+		}
+		unsafe := func(o programs.Found) bool {
+			return o.Option == nil || !o.Safe || o.Shortened || o.Impossible || o.Does&programs.Follows != 0
+		}
+		script := isOneOf(takes.First, "script filter")
+		if h.name != c.words[h.at].text || r.Command >= 0 || len(r.Operands)+several-r.skipped() > takes.Max ||
+			slices.ContainsFunc(r.Options, unsafe) || script && r.instead() {
 			return false
 		}
-		for _, w := range words[1:] {
-			if strings.Contains(w.bare, "{}") && !s.prover.harmlessName(w) {
+		for at := range r.args {
+			w := &r.args[at]
+			found := strings.Contains(w.text, "{}")
+			if found && script && at == r.Operands[0] || w.text != "{}" && f.path(w) != "" ||
+				w.shape&(computed|globbed|braced|escaped|odd) != 0 {
 				return false
 			}
 		}
-	}
-	return true
-}
-
-// foundName stands for what find finds: that has a slash, or begins in a directory that find names.
-const foundName = "./a/b"
-
-// execWords are the words behind -exec, with foundName in their text for each {}, and several behind each other where
-// find gives all names to one process. not ok: they have no end, or are not in the text.
-func execWords(args []spelt) (words []spelt, ok bool) {
-	for i := range args {
-		w := args[i]
-		switch {
-		case w.bare == ";":
-			return words, len(words) > 0
-		case w.bare == "+" && i > 0 && args[i-1].bare == "{}":
-			return append(words, words[i-1], words[i-1]), true
-		case w.bare == "" || w.shape&(computed|globbed|braced|escaped) != 0:
-			return nil, false
+		if use := sedOf(h.name, r.args); !use.plain() {
+			return false
 		}
-		w.text = strings.ReplaceAll(w.text, "{}", foundName)
-		words = append(words, w)
 	}
-	return nil, false
-}
-
-// harmlessName says of the command that was just proved whether any name may stand for the {} in one of its words: the
-// word is a path, or it is that name alone and no part of a script or filter.
-func (p *prover) harmlessName(w spelt) bool {
-	if slices.ContainsFunc(p.paths, func(path word) bool { return path.text == w.text }) {
-		return true
-	}
-	row := programs.Of(p.words[0].text)
-	return w.bare == "{}" && row != nil && !isOneOf(row.Proved.First, "script filter")
+	return n > 0
 }
 
 // kill finds signals to all processes or to the first. The first of several words that begins with `-` is the signal.

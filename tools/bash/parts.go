@@ -67,7 +67,7 @@ func (a *Analysis) add(f *finding, c *simple, inside func(string) bool) {
 		a.unread()
 	}
 	p.Open = c.openForms()
-	p.Class, p.Why = c.in.provePart(c.stmt, inside)
+	p.Class, p.Why = c.class(inside)
 	// a person decides about what is longer
 	if len(c.in.text) <= maxCommand && !p.mayRun(c) {
 		a.unread()

@@ -47,6 +47,7 @@ type simple struct {
 	uses    []runsUse // one for each head
 	inner   bool      // in a substitution or a nested shell
 	fed     bool      // its input comes from a pipe
+	judged  *string   // see onlyReads; nil: not worked out yet
 	stand
 }
 

@@ -31,6 +31,7 @@ const (
 	perhaps                    // not written at all: a name in what may be a directory
 	dotted                     // found: its globs also match names that begin with a dot
 	ofGit                      // not written at all: git's own configuration
+	odd                        // an unquoted backslash or lone [, braces that only bash tells, ~ behind = or :
 )
 
 // spell reads words, and gives each alternative of braces a word of its own. text is what the positions count in.
@@ -64,6 +65,9 @@ func spellOne(read []spelt, text string, w *syntax.Word) []spelt {
 func (sp *speller) finish(read []spelt, one spelt) []spelt {
 	if !sp.braces {
 		return append(read, one)
+	}
+	if strings.Contains(one.text, string(braceComma)) || strings.Contains(one.text, "..") {
+		one.shape |= odd
 	}
 	texts, whole := expandBraces(one.text)
 	bares, _ := expandBraces(one.bare)
@@ -161,13 +165,20 @@ func (sp *speller) plain(s string, first bool) {
 		c := s[i]
 		switch c {
 		case '\\':
+			sp.shape |= odd
 			if i++; i < len(s) {
 				sp.write(s[i : i+1])
 			}
 			continue
+		case '~':
+			if n := len(sp.text); n > 0 && (sp.text[n-1] == '=' || sp.text[n-1] == ':') {
+				sp.shape |= odd
+			}
 		case '*', '?', '[':
 			if c != '[' || strings.IndexByte(s[i:], ']') > 0 {
 				sp.shape |= globbed
+			} else {
+				sp.shape |= odd
 			}
 		case '.':
 			if sp.braces && strings.HasPrefix(s[i:], "..") && strings.LastIndexByte(s[:i], '{') >= 0 &&

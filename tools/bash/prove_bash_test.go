@@ -36,12 +36,11 @@ func TestBashReadsTheSame(t *testing.T) {
 func sameInBash(t *testing.T, bash, dir, command string) int {
 	t.Helper()
 	proved := map[string]bool{}
-	s, p := newScript(command), &prover{}
+	s := newScript(command)
 	syntax.Walk(s.file, func(node syntax.Node) bool {
 		if call, ok := node.(*syntax.CallExpr); ok {
 			var words strings.Builder
-			for _, arg := range call.Args {
-				w, _ := p.word(arg)
+			for _, w := range spell(command, call.Args) {
 				words.WriteString(w.text + "\x01")
 			}
 			proved[words.String()] = true

@@ -1,6 +1,7 @@
 package bash
 
 import (
+	"slices"
 	"strings"
 
 	"codehand/tools/bash/programs"
@@ -113,7 +114,9 @@ func (r *reading) skipped() int {
 }
 
 // instead says whether an option gives what else the first operand is.
-func (r *reading) instead() bool { return given(r.Reading) }
+func (r *reading) instead() bool {
+	return slices.ContainsFunc(r.Options, func(o programs.Found) bool { return o.Option != nil && o.Instead })
+}
 
 // does says whether the program has an effect, always or because of an option.
 func (r *reading) does(e programs.Effect) bool {

@@ -25,7 +25,6 @@ type script struct {
 
 	finding *finding // see found; nil: not yet worked out
 	fault   *string  // see textFault; nil: not yet worked out
-	prover  *prover  // see newProver; nil: not made yet
 	pieced  string   // see pieces; "": not computed yet
 }
 

@@ -120,7 +120,7 @@ func runsBySed(name string, args []spelt) bool {
 }
 
 // sedFault says why a script of sed does more than print, or might be read otherwise by another sed; "": neither.
-func sedFault(w word) string {
+func sedFault(w *spelt) string {
 	switch {
 	case w.glob():
 		return "glob " + snippet(w.text) + " as the script"

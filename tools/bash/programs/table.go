@@ -31,7 +31,7 @@ import (
 //	hides   of git: options with which it shows none after all, unless one of shows is there, too
 //	adds    of git: options with which it keeps files from then on that it did not track
 //	danger  a clause of rule R7, options if it takes one of them, a colon, why
-//	version words that alone print the version
+//	version words that alone print the version, or a list
 //	obeys   environment variables and files; `!` behind what makes it run or write something
 //	starts  programs that it starts by itself
 //	subs    sub-commands behind which its command stands; of two words with a dash between, `compose-` a group of them
@@ -86,7 +86,7 @@ import (
 //	console   it runs what it reads from its input, whatever its words are
 //	editor    its words may hold commands
 //	writes    it may write to what its words name, in ways that are not in the table
-//	own       what is proved of it is in Go
+//	own       of what is proved all words are operands, whatever they look like
 //	feeds     it makes words of a command from what it reads
 //	gives     its words may be values of variables, or what a pipe carries
 //	held      the kernel holds what is dangerous about it, at sandbox level 3
