@@ -84,23 +84,18 @@ func (c *simple) class(inside func(string) bool) (Class, string) {
 
 // onlyReads is what R2 to R6 say about one simple command; "": it is a form that only reads. It is worked out once.
 func (c *simple) onlyReads(inside func(string) bool) string {
-	if c.judged == nil {
-		f := form{c: c, inside: inside, dirs: append(make([]string, 0, 1+len(c.others)), c.dir), lost: c.lost}
-		for _, other := range c.others { // a cd before may have failed
-			f.dirs, f.lost = append(f.dirs, other.dir), f.lost || other.lost
-		}
-		why := f.simple()
-		c.judged = &why
+	if !c.judged {
+		f := form{c: c, inside: inside}
+		c.judged, c.fault = true, f.simple()
 	}
-	return *c.judged
+	return c.fault
 }
 
 // A form is one simple command that is compared with the closed list.
 type form struct {
 	c      *simple
 	inside func(string) bool
-	dirs   []string // where its relative paths may begin
-	lost   bool     // nobody knows where
+	base   string // where git starts, seen from where the command does
 }
 
 func (f *form) simple() string {
@@ -263,12 +258,23 @@ func (f *form) path(w *spelt) string {
 	if why := components(w); why != "" {
 		return why
 	}
-	for _, dir := range f.dirs {
-		if full := under(dir, w.text); f.lost && !rooted(w.text) || rooted(full) && !f.inside(path.Clean(full)) {
-			return "path " + snippet(w.text) + " is outside"
-		}
+	out := f.leadsOut(&f.c.ground, w)
+	for i := range f.c.others { // a cd before may have failed
+		out = out || f.leadsOut(&f.c.others[i], w)
+	}
+	if out {
+		return "path " + snippet(w.text) + " is outside"
 	}
 	return ""
+}
+
+func (f *form) leadsOut(from *ground, w *spelt) bool {
+	full := under(f.base, w.text)
+	if from.lost && !rooted(full) {
+		return true
+	}
+	full = under(from.dir, full)
+	return rooted(full) && !f.inside(path.Clean(full))
 }
 
 // components looks at what stands between slashes. A name also counts behind a colon, as in `HEAD:.env`.
@@ -322,9 +328,7 @@ func (f *form) git(call *gitCall, args []spelt) string {
 			continue
 		case t == "-C" && len(own) > 1 && !own[1].glob() && own[1].text != "-" && f.path(&own[1]) == "":
 			own = own[1:]
-			for i := range f.dirs {
-				f.dirs[i] = under(f.dirs[i], own[0].text)
-			}
+			f.base = under(f.base, own[0].text)
 			continue
 		}
 		return ": option " + snippet(own[0].text) + " before the sub-command is not on the list"
@@ -352,9 +356,9 @@ func (f *form) git(call *gitCall, args []spelt) string {
 		return " " + name + ": " + why
 	}
 	if strings.HasPrefix(name, "reflog") {
-		for _, w := range r.operands() {
-			if isOneOf(w.text, "expire delete drop exists write") {
-				return " reflog " + w.text + " is not on the list"
+		for _, at := range r.Operands {
+			if t := r.args[at].text; isOneOf(t, "expire delete drop exists write") {
+				return " reflog " + t + " is not on the list"
 			}
 		}
 	}

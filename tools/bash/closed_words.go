@@ -15,7 +15,11 @@ import (
 func (f *form) match(r *reading) string {
 	row, lead := r.row, ""
 	if row.Has("own") { // all words are operands
-		return f.operands(r, r.args)
+		all := make([]int, len(r.args))
+		for i := range all {
+			all[i] = i
+		}
+		return f.operands(r, all)
 	}
 	ended := false
 	for i := range r.args {
@@ -40,7 +44,7 @@ func (f *form) match(r *reading) string {
 	if r.Command >= 0 {
 		return "it runs " + snippet(r.args[r.Command].text)
 	}
-	if why := f.operands(r, r.operands()); why != "" {
+	if why := f.operands(r, r.Operands); why != "" {
 		return why
 	}
 	return lead
@@ -118,14 +122,14 @@ func (f *form) apart(r *reading, o *programs.Found, v *spelt) string {
 }
 
 // operands is R5 (f).
-func (f *form) operands(r *reading, rest []spelt) string {
+func (f *form) operands(r *reading, rest []int) string {
 	row, o := r.row, r.row.Proved
 	if o.First != "" && !r.instead() {
 		if len(rest) == 0 {
 			if o.First != "pattern" && o.First != "filter" {
 				return "there is no " + o.First
 			}
-		} else if why := f.operand(o.First, &rest[0]); why != "" {
+		} else if why := f.operand(o.First, &r.args[rest[0]]); why != "" {
 			return why
 		} else {
 			rest = rest[1:]
@@ -133,16 +137,16 @@ func (f *form) operands(r *reading, rest []spelt) string {
 	}
 	switch {
 	case o.Kind == "list" && len(rest) > 0 && !lists(r):
-		return "operand " + snippet(rest[0].text) + " without --list before it"
+		return "operand " + snippet(r.args[rest[0]].text) + " without --list before it"
 	case len(rest) > 0 && o.Kind == "":
-		return notListed("operand", &rest[0])
+		return notListed("operand", &r.args[rest[0]])
 	case len(rest) > o.Max:
-		return "operand " + snippet(rest[o.Max].text) + " is one too many"
+		return "operand " + snippet(r.args[rest[o.Max]].text) + " is one too many"
 	case len(rest) < o.Min:
 		return "it has " + strconv.Itoa(len(rest)) + " operands, at least " + strconv.Itoa(o.Min)
 	}
-	for i := range rest {
-		w := &rest[i]
+	for _, at := range rest {
+		w := &r.args[at]
 		switch {
 		case !o.Several() && w.glob():
 			return "glob " + snippet(w.text) + " may turn into several operands"

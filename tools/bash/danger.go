@@ -131,8 +131,11 @@ func (k *check) command(h head, n int) {
 		k.computedName(&words[0])
 	}
 	name, args := h.name, words[1:]
-	if isOneOf(name, "curl wget wget2 fetch aria2c http https xh") && k.sure {
-		k.fetches = cmp.Or(k.fetches, name)
+	switch name {
+	case "curl", "wget", "wget2", "fetch", "aria2c", "http", "https", "xh":
+		if k.sure {
+			k.fetches = cmp.Or(k.fetches, name)
+		}
 	}
 	k.seen = use.texts != nil && use.code == ""
 	if name == "git" {
@@ -145,7 +148,7 @@ func (k *check) command(h head, n int) {
 	k.options(name, args)
 	k.network(name, args)
 	k.remote(name, args)
-	k.writesTo(name, args)
+	k.writesTo(h.row, name, args)
 	if name == "ln" {
 		k.link(args)
 	}

@@ -6,12 +6,6 @@ import (
 	"codehand/tools/bash/programs"
 )
 
-// isAwk knows awk and its kin, whose scripts are read here.
-func isAwk(name string) bool {
-	row := programs.Of(name)
-	return row != nil && row.Name == "awk"
-}
-
 // awk looks for programs that run or write something.
 func (k *check) awk(name string, args []spelt) {
 	r := read(name, args)

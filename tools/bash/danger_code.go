@@ -13,24 +13,24 @@ import (
 // code is the rest of D3: hidden code and code that is fed.
 func (k *check) code(h head, name string, args []spelt) {
 	switch {
-	case isShell(name):
+	case h.row.Has("shell"):
 		k.shell(h, name, args)
 	case name == "." || name == "source":
 		if len(args) > 0 && streams(&args[0]) {
 			k.fed = cmp.Or(k.fed, name)
 			k.found("D3", name, "runs what "+args[0].text+" says")
 		}
-	case programs.Of(name).Has("console"):
+	case h.row.Has("console"):
 		if !h.quiet && k.chosenBy(h) == "" && k.isFed() {
 			k.found("D3", name, "runs code from its input")
 		}
-	case isInterpreter(name):
+	case h.row.Has("language"):
 		k.interpreter(h, name, args)
 	case name == "eval":
 		if slices.ContainsFunc(args, func(w spelt) bool { return w.shape&runs != 0 }) {
 			k.fed = cmp.Or(k.fed, name)
 		}
-	case isAwk(name):
+	case h.row != nil && h.row.Name == "awk":
 		k.awk(name, args)
 	case name == "sed" || name == "gsed":
 		if runsBySed(name, args) {

@@ -34,7 +34,7 @@ func (k *check) words(c *simple) {
 			k.secretWord(w, c.dir)
 		}
 		if device {
-			k.deviceWord(w, c.words[0].name())
+			k.deviceWord(w, c.heads[0].row)
 		}
 	}
 }

@@ -9,18 +9,24 @@ import (
 )
 
 // writes says whether a program may write to what its words name, for D7 and D8.
-func writes(name string) bool {
-	row := programs.Of(name)
+func writes(row *programs.Program) bool {
 	if row == nil {
 		return false
 	}
-	return row.Has("writes") || row.Name == "sed" || isOneOf(row.Takes().Kind, "write put move link key")
+	switch row.Takes().Kind {
+	case "write", "put", "move", "link", "key":
+		return true
+	}
+	return row.Name == "sed" || row.Has("writes")
 }
 
 // writesTo is D8 for the words of a command that writes.
-func (k *check) writesTo(name string, args []spelt) {
+func (k *check) writesTo(row *programs.Program, name string, args []spelt) {
+	if !writes(row) {
+		return
+	}
 	use := sedOf(name, args)
-	if !writes(name) || len(use.scripts) > 0 && !use.inPlace && use.plain() {
+	if len(use.scripts) > 0 && !use.inPlace && use.plain() {
 		return
 	}
 	for i := range args {

@@ -5,10 +5,12 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"codehand/tools/bash/programs"
 )
 
 // deviceWord is D7 for one word: devices, and writing below /proc and /sys.
-func (k *check) deviceWord(w *spelt, name string) {
+func (k *check) deviceWord(w *spelt, row *programs.Program) {
 	absolute := strings.HasPrefix(k.c.dir, "/")
 	if strings.IndexByte(w.text, '/') < 0 && !absolute {
 		return
@@ -17,7 +19,7 @@ func (k *check) deviceWord(w *spelt, name string) {
 		if absolute {
 			p = under(k.c.dir, p)
 		}
-		k.devicePath(p, w.text, writes(name))
+		k.devicePath(p, w.text, writes(row))
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 // remote is D9: what acts on other machines, on registries and on databases.
 func (k *check) remote(name string, args []spelt) {
 	tries := func(w spelt) bool {
-		return isOneOf(w.bare, "--dry-run --dry-run=client --dry-run=server --dry-run=true --check --syntax-check "+
+		return strings.HasPrefix(w.bare, "--") && isOneOf(w.bare, "--dry-run --dry-run=client --dry-run=server --dry-run=true --check --syntax-check "+
 			"--list-hosts --list-tasks")
 	}
 	if name != "ssh" && slices.ContainsFunc(args, tries) {
@@ -22,12 +22,14 @@ func (k *check) remote(name string, args []spelt) {
 	case "psql", "mysql", "mariadb", "sqlite3", "mongosh", "mongo", "redis-cli", "mysqladmin":
 		k.database(name, args)
 	}
-	words := make([]string, len(args))
-	for i := range args {
-		words[i] = args[i].bare
-	}
-	if word, why := programs.Afar(name, words); why != "" {
-		k.found("D9", name, strings.TrimSpace(word+" "+why))
+	if programs.IsAfar(name) {
+		words := make([]string, len(args))
+		for i := range args {
+			words[i] = args[i].bare
+		}
+		if word, why := programs.Afar(name, words); why != "" {
+			k.found("D9", name, strings.TrimSpace(word+" "+why))
+		}
 	}
 	k.far(name, args)
 }

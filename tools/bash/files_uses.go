@@ -74,31 +74,37 @@ type toucher struct {
 
 // variables notes the files that shells read, or write, because a variable names them.
 func (t *toucher) variables() {
-	words := slices.Clip(t.c.words)
 	for _, a := range t.c.assigns {
 		if a.Name == nil || a.Value == nil || !namesShellFile(a.Name.Value) {
 			continue
 		}
 		for _, w := range spellOne(nil, t.c.in.text, a.Value) {
-			w.text, w.bare = a.Name.Value+"="+w.text, a.Name.Value+"="+w.bare
-			words = append(words, w)
+			t.shellFile(a.Name.Value, w)
 		}
 	}
-	for _, w := range words {
-		name := assigned(w.text)
-		if !namesShellFile(name) || len(w.bare) <= len(name) {
-			continue
-		}
-		w.text, w.bare = w.text[len(name)+1:], w.bare[len(name)+1:]
-		t.use(&w, FileUse{})
-		if name == "HISTFILE" {
-			t.use(&w, FileUse{Write: true})
+	for i := range t.c.words {
+		if name := assigned(t.c.words[i].text); namesShellFile(name) {
+			w := t.c.words[i]
+			w.text, w.bare = w.text[len(name)+1:], w.bare[min(len(name)+1, len(w.bare)):]
+			t.shellFile(name, w)
 		}
 	}
 }
 
+func (t *toucher) shellFile(variable string, w spelt) {
+	if w.bare == "" {
+		return
+	}
+	t.use(&w, FileUse{})
+	if variable == "HISTFILE" {
+		t.use(&w, FileUse{Write: true})
+	}
+}
+
 // namesShellFile knows the variables of bash 5.2 and dash 0.5.12 that name a file which the shell reads by itself.
-func namesShellFile(name string) bool { return isOneOf(name, "BASH_ENV ENV HISTFILE") }
+func namesShellFile(name string) bool {
+	return name == "BASH_ENV" || name == "ENV" || name == "HISTFILE"
+}
 
 // head notes what the command touches that begins at a head.
 func (t *toucher) head(n int, piped bool) {
@@ -158,14 +164,9 @@ func (t *toucher) head(n int, piped bool) {
 		t.a.unsure(true, true, name+" starts in another directory")
 	}
 	if r.row != nil && r.row.Takes().Kind == "path" && r.row.Takes().First == "" && r.row.Name != "find" {
-		// in case that an option has no value
-		read := make(map[string]bool, len(reads)) // there may be as many as a line is long
-		for i := range reads {
-			read[reads[i].text] = true
-		}
-		for _, w := range plainDashes(args) {
-			if !read[w.text] {
-				t.perhapsFile(&w)
+		for i := range r.Options { // in case that an option has no value
+			if o := &r.Options[i]; o.Option != nil && o.Value > o.At && o.Kind != programs.Reads {
+				t.perhapsFile(&args[o.Value])
 			}
 		}
 	}
@@ -180,7 +181,7 @@ func (t *toucher) others(n int, name string, args []spelt, known bool) {
 	}
 	switch {
 	case !h.sure, understood(h.row), h.row.Has("no files"), t.f.funcs[name],
-		isShell(name) && shellOf(args).text != nil:
+		h.row.Has("shell") && shellOf(args).text != nil:
 		return
 	case name == "git":
 		git := t.c.reading(n).gitCall()
@@ -400,7 +401,7 @@ func furtherOperands(name string, r *reading) (reads, writes []spelt) {
 		sources, _, _ := moved(r)
 		sources = slices.Concat(sources, linkedFrom(sources, r))
 		return sources, sources
-	case isShell(name):
+	case r.row.Has("shell"):
 		if use := shellOf(args); use.start != nil {
 			return []spelt{*use.start}, nil
 		}

@@ -133,8 +133,12 @@ func firstOf(text string, signs ...string) string {
 }
 
 // readsCommands says whether a program runs command lines that it reads.
-func readsCommands(name string) bool {
-	return isShell(name) || isOneOf(name, "at batch newgrp ssh crontab")
+func (h head) readsCommands() bool {
+	switch h.name {
+	case "at", "batch", "newgrp", "ssh", "crontab":
+		return true
+	}
+	return h.row.Has("shell")
 }
 
 // namesProgram says whether programs take a command line from a variable.

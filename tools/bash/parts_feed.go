@@ -28,7 +28,7 @@ func (f *finding) feedsCommands(stmt *syntax.Stmt) bool {
 		if c := &f.commands[i]; c.stmt == stmt {
 			_, call := c.node.(*syntax.CallExpr)
 			return call &&
-				slices.ContainsFunc(c.heads, func(h head) bool { return readsCommands(h.name) })
+				slices.ContainsFunc(c.heads, head.readsCommands)
 		}
 	}
 	return false
@@ -49,7 +49,7 @@ func hereText(text string, r *syntax.Redirect) (string, bool) {
 func (f *finding) fedTexts(c *simple, sc *scope) {
 	shell := false
 	for _, h := range c.heads {
-		shell = shell || readsCommands(h.name)
+		shell = shell || h.readsCommands()
 	}
 	if !shell {
 		return

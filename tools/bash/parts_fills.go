@@ -20,6 +20,9 @@ type fill struct {
 
 // makes returns the files that a command fills, among those that it touches.
 func makes(c *simple, files []FileUse) []fill {
+	if !slices.ContainsFunc(files, func(u FileUse) bool { return u.Write || u.Perhaps }) {
+		return nil
+	}
 	var all []fill
 	keeps := len(c.words) > 0 && keepsContents(c.words[c.heads[0].at].name()) &&
 		!slices.ContainsFunc(c.stmt.Redirs, func(r *syntax.Redirect) bool { return !keepsNothing(r) })

@@ -47,7 +47,8 @@ type simple struct {
 	uses    []runsUse // one for each head
 	inner   bool      // in a substitution or a nested shell
 	fed     bool      // its input comes from a pipe
-	judged  *string   // see onlyReads; nil: not worked out yet
+	judged  bool      // fault is known, see onlyReads
+	fault   string
 	stand
 }
 
@@ -122,7 +123,8 @@ func (f *finding) nested(text string, sc scope) {
 
 // simple reads one simple command, and what its words run.
 func (f *finding) simple(stmt *syntax.Stmt, sc *scope) {
-	c := simple{in: sc.in, stmt: stmt, stand: sc.stand, inner: sc.inner, fed: sc.fed}
+	f.commands = append(f.commands, simple{in: sc.in, stmt: stmt, stand: sc.stand, inner: sc.inner, fed: sc.fed})
+	c := &f.commands[len(f.commands)-1] // until commands grows: then a copy that is only read
 	switch cmd := stmt.Cmd.(type) {
 	case *syntax.CallExpr:
 		c.node, c.assigns, c.words = cmd, cmd.Assigns, spell(sc.in.text, cmd.Args)
@@ -138,16 +140,15 @@ func (f *finding) simple(stmt *syntax.Stmt, sc *scope) {
 		c.heads = c.heads[:min(len(c.heads), maxHeads)]
 		c.uses = make([]runsUse, len(c.heads))
 		for i, h := range c.heads {
-			c.uses[i] = runsOf(&c, i)
+			c.uses[i] = runsOf(c, i)
 			if w := puts(c.words[h.at:h.end], c.uses[i].texts); w != "" {
 				c.uses[i].code, c.uses[i].open = w, true
 			}
 			if c.uses[i].code == "" && !h.quiet {
-				c.uses[i].code = fedCode(&c, h.name)
+				c.uses[i].code = fedCode(c, h.name)
 			}
 		}
 	}
-	f.commands = append(f.commands, c)
 	if c.node != nil {
 		f.node(c.node, sc)
 	}
@@ -159,10 +160,10 @@ func (f *finding) simple(stmt *syntax.Stmt, sc *scope) {
 			f.nested(strings.TrimLeft(literalText(sc.in.text, a.Value), "|! "), *sc)
 		}
 	}
-	f.fedTexts(&c, sc)
+	f.fedTexts(c, sc)
 	for n, h := range c.heads {
 		if !h.quiet {
-			f.data.by(&c, n)
+			f.data.by(c, n)
 		}
 		for _, text := range c.uses[n].texts {
 			f.nested(text, *sc)

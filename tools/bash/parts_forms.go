@@ -52,6 +52,10 @@ func innermost(c *simple) int {
 // or the words from an offset on. quiet leaves out redirections to nowhere and of one output into the other.
 func written(c *simple, from int, quiet bool) string {
 	text := c.in.text
+	if len(c.stmt.Redirs) == 0 && c.node != nil { // as most are
+		start := int(c.node.Pos().Offset())
+		return strings.Trim(between(text, max(start, from), int(c.node.End().Offset())), wordBreaks)
+	}
 	type span struct{ from, to int }
 	var spans []span
 	if c.node != nil {
@@ -130,9 +134,11 @@ func keepsNothing(r *syntax.Redirect) bool {
 
 // formsOf are all texts of a part that rules which deny or ask match.
 func formsOf(c *simple) (forms []string, whole bool) {
-	forms = []string{written(c, -1, false)}
-	if t := written(c, -1, true); t != forms[0] && t != "" {
-		forms = append(forms, t)
+	forms = append(make([]string, 0, 4), written(c, -1, false))
+	if len(c.stmt.Redirs) > 0 {
+		if t := written(c, -1, true); t != forms[0] && t != "" {
+			forms = append(forms, t)
+		}
 	}
 	for _, h := range c.heads {
 		if !h.quiet && (h.at > 0 || len(c.assigns) > 0) {

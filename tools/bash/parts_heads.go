@@ -15,7 +15,8 @@ type head struct {
 
 	name    string            // of the program
 	row     *programs.Program // nil: the table does not have the program
-	reading *reading          // see simple.reading; nil: not computed yet
+	read    bool
+	reading reading // once read: see simple.reading
 }
 
 // newHead is the head at words[at].
@@ -39,9 +40,8 @@ func headsOf(words []spelt) []head {
 		if len(heads) > maxHeads || !wraps(h.row) || at+1 == len(words) || asks(name, words[at+1].bare) {
 			break
 		}
-		r := readAs(h.row, words[at+1:])
-		h.reading = &r
-		next, certain := r.behind()
+		h.read, h.reading = true, readAs(h.row, words[at+1:])
+		next, certain := h.reading.behind()
 		next += at
 		if !certain {
 			for i := next; i < len(words) && len(heads) <= maxHeads; i++ {

@@ -110,10 +110,10 @@ func (f *finding) binary(c *syntax.BinaryCmd, sc *scope) {
 		f.either(c, sc)
 		return
 	}
-	before, after := *sc, *sc
-	after.fed = true
-	f.stmt(c.X, &before)
-	f.stmt(c.Y, &after)
+	own := [2]scope{*sc, *sc}
+	own[1].fed = true
+	f.stmt(c.X, &own[0])
+	f.stmt(c.Y, &own[1])
 	f.piped(c, sc)
 }
 

@@ -3,6 +3,7 @@ package bash
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"codehand/tools/bash/programs"
 )
@@ -23,21 +24,27 @@ func readAs(row *programs.Program, args []spelt) reading {
 	if row == nil {
 		return reading{args: args}
 	}
-	words := make([]string, len(args))
+	words := wordLists.Get().(*[]string)
+	*words = (*words)[:0]
 	for i := range args {
-		words[i] = args[i].bare
+		*words = append(*words, args[i].bare)
 	}
-	return reading{Reading: row.Read(words), row: row, args: args}
+	r := reading{Reading: row.Read(*words), row: row, args: args}
+	clear(*words)
+	wordLists.Put(words)
+	return r
 }
+
+// wordLists hold the words of a program while its row reads them.
+var wordLists = sync.Pool{New: func() any { return new([]string) }}
 
 // reading is how the program takes its words that begins at a head.
 func (c *simple) reading(n int) *reading {
 	h := &c.heads[n]
-	if h.reading == nil {
-		r := readAs(h.row, c.words[h.at+1:h.end])
-		h.reading = &r
+	if !h.read {
+		h.read, h.reading = true, readAs(h.row, c.words[h.at+1:h.end])
 	}
-	return h.reading
+	return &h.reading
 }
 
 // gitCall is how git takes the words, if the program is git.

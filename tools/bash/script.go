@@ -5,6 +5,7 @@ import (
 	"io"
 	"runtime"
 	"strings"
+	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -28,9 +29,14 @@ type script struct {
 	pieced  string   // see pieces; "": not computed yet
 }
 
+// parsers are used again, since a new one costs as much as a short text.
+var parsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }}
+
 func newScript(text string) *script {
 	s := &script{text: text}
-	s.file, s.err = syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(&textReader{text}, "")
+	p := parsers.Get().(*syntax.Parser)
+	s.file, s.err = p.Parse(&textReader{text}, "")
+	parsers.Put(p)
 	if s.err == nil && !certainDelimiters(s.file, text) {
 		s.err = errDelimiter
 	}

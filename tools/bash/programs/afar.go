@@ -36,6 +36,9 @@ var afars = sync.OnceValue(func() map[string]afar {
 	return all
 })
 
+// IsAfar says whether Afar knows the program.
+func IsAfar(program string) bool { return afars()[path.Base(program)].why != "" }
+
 // Afar returns the argument by which a program acts on other machines, registries or accounts, and in some words what
 // it does there; both are empty if none does. A program that always does has why alone.
 func Afar(program string, args []string) (word, why string) {
