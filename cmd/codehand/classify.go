@@ -43,6 +43,10 @@ programs and which column decided, with the version that was looked at.
 With --json each line of output is an object with command, class, reason and
 parsed, which is false if the command is "write" because it could not be parsed.
 
+What would become of a command here, with your rules, the sandbox level and the
+profile in which it would run, is told by: codehand permissions check run_shell
+command='...'
+
 Commands may read absolute paths below a root. Paths are compared as text with the
 roots, as given and with links resolved; nothing in a command is looked up on disk.
 

@@ -39,7 +39,8 @@ func newPermissionsCheck(t *terminal) *cobra.Command {
 		Long: `Explain what would happen to a call: whether it is allowed, asked about or denied,
 and by which rule (with file and line) or for which other reason; what a person
 would be asked, and which rule would allow the call. A command is shown with its
-class and its parts as rules see them. Nothing runs: no tool, no question, no hook.
+class, its parts as rules see them, and the sandbox level and profile in which it
+would run. Nothing runs: no tool, no question, no hook.
 Write the input as for codehand call; --input takes it as one JSON object.
 
 Without TOOL list every rule: what it covers here, where it stands, how many files it
@@ -216,6 +217,7 @@ func writeExplanation(out io.Writer, e explain.Explanation) error {
 	}
 	if e.Command != nil {
 		line("class", strings.TrimSuffix(e.Command.Class+": "+e.Command.Why, ": "))
+		line("runs", e.Command.Runs)
 		for _, p := range e.Command.Parts {
 			line("part", strings.TrimSuffix(p.Class+": "+p.Text, ": ")+partNote(p))
 		}

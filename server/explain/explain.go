@@ -53,6 +53,7 @@ type CommandLine struct {
 	Class string       `json:"class"` // readonly, write, dangerous, unknown
 	Why   string       `json:"why,omitempty"`
 	Parts []SubCommand `json:"parts"`
+	Runs  string       `json:"runs"` // at which sandbox level and in which profile; or that it does not
 }
 
 // A SubCommand is one simple command.
@@ -101,7 +102,7 @@ func (x Explainer) Explain(ctx context.Context, name string, arguments json.RawM
 		refused = x.Tenant.Forbids(to.Tool)
 	}
 	if t, arguments = to.Tool, to.Input; refused != nil {
-		return explanation(t, pipeline.Explanation{Refusal: refused}), nil
+		return explanation(nil, t, pipeline.Explanation{Refusal: refused}), nil
 	}
 	key, err := x.Keyed(jsonrpc.Envelope{})
 	if err != nil {
@@ -119,7 +120,7 @@ func (x Explainer) Explain(ctx context.Context, name string, arguments json.RawM
 	if err != nil {
 		return Explanation{}, err
 	}
-	e := explanation(t, found)
+	e := explanation(state, t, found)
 	if path := outside(state, found); path != "" && e.Verdict != "deny" {
 		// Whatever rules and people say, the tool opens nothing there.
 		e = Explanation{Tool: e.Tool, Verdict: "deny", Code: string(tool.OutsideRoots), Mode: e.Mode, Hooks: e.Hooks,
@@ -154,7 +155,7 @@ func outside(st *session.State, x pipeline.Explanation) string {
 	return ""
 }
 
-func explanation(t tool.Tool, x pipeline.Explanation) Explanation {
+func explanation(st *session.State, t tool.Tool, x pipeline.Explanation) Explanation {
 	e := Explanation{Tool: t.Spec.Name, Verdict: "deny", Hooks: x.Unheard}
 	if x.Refusal != nil {
 		e.Code, e.Reason = string(x.Refusal.Code), x.Refusal.Text
@@ -175,6 +176,7 @@ func explanation(t tool.Tool, x pipeline.Explanation) Explanation {
 		switch {
 		case target.Kind == permission.Command && target.Analysis != nil:
 			e.Command = explainCommand(target.Analysis)
+			e.Command.Runs = st.Confine.Runs(r.ReadOnly || target.Analysis.Class == bash.ReadOnly)
 		case target.Kind == permission.Path:
 			e.Paths = append(e.Paths, explainPath(target, r.ReadOnly))
 		}
@@ -184,6 +186,9 @@ func explanation(t tool.Tool, x pipeline.Explanation) Explanation {
 
 func explainCommand(a *bash.Analysis) *CommandLine {
 	c := &CommandLine{Class: a.Class.String(), Why: a.Why, Parts: []SubCommand{}}
+	if a.Held && a.Class == bash.Writes && strings.HasPrefix(a.Why, "R7 ") {
+		c.Why = "dangerous below sandbox level 3: " + a.Why
+	}
 	for _, p := range a.Parts {
 		c.Parts = append(c.Parts, SubCommand{Text: p.Text, Class: p.Class.String(), Why: p.Why, Exact: p.Exact,
 			Inner: p.Inner})

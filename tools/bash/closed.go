@@ -85,20 +85,20 @@ func (c *simple) class(inside func(string) bool) (Class, string) {
 // onlyReads is what R2 to R6 say about one simple command; "": it is a form that only reads. It is worked out once.
 func (c *simple) onlyReads(inside func(string) bool) string {
 	if !c.judged {
-		f := form{c: c, inside: inside}
+		f := closedCall{c: c, inside: inside}
 		c.judged, c.fault = true, f.simple()
 	}
 	return c.fault
 }
 
-// A form is one simple command that is compared with the closed list.
-type form struct {
+// A closedCall is one simple command that is compared with the closed list.
+type closedCall struct {
 	c      *simple
 	inside func(string) bool
 	base   string // where git starts, seen from where the command does
 }
 
-func (f *form) simple() string {
+func (f *closedCall) simple() string {
 	c, stmt := f.c, f.c.stmt
 	call, ok := stmt.Cmd.(*syntax.CallExpr)
 	switch {
@@ -181,7 +181,7 @@ func (w *spelt) leads() bool { return w.glob() && strings.IndexAny(w.text, globs
 const globs = "*?["
 
 // redirection is rule R3. It returns what is wrong; "": nothing.
-func (f *form) redirection(r *syntax.Redirect) string {
+func (f *closedCall) redirection(r *syntax.Redirect) string {
 	n, source := "", f.c.in.text
 	if r.N != nil {
 		n = r.N.Value
@@ -254,7 +254,7 @@ const alphanumerics = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234
 
 // path is R5 (g): what is wrong with a word as a path that a command reads; "": nothing. Paths are relative without
 // `..`, or absolute and inside.
-func (f *form) path(w *spelt) string {
+func (f *closedCall) path(w *spelt) string {
 	if why := components(w); why != "" {
 		return why
 	}
@@ -268,7 +268,7 @@ func (f *form) path(w *spelt) string {
 	return ""
 }
 
-func (f *form) leadsOut(from *ground, w *spelt) bool {
+func (f *closedCall) leadsOut(from *ground, w *spelt) bool {
 	full := under(f.base, w.text)
 	if from.lost && !rooted(full) {
 		return true
@@ -321,7 +321,7 @@ func isGitDir(name string) bool {
 }
 
 // git is rule R6 for the words behind `git`. What is wrong begins with the blank or colon that goes behind the name.
-func (f *form) git(call *gitCall, args []spelt) string {
+func (f *closedCall) git(call *gitCall, args []spelt) string {
 	for own := args[:len(args)-len(call.args)]; len(own) > 0 && strings.HasPrefix(own[0].text, "-"); own = own[1:] {
 		switch t := own[0].text; {
 		case isOneOf(t, "--no-pager -P --no-optional-locks"):

@@ -12,7 +12,7 @@ import (
 
 // match is R5 for the words behind the name of a program, by the column `proved` of its row. It returns what is wrong;
 // "": nothing.
-func (f *form) match(r *reading) string {
+func (f *closedCall) match(r *reading) string {
 	row, lead := r.row, ""
 	if row.Has("own") { // all words are operands
 		all := make([]int, len(r.args))
@@ -57,7 +57,7 @@ func notListed(kind string, w *spelt) string {
 func isGit(row *programs.Program) bool { return strings.HasPrefix(row.Name, "git ") }
 
 // option looks at one option and its value.
-func (f *form) option(r *reading, o *programs.Found) string {
+func (f *closedCall) option(r *reading, o *programs.Found) string {
 	w, row := &r.args[o.At], r.row
 	switch {
 	case (o.Option == nil || !o.Safe || o.Shortened) && row.Has("expression"):
@@ -102,7 +102,7 @@ func (f *form) option(r *reading, o *programs.Found) string {
 }
 
 // apart looks at a value that is a word of its own.
-func (f *form) apart(r *reading, o *programs.Found, v *spelt) string {
+func (f *closedCall) apart(r *reading, o *programs.Found, v *spelt) string {
 	dash := len(v.text) > 1 && v.text[0] == '-' && !isDigits(v.text[1:])
 	expression := r.row.Has("expression")
 	if expression {
@@ -122,7 +122,7 @@ func (f *form) apart(r *reading, o *programs.Found, v *spelt) string {
 }
 
 // operands is R5 (f).
-func (f *form) operands(r *reading, rest []int) string {
+func (f *closedCall) operands(r *reading, rest []int) string {
 	row, o := r.row, r.row.Proved
 	if o.First != "" && !r.instead() {
 		if len(rest) == 0 {
@@ -169,7 +169,7 @@ func lists(r *reading) bool {
 }
 
 // operand looks at an operand of a kind, which is a word of the table.
-func (f *form) operand(kind string, w *spelt) string {
+func (f *closedCall) operand(kind string, w *spelt) string {
 	t, ok := w.text, true
 	switch kind {
 	case "pattern":

@@ -10,8 +10,12 @@ import (
 // remote is D9: what acts on other machines, on registries and on databases.
 func (k *check) remote(name string, args []spelt) {
 	tries := func(w spelt) bool {
-		return strings.HasPrefix(w.bare, "--") && isOneOf(w.bare, "--dry-run --dry-run=client --dry-run=server --dry-run=true --check --syntax-check "+
-			"--list-hosts --list-tasks")
+		switch w.bare {
+		case "--dry-run", "--dry-run=client", "--dry-run=server", "--dry-run=true", "--check", "--syntax-check",
+			"--list-hosts", "--list-tasks":
+			return true
+		}
+		return false
 	}
 	if name != "ssh" && slices.ContainsFunc(args, tries) {
 		defer func(before string) { k.beyond = before }(k.beyond)

@@ -125,7 +125,7 @@ func looksLikeHost(t string) bool {
 // or what find finds where that can be nothing but a path. Git never is: what it does depends on the repository.
 func (k *check) execsReaders() bool {
 	c, n := k.c, 0
-	f := form{c: &simple{}, inside: k.inside}
+	f := closedCall{c: &simple{}, inside: k.inside}
 	for i, h := range c.heads {
 		if h.via != "find" {
 			continue

@@ -9,7 +9,8 @@
 //   - reading.go: the words of a command are told apart by the row of its program (tools/bash/programs).
 //   - guesses.go: what a word may be that only the shell knows.
 //   - files*.go: which paths the command names or is known to touch, and where git starts.
-//   - closed*.go, sed.go: rules R0 to R6. If all hold for every part, it is one of the closed list of forms that only read.
+//   - closed*.go, sed.go: rules R0 to R6. If all hold for every part, the line is on the closed list of
+//     what only reads.
 //   - danger*.go: rule R7. It looks at every word, and its answer replaces that of the proof.
 //
 // What none of them can tell is said and never guessed: Unclear, Hidden, UnsureReads and UnsureWrites of Analysis.

@@ -201,6 +201,29 @@ func (s *Session) Holds() bool {
 	return s != nil && !s.o.Off && s.o.Proven().Level == sandbox.LevelFull
 }
 
+// Runs says for people at which level and in which profile a command runs: the one that changes nothing, or the one of
+// the workspace; or why none runs. It waits until the machine was probed.
+func (s *Session) Runs(readOnly bool) string {
+	if s == nil || s.o.Off {
+		return "with the rights of the server (sandbox.policy is off)"
+	}
+	proven, needed := s.o.Proven(), s.o.Needed()
+	text := fmt.Sprintf("at sandbox level %d", proven.Level)
+	switch {
+	case proven.Unknown() || proven.Level < needed:
+		return fmt.Sprintf("not at all: %s is proven, %d is needed", strings.TrimPrefix(text, "at "), needed)
+	case proven.Level < sandbox.LevelKernel:
+		return text + ", with the rights of the server"
+	case readOnly:
+		return text + ", in the profile that changes nothing and reaches no network"
+	case s.Network() == sandbox.NetworkOff:
+		return text + ", in the profile of the workspace, without network"
+	case s.Network() == sandbox.NetworkOn:
+		return text + ", in the profile of the workspace, with network"
+	}
+	return text + ", in the profile of the workspace, with the listed hosts"
+}
+
 // Known is Reported, if that is known without waiting.
 func (s *Session) Known() (r sandbox.Report, known bool) {
 	if s == nil || s.o.Off {
