@@ -147,7 +147,7 @@ func (f *closedCall) simple() string {
 // unplain is rule R2 for one word: what only the shell knows of it, or what shells read differently; "": nothing.
 func (c *simple) unplain(w *spelt) string {
 	source := between(c.in.text, w.from, w.to)
-	kind := ""
+	var kind string
 	switch s := w.shape &^ globbed; {
 	case strings.HasPrefix(source, "=") && strings.Trim(source, "=") != "":
 		kind = "leading ="

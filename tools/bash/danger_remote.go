@@ -78,105 +78,23 @@ func isLetter(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// containers is D9 for docker and its kin.
+// containers is D9 for options of docker and its kin that open the machine. They count wherever they stand: which words
+// belong to the program in the container only that version of docker tells.
 func (k *check) containers(name string, args []spelt) {
-	own, sub, rest := containerCommand(name, args)
-	for _, part := range [...][]spelt{own, rest} {
-		for i := range part {
-			next := ""
-			if i+1 < len(part) {
-				next = part[i+1].bare
-			}
-			if opensHost(part[i].bare, next) {
-				why := part[i].bare + " opens this machine to the container, or talks to another"
-				k.held("D9", name, why)
-				if part[i].bare == "--privileged" || strings.HasPrefix(mounted(part[i].bare, next), "/:") {
-					k.reaches("D9", name, why)
-				}
-			}
+	for i := range args {
+		t, next := args[i].bare, ""
+		if i+1 < len(args) {
+			next = args[i+1].bare
+		}
+		if !opensHost(t, next) {
+			continue
+		}
+		why := t + " opens this machine to the container, or talks to another"
+		k.held("D9", name, why)
+		if t == "--privileged" || strings.HasPrefix(mounted(t, next), "/:") {
+			k.reaches("D9", name, why)
 		}
 	}
-	words := strings.Fields(sub)
-	last := ""
-	if len(words) > 0 {
-		last = words[len(words)-1]
-	}
-	switch {
-	case last == "push":
-		k.found("D9", name, "push publishes")
-	case sub == "system prune", sub == "volume rm", sub == "down" && forcedBy(rest, 'v', "--volumes") != "":
-		k.found("D9", name, sub+" removes data")
-	case last == "rm" || last == "rmi" || last == "remove" || last == "prune":
-		if t := forced(rest); t != "" {
-			k.found("D9", name, last+" "+t+" removes without asking")
-		}
-	}
-}
-
-// containerCommand splits the arguments: the options before the sub-command, the sub-command with its group (`system
-// prune`), and what belongs to it. The command that runs in the container is not among it.
-func containerCommand(name string, args []spelt) (own []spelt, sub string, rest []spelt) {
-	i := containerOperand(args, 0)
-	own, args = args[:i], args[i:]
-	if len(args) == 0 {
-		return own, "", nil
-	}
-	sub, args = args[0].bare, args[1:]
-	switch sub {
-	case "compose", "container", "image", "system", "volume", "network", "builder", "buildx", "context", "pod",
-		"machine", "manifest", "secret":
-		n := containerOperand(args, 0)
-		own = append(slices.Clip(own), args[:n]...)
-		if args = args[n:]; len(args) > 0 {
-			if sub == "compose" || sub == "container" {
-				sub = args[0].bare
-			} else {
-				sub += " " + args[0].bare
-			}
-			args = args[1:]
-		}
-	}
-	switch sub {
-	case "run", "exec", "create":
-		args = args[:min(containerOperand(args, 0)+1, len(args))]
-	}
-	if name == "docker-compose" {
-		own = nil
-	}
-	return own, sub, args
-}
-
-// containerOperand returns where the first word is that is neither an option nor the value of one.
-func containerOperand(args []spelt, i int) int {
-	for ; i < len(args); i++ {
-		t := args[i].bare
-		switch {
-		case len(t) < 2 || t[0] != '-':
-			return i
-		case t == "--":
-			return min(i+1, len(args))
-		case strings.HasPrefix(t, "--"):
-			if !strings.Contains(t, "=") && !containerFlag(t) {
-				i++
-			}
-		case strings.IndexByte("aceflmpuwvhHL", t[len(t)-1]) >= 0 && !strings.Contains(t, "="):
-			i++
-		}
-	}
-	return len(args)
-}
-
-// containerFlag knows the long options without a value.
-func containerFlag(t string) bool {
-	switch t {
-	case "--rm", "--detach", "--interactive", "--tty", "--init", "--privileged", "--read-only", "--publish-all",
-		"--no-healthcheck", "--oom-kill-disable", "--sig-proxy", "--disable-content-trust", "--help", "--debug",
-		"--tls", "--tlsverify", "--version", "--build", "--force-recreate", "--no-deps", "--service-ports", "--quiet",
-		"--no-tty", "--no-TTY", "--use-aliases", "--remove-orphans", "--all", "--force", "--volumes", "--wait",
-		"--no-color", "--compatibility", "--all-resources", "--remote":
-		return true
-	}
-	return false
 }
 
 // opensHost says whether an option gives a container the machine, or talks to another daemon. next is the word after.
@@ -236,18 +154,4 @@ func (k *check) far(name string, args []spelt) {
 			k.shell(head{at: 0}, inner, args[i+1:])
 		}
 	}
-}
-
-// forced returns the word that makes a container tool not ask.
-func forced(args []spelt) string { return forcedBy(args, 'f', "--force") }
-
-// forcedBy returns the argument that is an option, by its letter or its name; "": there is none.
-func forcedBy(args []spelt, letter byte, long string) string {
-	for i := range args {
-		t := args[i].bare
-		if t == long || len(t) > 1 && t[0] == '-' && t[1] != '-' && strings.IndexByte(t, letter) > 0 {
-			return t
-		}
-	}
-	return ""
 }

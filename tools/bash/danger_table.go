@@ -72,7 +72,7 @@ func keeps(name, clause string, args []spelt) bool {
 		return clause == "D6" && (isLocal(args) || slices.ContainsFunc(args, func(w spelt) bool {
 			return len(w.bare) > 1 && w.bare[0] == '-' && w.bare[1] != '-' && strings.Contains(w.bare, "z")
 		}))
-	case "wget", "wget2":
+	case "wget", "wget2", "curl":
 		return isLocal(args)
 	}
 	return false

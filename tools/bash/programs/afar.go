@@ -17,8 +17,8 @@ type afar struct {
 }
 
 // afars are the lines by the names of their programs.
-var afars = sync.OnceValue(func() map[string]afar {
-	all := map[string]afar{}
+var afars = sync.OnceValue(func() map[string][]afar {
+	all := map[string][]afar{}
 	for line := range strings.Lines(afarText) {
 		if strings.HasPrefix(line, "#") {
 			continue
@@ -30,28 +30,29 @@ var afars = sync.OnceValue(func() map[string]afar {
 			a.words = append(a.words, strings.Split(word, "+"))
 		}
 		for name := range strings.SplitSeq(names, ", ") {
-			all[name] = a
+			all[name] = append(all[name], a)
 		}
 	}
 	return all
 })
 
 // IsAfar says whether Afar knows the program.
-func IsAfar(program string) bool { return afars()[path.Base(program)].why != "" }
+func IsAfar(program string) bool { return len(afars()[path.Base(program)]) > 0 }
 
 // Afar returns the argument by which a program acts on other machines, registries or accounts, and in some words what
 // it does there; both are empty if none does. A program that always does has why alone.
 func Afar(program string, args []string) (word, why string) {
-	a := afars()[path.Base(program)]
-	for _, parts := range a.words {
-		if parts[0] == "*" {
-			return "", a.why
-		}
-		next := 0
-		for _, arg := range args {
-			if isLike(strings.ToLower(arg), parts[next]) {
-				if next++; next == len(parts) {
-					return arg, a.why
+	for _, a := range afars()[path.Base(program)] {
+		for _, parts := range a.words {
+			if parts[0] == "*" {
+				return "", a.why
+			}
+			next := 0
+			for _, arg := range args {
+				if isLike(strings.ToLower(arg), parts[next]) {
+					if next++; next == len(parts) {
+						return strings.Join(parts[:next-1], " ") + " " + arg, a.why
+					}
 				}
 			}
 		}

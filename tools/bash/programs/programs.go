@@ -52,9 +52,11 @@ type behind struct {
 
 // Operands are what stands besides options.
 type Operands struct {
-	First    string // what the first is if that differs from the others: pattern filter script text; "": nothing
-	Skip     int    // how many are First
-	Kind     string // path dir write put text rev list number seconds format style command shell code; "": none
+	First string // what the first is if that differs from the others: pattern filter script text; "": nothing
+	Skip  int    // how many are First
+	// path dir write put text rev list number seconds format command shell code, and words that package bash compares:
+	// name setting printed condition asks; "": none
+	Kind     string
 	Min, Max int
 }
 

@@ -15,8 +15,8 @@ func TestTable(t *testing.T) {
 	if _, err := parse(sources()); err != nil {
 		t.Fatal(err)
 	}
-	kinds := " path dir write put move link key archive text pattern filter script rev list number seconds format style command " +
-		"shell package variable name "
+	kinds := " path dir write put move link key archive text pattern filter script rev list number seconds format command " +
+		"shell name setting printed condition asks "
 	for _, p := range All() {
 		switch {
 		case p.Looked == "":
