@@ -24,16 +24,14 @@ func (f *closedCall) match(r *reading) string {
 	ended := false
 	for i := range r.args {
 		w := &r.args[i]
-		switch ended = ended || w.text == "--"; {
-		case w.leads() && (!ended && !row.Has("glob") || row.Has("response")):
+		ended = ended || w.text == "--"
+		if w.leads() && !ended && !row.Has("glob") {
 			if lead == "" {
 				lead = "glob " + snippet(w.text) + " may turn into an option"
 			}
-			if row.Has("response") || row.Has("expression") {
+			if row.Has("expression") {
 				return lead
 			}
-		case row.Has("response") && strings.HasPrefix(w.text, "@"):
-			return notListed("option", w)
 		}
 	}
 	for i := range r.Options {

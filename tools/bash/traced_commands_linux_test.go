@@ -264,9 +264,8 @@ var ownWords = map[string]string{
 	"sed":     "-n p names.txt\n-n 1,2p names.txt b.txt\ns/a/b/g names.txt\n-e 1d -e s,a,b,p names.txt\n$= names.txt\n1q names.txt\n-n /a/,/b/p names.txt\n1~2d names.txt\n-n 1w names.txt\nw names.txt",
 	"jq":      ".a data.json\n.items[0].name data.json\n-r .items data.json\n--arg a 1 $a data.json\n--args . data.json\n-n input data.json\n-n inputs data.json names.txt\nkeys data.json\n-n env\n-n input_line_number",
 	"find":    ". src -name a.txt -o -type f\n. -maxdepth 1 -newer b.txt -ls\nsrc ! -name a -printf %p\n. -delete\n. -fls names.txt\n. -fprint names.txt\n. -exec ls ;\n-L . -samefile b.txt\n-files0-from names.txt",
-	"xxd":     "names.txt\n-l 4 names.txt\n-c16 names.txt\n-g1 -l 2 names.txt\n-s -4 names.txt\n-- names.txt\n-ac b.txt names.txt\nnames.txt -p\n-p names.txt b.txt\n-ps names.txt\n--c 4 b.txt\n-r names.txt",
 	"ps":      "-ef\n-eo pid,args\n-eo pid,args --sort=-pid\n-e -o etime\n-auxww\n-p 1 -f\n-e -up1\n-e -u p1\n-ef -o pid\naux -C e\nax -o cmd -C e\n-e -o nosuch\n-C bash -x",
 	"git": "log -1 --format=%(describe)\nlog -1 --format=%s\nconfig user.name\nconfig --get core.bare\nremote get-url origin\n-C src log -1\n--no-pager diff\nshow HEAD:names.txt\nshow :b.txt\ncat-file -p HEAD\n" +
 		"rev-parse HEAD\ncat-file blob HEAD:README.md\ngrep a\n-c core.pager=x log\nls-files\nlog -p -1\ndiff --stat HEAD~1 HEAD",
-	"cd": "src", "type": "ls\n-a ls\n-p ./names.txt\n-P ls", "which": "ls\n-a ls\n./names.txt", "tac": "names.txt", "go": "version\nenv\nenv GOROOT\nhelp\nhelp list\nmod graph\nlist -m\nlist .",
+	"cd": "src", "type": "ls\n-a ls\n-p ./names.txt\n-P ls", "which": "ls\n-a ls\n./names.txt", "go": "version\nenv\nenv GOROOT\nhelp\nhelp list\nmod graph\nlist -m\nlist .",
 }

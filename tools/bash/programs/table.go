@@ -58,7 +58,6 @@ import (
 //	alone     letters do not cluster and take no value
 //	apart     a value of a letter is glued only if it is a number: the program reads letters behind it as options
 //	old       an operand that begins with `+` is an option of the old form
-//	response  a word that begins with `@` names a file of further words
 //	first     options stand before the operands: behind them the program takes an option for its output file
 //	front     options end at the first operand
 //	words     an option is a whole word, with one dash or two
@@ -225,7 +224,7 @@ func (r *row) line(line string) error {
 }
 
 // traits are the words of the column, and those that other columns make.
-var traits = strings.Split("glob,alone,apart,old,response,first,front,words,digits,expression,whole,names,contents,"+
+var traits = strings.Split("glob,alone,apart,old,first,front,words,digits,expression,whole,names,contents,"+
 	"no files,takes files,project,itself,maybe,stays,dashless,assigns,exact,looked past,leads,unsure,shell,"+
 	"skips hidden,numbered,language,console,editor,writes,own,held,number,subs,feeds,gives", ",")
 
