@@ -15,6 +15,7 @@ type Loss struct {
 	Deep bool   // repositories below go as well, not only files in them
 
 	Stash bool // of the repository at Path its stash goes, and no file
+	Named bool // Path is a file that the text names: of anything else that is there nothing is meant
 }
 
 // plainWrappers run the words behind them as they stand.

@@ -58,10 +58,11 @@ func Weigh(s *session.State, trees *changes.Trees, a *bash.Analysis) {
 }
 
 // Hold keeps what a command may discard; by is whose notes they are. What was decided without a question must be kept:
-// the refusal says that it is not. Of a command that a person has allowed it keeps what it can. nil: there is nothing.
+// the refusal says that it is not. Of a command that a person has allowed it keeps what it can, and so of files that
+// a command names as changed or removed. nil: there is nothing.
 func Hold(ctx context.Context, env tool.Env, trees *changes.Trees, by journal.By) (*Held, error) {
-	losses := env.Analysis.Losses()
-	if env.Analysis.Class == bash.ReadOnly || len(losses) == 0 {
+	losses, named := env.Analysis.Losses(), env.Analysis.Named()
+	if env.Analysis.Class == bash.ReadOnly || len(losses)+len(named) == 0 {
 		return nil, nil
 	}
 	must := env.Analysis.Kept
@@ -71,7 +72,14 @@ func Hold(ctx context.Context, env tool.Env, trees *changes.Trees, by journal.By
 			"done. Call again, and a person is asked.", err)
 	}
 	h := &Held{trees: trees, stashes: found.stashes}
-	if err := h.hold(ctx, env.Files, by, found.files, must); err != nil {
+	discarded := found.files
+	if err = h.hold(ctx, env.Files, by, discarded, must); err == nil && !found.off() {
+		for _, l := range named {
+			_ = found.loss(l) // what cannot be kept is not
+		}
+		err = h.hold(ctx, env.Files, by, found.files[len(discarded):], false)
+	}
+	if err != nil {
 		h.Drop()
 		return nil, &tool.Refusal{Code: tool.StateUnavailable, Cause: err,
 			Text: "The command was not started: it may discard content, and the journal could not keep that first (" +

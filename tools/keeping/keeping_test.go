@@ -323,3 +323,61 @@ func TestDroppedStash(t *testing.T) {
 		}
 	}
 }
+
+// What a command removed or overwrote by its name was gone for good if nothing else about it was dangerous: `rm notes`,
+// `> notes`, `mv a notes`. It is kept without a word to anybody, and undo takes it back.
+func TestNamedFilesAreKept(t *testing.T) {
+	t.Parallel()
+	const setup = `git init -q; printf 'out/\n' > .gitignore; echo one > dirty; echo clean > clean; git add .; git commit -qm 1
+echo two > dirty; echo mine > new; mkdir out sub; echo built > out/bin; echo below > sub/f`
+	for command, want := range map[string]string{
+		"rm dirty": "dirty", "rm new": "new", "echo z > new": "new", "cp clean new": "new", "mv clean new": "new", "sed -i s/two/x/ dirty": "dirty",
+		"tee dirty < clean > /dev/null": "dirty", "mv sub/f new": "new sub/f", "git rm -fq dirty": "dirty", "mkdir x && mv new x/": "new", "cd sub && rm f": "sub/f",
+		"echo z > clean": "", "echo z > out/bin": "", "echo z > made": "", "mkdir -p sub/a": "", "echo more >> new": "new",
+	} {
+		t.Run(command, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t, setup)
+			if a := d.weigh(command); a.Class == bash.Dangerous {
+				t.Errorf("it is a question: %s", a.Why)
+			}
+			before := d.snapshot()
+			ids, parts := d.discard(command)
+			var got []string
+			for _, p := range parts {
+				rel, _ := filepath.Rel(d.Dir, p.Path)
+				got = append(got, rel)
+			}
+			slices.Sort(got)
+			if strings.Join(got, " ") != want {
+				t.Fatalf("kept %q, want %q", got, want)
+			}
+			if d.kept() != 0 {
+				t.Error("a note stayed in the journal")
+			}
+			if want == "" {
+				return
+			}
+			d.undo(ids, parts)
+			for _, name := range strings.Fields(want) {
+				if now := d.snapshot()[name]; now != before[name] {
+					t.Errorf("%s is %v, was %v", name, now, before[name])
+				}
+			}
+		})
+	}
+}
+
+// A file that cannot be kept is no reason to refuse a command which may simply overwrite it.
+func TestNamedFilesNeverRefuse(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, "git init -q; truncate -s 33M large; ln -s nowhere link; mkfifo pipe")
+	for _, command := range []string{"rm large", "rm link", "rm pipe", "rm nothing || true", "echo x > /tmp/elsewhere-is-not-kept"} {
+		env := tool.Env{State: d.State, Analysis: d.weigh(command)}
+		held, err := Hold(t.Context(), env, d.trees, journal.By{Tool: "run_shell", Principal: "local", Session: "test"})
+		if err != nil || len(held.IDs()) > 0 {
+			t.Errorf("%s: kept %v, %v", command, held.IDs(), err)
+		}
+		held.Drop()
+	}
+}

@@ -76,7 +76,7 @@ type own struct {
 func collect(s *session.State, trees *changes.Trees, losses []bash.Loss) (*collector, error) {
 	c := &collector{space: s, trees: trees, roots: s.Space.Roots(), most: min(maxBytes, s.Files.Room()/2),
 		seen: make(map[string]bool), owns: make(map[string]*own)}
-	if s.Files.Room() == 0 || trees == nil {
+	if len(losses) > 0 && c.off() {
 		return c, errNot("nothing is kept of it, since the journal of commands is off")
 	}
 	for _, l := range losses {
@@ -86,6 +86,9 @@ func collect(s *session.State, trees *changes.Trees, losses []bash.Loss) (*colle
 	}
 	return c, nil
 }
+
+// off says that nothing can be kept.
+func (c *collector) off() bool { return c.space.Files.Room() == 0 || c.trees == nil }
 
 // loss finds what is to be kept of one place.
 func (c *collector) loss(l bash.Loss) error {
@@ -137,8 +140,8 @@ func (c *collector) place(at string, l bash.Loss) error {
 		return errNot(shown(at) + " lies outside of the roots, where nothing is kept")
 	}
 	info, err := os.Lstat(real)
-	if err != nil {
-		return nil //nolint:nilerr // it is gone by now
+	if err != nil || l.Named && !info.Mode().IsRegular() {
+		return nil //nolint:nilerr // it is gone by now, or has no content of its own
 	}
 	if l.Stash {
 		commits, lasting := c.trees.Stashes(real)
