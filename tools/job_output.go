@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
@@ -26,7 +25,7 @@ type jobOutputInput struct {
 	JobID   string `json:"job_id" jsonschema:"id of the job"`
 	Block   bool   `json:"block,omitempty" jsonschema:"wait for the job to end, or for a monitor's next event"`
 	Timeout int    `json:"timeout_ms,omitempty" jsonschema:"longest wait" rule:"min=0 default=30000"`
-	Filter  string `json:"filter,omitempty" jsonschema:"RE2; show only matching lines"`
+	Filter  string `json:"filter,omitempty" jsonschema:"ripgrep syntax; only matching lines"`
 }
 
 var jobOutput = tool.Define(tool.Def[jobOutputInput]{
@@ -91,7 +90,11 @@ func runJobOutput(ctx context.Context, env tool.Env, in jobOutputInput) (tool.Re
 	}
 	body := "(no new output)"
 	if in.Filter != "" {
-		c, body = jobOutputFilter(c, in.Filter)
+		filter, err := running.Filter(in.Filter)
+		if err != nil {
+			return tool.Result{}, err
+		}
+		c, body = jobOutputFilter(c, filter)
 	} else if c.Size > 0 {
 		body = strings.TrimRight(running.ShownOutput(ctx, env, c, wording.Form(env, 500, 4)).Text, "\n")
 	}
@@ -111,9 +114,11 @@ func runJobOutput(ctx context.Context, env tool.Env, in jobOutputInput) (tool.Re
 // then there is the output itself.
 func jobScreen(ctx context.Context, env tool.Env, in jobOutputInput, until time.Time) (res tool.Result, ok bool,
 	err error) {
-	var filter *regexp.Regexp
+	var filter shell.LineFilter
 	if in.Filter != "" {
-		filter = regexp.MustCompile(in.Filter) // Check has compiled it
+		if filter, err = running.Filter(in.Filter); err != nil {
+			return res, false, err
+		}
 	}
 	s, err := typing.LookAt(ctx, env, in.JobID, until, filter)
 	switch {
@@ -130,7 +135,7 @@ const jobOutputFiltered = 4 << 20
 
 // jobOutputFilter returns the lines that match. An unfinished last line of a running job is left for the next call, or
 // a match in it could be missed.
-func jobOutputFilter(c shell.Chunk, filter string) (shell.Chunk, string) {
+func jobOutputFilter(c shell.Chunk, filter shell.LineFilter) (shell.Chunk, string) {
 	if c.Info.State == shell.Running {
 		last := &c.Head
 		if c.Tail != "" {
@@ -141,12 +146,11 @@ func jobOutputFilter(c shell.Chunk, filter string) (shell.Chunk, string) {
 			c.Size, c.Next = c.Size-int64(open), c.Next-int64(open)
 		}
 	}
-	re := regexp.MustCompile(filter) // Check has compiled it
 	var lines []string
 	for _, part := range []string{c.Head, c.Tail} {
 		shown := strings.Split(running.Printed(c.Info, part), "\n")
 		for line := range strings.Lines(results.Clean(part)) { // the same lines, as they match
-			if re.MatchString(strings.TrimSuffix(line, "\n")) {
+			if filter.Match([]byte(line)) {
 				lines = append(lines, shown[0])
 			}
 			shown = shown[1:]

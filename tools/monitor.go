@@ -3,7 +3,6 @@ package tools
 import (
 	"context"
 	_ "embed"
-	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -25,7 +24,7 @@ type monitorInput struct {
 	Description string `json:"description" jsonschema:"what it watches for, in 5-10 words" rule:"minlen=1 maxrunes=200"`
 	Command     string `json:"command" jsonschema:"bash command line" rule:"maxlen=100000"`
 	Timeout     int    `json:"timeout_ms,omitempty" jsonschema:"after which it is stopped; max 1800000" rule:"min=1 default=300000"`
-	Filter      string `json:"filter,omitempty" jsonschema:"RE2; lines without a match are no events" rule:"maxlen=10000"`
+	Filter      string `json:"filter,omitempty" jsonschema:"ripgrep syntax; lines without a match are no events" rule:"maxlen=10000"`
 }
 
 // monitor is run_shell's job for a command whose lines are worth waking up for. It has run_shell's rules and hooks.
@@ -69,11 +68,15 @@ func checkMonitor(in monitorInput) error {
 }
 
 // monitorFilter is the filter of an input; nil: there is none.
-func monitorFilter(in monitorInput) (*regexp.Regexp, error) {
+func monitorFilter(in monitorInput) (shell.LineFilter, error) {
 	if in.Filter == "" {
 		return nil, nil
 	}
-	return running.Filter(in.Filter)
+	f, err := running.Filter(in.Filter)
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
 // monitorMost is the longest that a monitor may run.

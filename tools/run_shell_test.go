@@ -340,12 +340,12 @@ func TestJobStop(t *testing.T) {
 
 func TestJobOutputFilter(t *testing.T) {
 	t.Parallel()
-	c, body := jobOutputFilter(shell.Chunk{Info: shell.Info{State: shell.Running}, Head: "a 1\nb\na 2\na unfinished", Size: 20, Next: 120}, "^a")
+	c, body := jobOutputFilter(shell.Chunk{Info: shell.Info{State: shell.Running}, Head: "a 1\nb\na 2\na unfinished", Size: 20, Next: 120}, regexp.MustCompile("^a"))
 	same(t, body, "a 1\na 2")
 	if c.Next != 120-int64(len("a unfinished")) {
 		t.Errorf("an unfinished line is consumed: next is %d", c.Next)
 	}
-	_, body = jobOutputFilter(shell.Chunk{Info: shell.Info{State: shell.Completed, Log: "/log"}, Head: "a\n", Tail: "b\na last", Size: 1000}, "^a")
+	_, body = jobOutputFilter(shell.Chunk{Info: shell.Info{State: shell.Completed, Log: "/log"}, Head: "a\n", Tail: "b\na last", Size: 1000}, regexp.MustCompile("^a"))
 	same(t, body, "a\na last\n[990 bytes in the middle were skipped without filtering; the whole output is in /log]")
 	r := newRig(t)
 	r.fails(tool.RegexInvalid, "job_output", `{"job_id":"x","filter":"("}`)

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
 	"codehand/tools/results"
+	"codehand/tools/search"
 	"codehand/tools/session"
 	"codehand/tools/shell"
 	"codehand/tools/tool"
@@ -108,14 +108,13 @@ func Consumed(ctx context.Context, env tool.Env, was session.Cursor, c shell.Chu
 	return err
 }
 
-// Filter compiles an expression of a model. The error is a refusal.
-func Filter(text string) (*regexp.Regexp, error) {
-	re, err := regexp.Compile(text)
-	if err != nil {
-		return nil, tool.Refuse(tool.RegexInvalid,
-			"Invalid regex: %v.", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+// Filter compiles an expression of a model, of the syntax of searches. The error is a refusal.
+func Filter(text string) (*search.LineFilter, error) {
+	f, err := search.NewLineFilter(text)
+	if bad, ok := errors.AsType[*search.PatternError](err); ok {
+		return nil, wording.RegexRefusal(bad)
 	}
-	return re, nil
+	return f, err
 }
 
 // JobState says where a job is.

@@ -5,15 +5,17 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
 	"sync"
 	"time"
 )
 
+// A LineFilter chooses lines. It is safe for concurrent use.
+type LineFilter interface{ Match(line []byte) bool }
+
 // A Monitor makes a command a job whose lines on stdout are events.
 type Monitor struct {
-	Filter *regexp.Regexp // lines without a match are no events; nil: every line is one
+	Filter LineFilter // lines without a match are no events; nil: every line is one
 }
 
 const (
@@ -34,7 +36,7 @@ const (
 // command. Any goroutine may read.
 type events struct {
 	path   string
-	filter *regexp.Regexp
+	filter LineFilter
 
 	mu sync.Mutex // covers all below
 	splitter
@@ -99,7 +101,7 @@ func (p *pace) admit(now time.Time) bool {
 }
 
 // watch makes stdout one of events. It is called before anything is printed.
-func (o *output) watch(base string, filter *regexp.Regexp) error {
+func (o *output) watch(base string, filter LineFilter) error {
 	e, err := openEvents(base, filter)
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -107,7 +109,7 @@ func (o *output) watch(base string, filter *regexp.Regexp) error {
 	return err
 }
 
-func openEvents(base string, filter *regexp.Regexp) (*events, error) {
+func openEvents(base string, filter LineFilter) (*events, error) {
 	e := &events{path: base + eventSuffix, filter: filter, changed: make(chan struct{})}
 	var err error
 	if e.file, err = os.OpenFile(e.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {

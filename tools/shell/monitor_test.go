@@ -15,7 +15,7 @@ import (
 // newEvents returns events of a test, with what is in their file.
 func newEvents(t *testing.T, filter string) (*events, func() string) {
 	t.Helper()
-	var re *regexp.Regexp
+	var re LineFilter
 	if filter != "" {
 		re = regexp.MustCompile(filter)
 	}

@@ -3,7 +3,6 @@ package typing
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -29,7 +28,7 @@ type Screen struct {
 
 // LookAt waits until a job with a terminal is quiet, at most until then, and looks at its screen; filter leaves only
 // lines that match, nil: all. Errors are those of shell.TerminalOf, and the cause of ctx.
-func LookAt(ctx context.Context, env tool.Env, id string, until time.Time, filter *regexp.Regexp) (Screen, error) {
+func LookAt(ctx context.Context, env tool.Env, id string, until time.Time, filter shell.LineFilter) (Screen, error) {
 	job, term, err := shell.TerminalOf(ctx, env.Shell, id)
 	if err == nil {
 		err = job.AwaitQuiet(ctx, until)
@@ -125,10 +124,10 @@ func screenRows(d terminal.Display, seen int) string {
 }
 
 // matching are the lines that match, as they are shown.
-func matching(all []string, filter *regexp.Regexp) string {
+func matching(all []string, filter shell.LineFilter) string {
 	var found []string
 	for _, line := range all {
-		if filter.MatchString(line) {
+		if filter.Match([]byte(line)) {
 			found = append(found, results.Printed(line))
 		}
 	}

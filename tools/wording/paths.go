@@ -133,3 +133,13 @@ func Below(dir, path string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)
 }
+
+// RegexRefusal refuses an expression that cannot be searched for: what is wrong with it, where, and what to do.
+func RegexRefusal(e *search.PatternError) error {
+	next := map[string]string{
+		"look-around":    " Leave it out and narrow what is found with a second pattern, or run `rg -P` in a shell.",
+		"back-reference": " Write out what it can repeat, as in `(?:aa|bb)`, or run `rg -P` in a shell.",
+		"count":          " Write a smaller count, or * or + where the number does not matter.",
+	}[e.Kind]
+	return tool.Refuse(tool.RegexInvalid, "Invalid regex: %s (%s, position %d).%s", e.Text, e.Kind, e.Offset+1, next)
+}
