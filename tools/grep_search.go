@@ -99,7 +99,8 @@ func runGrepSearch(ctx context.Context, env tool.Env, in grepSearchInput) (tool.
 	if err != nil {
 		return tool.Result{}, grepSearchRefusal(env, in, err)
 	}
-	text := slices.Concat(grepSearchBody(env, in, q, a), grepSearchNotes(q, a), kept.Notes(a.Coverage))
+	text := slices.Concat(grepSearchBody(env, in, q, a), grepSearchNotes(env, q, a), kept.Notes(a.Coverage),
+		viewing.NearNotes(ctx, env, q, a))
 	return tool.Result{Text: strings.Join(text, "\n"), Meta: tool.Meta{Data: wording.Data(struct {
 		Files         int  `json:"files"`
 		Matches       int  `json:"matches"`
@@ -117,7 +118,7 @@ func grepSearchRefusal(env tool.Env, in grepSearchInput, err error) error {
 		return tool.Refuse(tool.PatternInvalid, "Invalid glob: %s (position %d). Example: *.{ts,tsx}.", bad.Text,
 			bad.Offset+1)
 	case isPattern:
-		return tool.Refuse(tool.RegexInvalid, "Invalid regex: %s (%s, position %d).", bad.Text, bad.Kind, bad.Offset+1)
+		return wording.RegexRefusal(bad)
 	case isType && len(kind.Near) > 0:
 		return tool.Invalid("grep_search",
 			fmt.Sprintf("\"type\" %q is unknown; use glob, or one of these near ones: %s", kind.Name,
@@ -157,7 +158,7 @@ func grepSearchBody(env tool.Env, in grepSearchInput, q search.GrepQuery, a sear
 }
 
 // grepSearchNotes says what the hits are a part of, and what was not searched.
-func grepSearchNotes(q search.GrepQuery, a search.GrepAnswer) []string {
+func grepSearchNotes(env tool.Env, q search.GrepQuery, a search.GrepAnswer) []string {
 	p := viewing.PageNote{From: q.Offset, Shown: len(a.Files), Total: a.NFiles, One: "file", Many: "files",
 		None: "No files found", AtLeast: !a.Exact, More: a.More}
 	if q.Mode != search.FilesOnly {
@@ -169,5 +170,6 @@ func grepSearchNotes(q search.GrepQuery, a search.GrepAnswer) []string {
 			p.Shown += f.NShown()
 		}
 	}
-	return append(p.Notes(a.Coverage), viewing.CoverageNotes(a.Coverage, q.Within, "file", "files", "result")...)
+	return slices.Concat(p.Notes(a.Coverage), p.RestNotes(env, q, a),
+		viewing.CoverageNotes(a.Coverage, q.Within, "file", "files", "result"))
 }

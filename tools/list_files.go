@@ -101,6 +101,9 @@ func runListFiles(ctx context.Context, env tool.Env, in listFilesInput) (tool.Re
 		scope.SkipDirs = append(scope.SkipDirs, "node_modules")
 	}
 	within := time.Duration(env.Prefs.ListTimeoutMS) * time.Millisecond
+	if info, err := place.Dir.Lstat(path.Join(place.Name, pattern)); err == nil && info.IsDir() {
+		pattern = strings.TrimRight(pattern, "/") + "/**" // it names a directory: what is in it is meant
+	}
 	answer, err := env.Search.Files(ctx, search.FileQuery{
 		Scope: scope, Pattern: pattern, Limit: env.Prefs.ListLimit, Within: within,
 		Progress: wording.Counting(env, "name", "names", in.Pattern),

@@ -16,7 +16,9 @@ type GrepAnswer struct {
 	NFiles, NLines int
 	Exact          bool // false: NFiles and NLines are lower bounds
 	More           bool // entries follow after Offset+Limit
-	Coverage       Coverage
+	// where entries after Offset+Limit are, the fullest first, at most 5; counts are as exact as the totals
+	Rest     []InDir
+	Coverage Coverage
 }
 
 // FileHits are the hits of one file.

@@ -42,6 +42,7 @@ type collector struct {
 	shown   int      // lines kept that are no context
 	text    int64    // bytes kept
 	overran bool     // texts were left out for their size
+	dirs    tally    // all entries
 	nFiles  int
 	nLines  int
 	late    bool // CountFor is over
@@ -85,6 +86,9 @@ func (c *collector) open(e *entry) bool {
 		return false
 	}
 	c.nFiles++
+	if !c.byLine {
+		c.dirs.add(e.rel, 1)
+	}
 	if c.edge != nil && c.before(c.edge, e) {
 		e.full = true
 		return false
@@ -102,6 +106,9 @@ func (c *collector) give(e *entry, hits int, lines []Line) bool {
 		return false
 	}
 	c.nLines += hits
+	if c.byLine {
+		c.dirs.add(e.rel, hits)
+	}
 	e.hits.NLines += hits
 	if !e.full && len(lines) > 0 {
 		e.hits.Lines = append(e.hits.Lines, lines...)

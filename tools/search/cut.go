@@ -13,10 +13,14 @@ func (c *collector) answer(offset, limit int) GrepAnswer {
 		n := 1
 		if c.byLine {
 			f.Lines, n = c.cutLines(f.Lines, offset, limit)
+			c.dirs.add(e.rel, -n-min(offset, e.shown))
 			offset -= min(offset, e.shown)
 		} else if offset > 0 {
 			offset--
+			c.dirs.add(e.rel, -1)
 			continue
+		} else {
+			c.dirs.add(e.rel, -1)
 		}
 		if n > 0 || f.Binary {
 			out.Files = append(out.Files, f)
@@ -24,6 +28,9 @@ func (c *collector) answer(offset, limit int) GrepAnswer {
 		if limit -= n; limit <= 0 && c.need > 0 {
 			break
 		}
+	}
+	if out.More {
+		out.Rest = c.dirs.groups()
 	}
 	return out
 }

@@ -46,7 +46,7 @@ func (e *Engine) Files(ctx context.Context, q FileQuery) (FileAnswer, error) {
 	defer r.end()
 	r.walk.filter = names
 	r.walk.leads, r.walk.named = p.leads, p.matches
-	c := &collector{newest: true, toEnd: true, maxText: defaultMaxText, halt: r.halt}
+	c := &collector{dirs: tally{}, newest: true, toEnd: true, maxText: defaultMaxText, halt: r.halt}
 	q.Offset, q.Limit = max(q.Offset, 0), max(q.Limit, 0)
 	if q.Limit > 0 {
 		c.need = q.Offset + q.Limit

@@ -36,6 +36,7 @@ func (e *Engine) Grep(ctx context.Context, q GrepQuery) (GrepAnswer, error) {
 	defer r.end()
 	r.walk.filter = names
 	g := &grep{run: r, q: &q, prog: prog, c: &collector{
+		dirs:    tally{},
 		maxText: q.MaxText, byLine: q.Mode == Lines, newest: q.Newest, toEnd: q.Mode == Count, halt: r.halt,
 	}}
 	g.c.around.before, g.c.around.after = q.Before, q.After
@@ -176,6 +177,12 @@ func (g *grep) noteTraits(t traits, rel string, named bool) {
 // answer puts together what was found.
 func (g *grep) answer() (GrepAnswer, error) {
 	a := g.c.answer(g.q.Offset, g.q.Limit)
+	for i, r := range a.Rest {
+		if r.Path == "." {
+			r.Path = ""
+		}
+		a.Rest[i].Path = g.walk.abs(r.Path)
+	}
 	if g.c.tooMuch() {
 		g.log.incomplete(Memory)
 	}

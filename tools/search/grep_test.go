@@ -189,7 +189,17 @@ func TestGrepEqualsSlowGrep(t *testing.T) {
 				if !got.Exact || !got.Coverage.Complete {
 					t.Fatalf("%+v: exact %v, complete %v; want both", q, got.Exact, got.Coverage.Complete)
 				}
-				got.Exact, got.Coverage = false, Coverage{}
+				left, total := 0, got.NFiles
+				if q.Mode == Lines {
+					total = got.NLines
+				}
+				for _, r := range got.Rest {
+					left += r.N
+				}
+				if want := max(0, total-q.Offset-q.Limit); len(got.Rest) < maxGroup && q.Limit > 0 && left != want {
+					t.Fatalf("%+v: %d left out by directory, want %d: %v", q, left, want, got.Rest)
+				}
+				got.Exact, got.Coverage, got.Rest = false, Coverage{}, nil
 				if !reflect.DeepEqual(got, want) {
 					t.Fatalf("%+v: %s", q, difference(got, want))
 				}
