@@ -8,12 +8,15 @@ import (
 	"regexp"
 	"slices"
 	"sync"
+	"time"
 
 	subagent "codehand/tools/agent"
 	"codehand/tools/delegating"
 	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
+	"codehand/tools/worktrees"
 )
 
 //go:embed agent.md
@@ -27,7 +30,7 @@ type agentInput struct {
 	Background  bool        `json:"run_in_background,omitempty" jsonschema:"read it with job_output"`
 	Name        string      `json:"name,omitempty" jsonschema:"a-z 0-9 -, for send_message" rule:"maxrunes=40"`
 	Tasks       []agentTask `json:"tasks,omitempty" jsonschema:"instead of prompt" rule:"maxitems=5"`
-	Isolation   string      `json:"isolation,omitempty" jsonschema:"-" rule:"maxrunes=40"`
+	Isolation   string      `json:"isolation,omitempty" jsonschema:"own git work tree" rule:"enum=worktree"`
 	Effort      string      `json:"effort,omitempty" jsonschema:"-" rule:"maxrunes=40"`
 }
 
@@ -60,15 +63,16 @@ func agent(runner *subagent.Runner) tool.Tool {
 		},
 		Accept: map[string]string{"type": "subagent_type", "agent_type": "subagent_type", "agent": "subagent_type",
 			"task": "prompt"},
-		Hidden: []string{"isolation", "effort"},
-		Traits: func(s *session.State, _ agentInput) tool.Traits {
+		Hidden: []string{"effort"},
+		Traits: func(s *session.State, in agentInput) tool.Traits {
 			switch runner.InForce(s.Samples) {
 			case subagent.None:
 				return tool.Traits{ReadOnly: true, Private: true, Ungated: true, Local: true}
 			case subagent.Program:
 				return tool.Traits{Ungated: true}
 			}
-			return tool.Traits{Private: true, Ungated: true}
+			// a work tree is made where a command of git would need no question
+			return tool.Traits{Private: in.Isolation == "" || s.Confine.Trusted(), Ungated: true}
 		},
 		Targets: func(_ *session.State, in agentInput) []permission.Target {
 			var targets []permission.Target
@@ -107,9 +111,6 @@ var agentName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile
 
 func checkAgent(in agentInput) error {
 	switch {
-	case in.Isolation != "":
-		return tool.Refuse(tool.ToolDisabled, "agent cannot isolate a sub-agent (isolation): this version makes no "+
-			"worktrees. Call it without isolation; changes of the sub-agent are in the journal under its own id.")
 	case in.Prompt == "" && len(in.Tasks) == 0:
 		return tool.Invalid("agent", `"prompt" is required`)
 	case in.Prompt != "" && len(in.Tasks) > 0:
@@ -126,10 +127,37 @@ func runAgent(ctx context.Context, env tool.Env, runner *subagent.Runner, in age
 	d := delegating.Delegation{
 		Env: env, Runner: runner, Background: in.Background, Name: in.Name, Model: in.Model, Effort: in.Effort,
 	}
+	if in.Isolation != "" {
+		d.Isolate = func(ctx context.Context) (worktrees.Isolated, error) { return isolateAgent(ctx, env) }
+	}
 	for _, t := range in.all() {
 		d.Tasks = append(d.Tasks, delegating.Task{
 			Title: t.Description, Prompt: t.Prompt, Type: t.Type,
 		})
 	}
 	return d.Run(ctx)
+}
+
+// isolateAgent makes a work tree for a sub-agent, by a call of enter_worktree: rules, modes and hooks decide about it
+// as if the model had called that, but nobody is asked once more: the approval of this call is enough.
+func isolateAgent(ctx context.Context, env tool.Env) (worktrees.Isolated, error) {
+	if env.Worktree != "" || env.Apart.Tree != "" {
+		return worktrees.Isolated{}, tool.Refuse(tool.InWorktree, "This session works in a work tree already, and so "+
+			"do its sub-agents. Call agent without isolation.")
+	}
+	if env.Call == nil {
+		return worktrees.Isolated{}, tool.Refuse(tool.ToolDisabled, "agent cannot isolate a sub-agent from within "+
+			"another call. Call it directly.")
+	}
+	name := worktrees.RandomName()
+	input := wording.Data(worktrees.Making{Name: name, Stay: true})
+	var loan *tool.Loan
+	if !env.Prefs.ManagedRules {
+		loan = &tool.Loan{Skill: "agent", Rules: []string{"Bash(git worktree add *)"},
+			Life: time.Minute}
+	}
+	if _, err := env.Call(ctx, "enter_worktree", input, loan); err != nil {
+		return worktrees.Isolated{}, err
+	}
+	return worktrees.Isolate(ctx, env, name)
 }

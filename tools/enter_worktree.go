@@ -20,6 +20,10 @@ var enterWorktreeText string
 type enterWorktreeInput struct {
 	Name string `json:"name,omitempty" jsonschema:"of the new one; default: a random one" rule:"maxlen=64"`
 	Path string `json:"path,omitempty" jsonschema:"instead: an existing one, as git worktree list has it" rule:"maxlen=4096"`
+	// Stay makes one for a sub-agent, and leaves the session where it is.
+	Stay bool `json:"stay,omitempty" jsonschema:"-"`
+	// Own says that the session itself made the one at Path
+	Own bool `json:"-"`
 }
 
 // enterWorktree is decided about as the command of git that it runs.
@@ -33,6 +37,7 @@ var enterWorktree = tool.Define(tool.Def[enterWorktreeInput]{
 		Example:   `{"name":"fix"}`,
 		Finds:     []string{"EnterWorktree", "isolated git worktree", "new worktree"},
 	},
+	Hidden:    []string{"stay"},
 	Available: running.NoBash,
 	Command: func(in enterWorktreeInput) string {
 		if in.Path != "" {
@@ -46,14 +51,14 @@ var enterWorktree = tool.Define(tool.Def[enterWorktreeInput]{
 		return nil
 	},
 	Verdict: func(s *session.State, in enterWorktreeInput) permission.Verdict {
-		if in.Path != "" {
+		if in.Path != "" && !in.Own {
 			return permission.Ask // its files were not made by this session
 		}
 		return permission.Allow
 	},
 	Activity: func(in enterWorktreeInput) string { return "Entering work tree " + cmp.Or(in.Path, in.Name) },
 	Check: func(in enterWorktreeInput) error {
-		if in.Name != "" && in.Path != "" {
+		if in.Path != "" && (in.Name != "" || in.Stay) {
 			return tool.Invalid("enter_worktree", `give "name" or "path", not both`)
 		}
 		if in.Name != "" {
@@ -63,11 +68,13 @@ var enterWorktree = tool.Define(tool.Def[enterWorktreeInput]{
 		}
 		return nil
 	},
-	Complete: func(_ context.Context, _ *session.State, in *enterWorktreeInput) error {
-		if in.Name == "" && in.Path == "" {
+	Complete: func(ctx context.Context, s *session.State, in *enterWorktreeInput) (err error) {
+		if in.Path != "" {
+			in.Own, err = worktrees.Own(ctx, s, in.Path)
+		} else if in.Name == "" {
 			in.Name = worktrees.RandomName()
 		}
-		return nil
+		return err
 	},
 	Run: runEnterWorktree,
 })
@@ -84,6 +91,9 @@ func runEnterWorktree(ctx context.Context, env tool.Env, in enterWorktreeInput) 
 		return tool.Result{Text: fmt.Sprintf("Entered work tree %s. It is the current directory now.", at)}, err
 	}
 	at, made, err := worktrees.Make(ctx, env, in.Name)
+	if err == nil && in.Stay {
+		return tool.Result{Text: fmt.Sprintf("Made work tree %s on branch %s.", at, made.Branch)}, nil
+	}
 	if err == nil {
 		err = worktrees.Enter(ctx, env, at)
 	}

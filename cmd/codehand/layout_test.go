@@ -48,7 +48,7 @@ var rooms = map[string][]string{
 	"server/stdio": {"server/jsonrpc", "server/request", "server/sessions", "server/tenants", "tools/session", "tools/tool"},
 	"server/request": {
 		"server/auth", "server/auth/limits", "server/clients", "server/jsonrpc", "server/pipeline", "server/resources", "server/sessions", "server/tenants",
-		"tools/permission", "tools/results", "tools/session",
+		"tools/agent", "tools/permission", "tools/results", "tools/session",
 	},
 	"server/progress":     {"server/clients", "tools/results"},
 	"server/waiting":      {"server/jsonrpc", "server/request", "tools/session"},
@@ -136,7 +136,7 @@ var rooms = map[string][]string{
 	"tools/session": {"tools/agent", "filestate", "filestate/disk", "tools/catalog", "tools/confine", "tools/media", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/settings", "tools/shell", "tools/skills", "tools/web/search",
 		"tools/tasks", "tools/workspace", "tools/web", "tools/lsp"},
 
-	"tools/delegating": {"tools/agent", "tools/agent/loop", "tools/results", "tools/running", "tools/secrets", "tools/shell", "tools/tool", "tools/wording"},
+	"tools/delegating": {"tools/agent", "tools/agent/loop", "tools/results", "tools/running", "tools/secrets", "tools/shell", "tools/tool", "tools/wording", "tools/worktrees"},
 
 	"tools/agent":                      {"filestate/owner", "tools/catalog", "tools/agent/loop", "tools/permission", "tools/results", "tools/sandbox", "tools/secrets", "tools/skills"},
 	"tools/catalog":                    {},

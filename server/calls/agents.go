@@ -29,6 +29,7 @@ func (t *toolCall) asChild(ctx context.Context) {
 	t.State.Start, t.State.Highest, t.State.Above, t.State.Depth = mode, mode, of.Mode, of.Depth
 	t.State.Client.Forms, t.State.Searches = of.Forms, of.Searches
 	t.State.Samples, t.State.PageModel = false, false
+	t.State.KeepApart(of.Apart)
 }
 
 // agent is the sub-agent that makes the call; zero: a client does.

@@ -14,6 +14,7 @@ import (
 	"codehand/server/pipeline"
 	"codehand/server/sessions"
 	"codehand/server/tenants"
+	"codehand/tools/agent"
 	"codehand/tools/permission"
 	"codehand/tools/session"
 )
@@ -42,6 +43,7 @@ type Child struct {
 	Forms session.Forms // of the client of its parent
 	// Searches are those of its parent's session, whose budget it uses.
 	Searches session.Cell[int]
+	Apart    agent.Apart // the work tree to which it is narrowed; zero: to none
 }
 
 // A Client is what is known of the program that sent a request.

@@ -32,6 +32,9 @@ func Locate(ctx context.Context, st *session.State) (session.Snapshot, *tool.Ref
 	}
 	if st.Worktree = ""; trees.In != "" && st.Space.Inside(trees.In) {
 		st.Worktree = trees.In
+		// it has the same files, so what rules say of those at the top of the workspace holds for these
+		at := []string{trees.In}
+		st.Rules, st.Clean = st.Rules.AlsoFrom(at), st.Clean.AlsoFrom(at)
 	}
 	st.Rules = st.Rules.Moved(st.Space.Cwd())
 	chosen, err := st.Choices.In(ctx, shown)

@@ -3,6 +3,7 @@
 package subagents
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -69,7 +70,7 @@ func (h Hands) Open(ctx context.Context, o agent.Opening) (agent.Child, error) {
 			},
 			Child: &request.Child{
 				ID: o.ID, Type: o.Type, Depth: o.Depth, Mode: h.mode(&parent, o), Forms: parent.Client.Forms,
-				Searches: parent.Searches,
+				Searches: parent.Searches, Apart: h.apart(o),
 			},
 		},
 	}
@@ -82,10 +83,19 @@ func (h Hands) Open(ctx context.Context, o agent.Opening) (agent.Child, error) {
 		return nil, fmt.Errorf("what was read cannot be copied: %w", err)
 	}
 	cwd := session.NewCell[string](memory, cwdCell)
-	if _, err := cwd.Change(ctx, func(string) (string, error) { return parent.Space.Cwd(), nil }); err != nil {
+	at := cmp.Or(o.Apart.Tree, parent.Space.Cwd())
+	if _, err := cwd.Change(ctx, func(string) (string, error) { return at, nil }); err != nil {
 		return nil, err
 	}
 	return c, nil
+}
+
+// apart is the work tree to which a sub-agent is narrowed: what its parent cannot reach, it cannot either.
+func (h Hands) apart(o agent.Opening) agent.Apart {
+	if outer := h.Call.Req.Child; outer != nil && outer.Apart.Tree != "" {
+		return outer.Apart
+	}
+	return o.Apart
 }
 
 // Begin is agent.Hands.Begin: it asks the hooks of SubagentStart, and ended tells those of SubagentStop.

@@ -18,6 +18,7 @@ import (
 // A Run is one sub-agent. It is safe for concurrent use.
 type Run struct {
 	ID     string
+	Apart  Apart // the work tree to which it is narrowed
 	order  Order
 	runner *Runner
 	group  *group
@@ -298,7 +299,7 @@ func (x *Run) open(ctx context.Context) error {
 	x.mu.Unlock()
 	mode, narrows := o.Type.limit()
 	child, err := o.Hands.Open(ctx, Opening{ID: x.ID, Type: x.Type(), Depth: o.Parent.Depth + 1, Tools: names,
-		Mode: mode, Narrows: narrows, Again: again})
+		Mode: mode, Narrows: narrows, Again: again, Apart: o.Apart})
 	if err != nil {
 		return err
 	}

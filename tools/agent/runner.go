@@ -101,6 +101,14 @@ type Opening struct {
 	Mode    permission.Mode
 	Narrows bool // Mode counts besides that of the parent
 	Again   bool // it was open before
+	Apart   Apart
+}
+
+// An Apart is a git work tree of its own, to which the files and commands of a sub-agent are narrowed. The zero value
+// is none: it works where its parent does.
+type Apart struct {
+	Tree       string // canonical
+	Repository string // the directory of git that knows Tree and lies outside of it; canonical
 }
 
 // A Child is the session of a sub-agent. It is safe for concurrent use.
@@ -221,6 +229,7 @@ type Order struct {
 	Model   string // "": the usual one
 	Effort  string
 	Tools   []loop.Tool
+	Apart   Apart
 }
 
 // Start registers a sub-agent. Its Do must be called once, or its Drop. Errors: ErrDepth, ErrQueue, ErrPerHour,
@@ -249,7 +258,8 @@ func (r *Runner) Start(o Order) (*Run, error) {
 	}
 	g.waiting++
 	g.started = append(g.started, now)
-	x := &Run{ID: newID(), order: o, runner: r, group: g, inbox: make(chan string, 16), running: true}
+	x := &Run{ID: newID(), Apart: o.Apart, order: o, runner: r, group: g, inbox: make(chan string, 16),
+		running: true}
 	r.sweep(now)
 	r.runs = append(r.runs, x)
 	return x, nil

@@ -48,7 +48,7 @@ const (
 // ownConfigs gives a command copies of the configuration files that were found and that p protects, but for those that
 // rules keep. It changes p.
 func (s *Session) ownConfigs(p *sandbox.Profile, u Use, found, keep []string) *configs {
-	c := &configs{roots: u.Roots, written: slices.Concat(u.Roots, s.commonsOf(u.Roots)), known: map[string]bool{}}
+	c := &configs{roots: u.Roots, written: slices.Concat(u.Roots, s.commonsOf(u)), known: map[string]bool{}}
 	c.temp, _ = os.OpenRoot(u.Temp) // without it all files stay as they are
 	for _, path := range found {
 		c.known[path] = true
@@ -69,7 +69,7 @@ func (s *Session) ownConfigs(p *sandbox.Profile, u Use, found, keep []string) *c
 			found, _ := s.protectedIn(root)
 			now.add(found)
 		}
-		for _, common := range s.commonsOf(u.Roots) {
+		for _, common := range s.commonsOf(u) {
 			found, _ := s.repositoryOf(common)
 			now.add(found)
 		}

@@ -103,12 +103,26 @@ func (c *Confiner) common(root string) string {
 	return found
 }
 
+// Common returns the repository of a linked work tree that is a root of a principal and was one when the server
+// started, where it lies outside of that root; "": there is none.
+func (c *Confiner) Common(root string) string {
+	if c == nil || !slices.Contains(c.o.Roots, root) {
+		return ""
+	}
+	return c.common(root)
+}
+
 // commonsOf returns the repositories of linked work trees that a session has besides its roots.
-func (c *Confiner) commonsOf(roots []string) (all []string) {
-	for _, root := range roots {
+func (c *Confiner) commonsOf(u Use) (all []string) {
+	for _, root := range u.Roots {
 		common := c.common(root)
-		if common != "" && !slices.ContainsFunc(roots, func(r string) bool { return within(common, r) }) {
+		if common != "" && !slices.ContainsFunc(u.Roots, func(r string) bool { return within(common, r) }) {
 			all = append(all, common)
+		}
+	}
+	for _, repository := range u.Repositories {
+		if exists(repository) && !slices.Contains(all, repository) {
+			all = append(all, repository)
 		}
 	}
 	return all
@@ -125,6 +139,9 @@ type Use struct {
 	Allowed []string
 	// Open are further directories that it may write, also where a protected name holds them; they exist
 	Open []string
+	// Repositories are those of linked work trees in Roots which lie outside of these, and which the session may change
+	// in any case; without links
+	Repositories []string
 	// Configs lets the command change git's configuration in copies of its own. The caller then calls Command.Over, or
 	// Command.Drop
 	Configs bool
@@ -150,7 +167,7 @@ func (c *Confiner) profile(u Use) (p sandbox.Profile, configs []string, now rule
 	if u.ReadOnly {
 		p.Readable = append(p.Readable, u.Roots...)
 		p.Hidden = around(p.Hidden, p.Readable)
-		p.Readable = append(p.Readable, c.commonsOf(u.Roots)...)
+		p.Readable = append(p.Readable, c.commonsOf(u)...)
 		if cache, inspected := c.cache(); cache != "" {
 			p.Readable, p.Writable = append(p.Readable, cache), []string{inspected}
 			p.Hidden = around(p.Hidden, []string{cache, inspected})
@@ -166,7 +183,7 @@ func (c *Confiner) profile(u Use) (p sandbox.Profile, configs []string, now rule
 	p.Protected, p.Unwatched = slices.Concat(now.Keep, protected), u.Background
 	p.Readable = append(p.Readable, c.desktop().paths...)
 	p.Hidden = around(p.Hidden, slices.Concat(p.Readable, p.Writable, []string{u.Temp}))
-	for _, common := range c.commonsOf(u.Roots) {
+	for _, common := range c.commonsOf(u) {
 		p.Writable = append(p.Writable, common)
 		found, ok := c.repositoryOf(common)
 		whole = whole && ok
@@ -175,6 +192,9 @@ func (c *Confiner) profile(u Use) (p sandbox.Profile, configs []string, now rule
 		if !u.Background {
 			p.Protected = append(p.Protected, found.missing...)
 		}
+	}
+	for _, repository := range u.Repositories {
+		p.Protected = append(p.Protected, otherTrees(repository, u.Roots)...)
 	}
 	if !whole {
 		names := permission.Rule{Text: "names that are protected", Origin: "permissions.protect"}

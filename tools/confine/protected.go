@@ -231,3 +231,26 @@ func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
+
+// otherTrees returns what a repository keeps of its work trees that are not among roots, with the main one: what is
+// staged there, and which branch is checked out, with the file that has its commit.
+func otherTrees(repository string, roots []string) (all []string) {
+	add := func(dir string) {
+		head := filepath.Join(dir, "HEAD")
+		all = append(all, head, filepath.Join(dir, "index"))
+		text, _ := os.ReadFile(head)
+		if ref, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "ref: "); ok && filepath.IsLocal(ref) {
+			all = append(all, filepath.Join(repository, ref))
+		}
+	}
+	add(repository)
+	entries, _ := os.ReadDir(filepath.Join(repository, "worktrees")) // there may be none
+	for _, e := range entries {
+		dir := filepath.Join(repository, "worktrees", e.Name())
+		of, _ := os.ReadFile(filepath.Join(dir, "gitdir"))
+		if tree := filepath.Dir(strings.TrimSpace(string(of))); !slices.Contains(roots, tree) {
+			add(dir)
+		}
+	}
+	return slices.DeleteFunc(all, gone)
+}

@@ -15,6 +15,7 @@ import (
 	"codehand/tools/results"
 	"codehand/tools/tool"
 	"codehand/tools/wording"
+	"codehand/tools/worktrees"
 )
 
 // A Delegation is one call that gives work to sub-agents.
@@ -26,6 +27,8 @@ type Delegation struct {
 	Name       string // of the only one; "": none
 	Model      string // "": the usual one
 	Effort     string
+	// Isolate makes a git work tree in which one sub-agent works apart; nil: they work where the session does
+	Isolate func(ctx context.Context) (worktrees.Isolated, error)
 }
 
 // A Task is the work of one sub-agent.
@@ -40,27 +43,38 @@ func (d *Delegation) Run(ctx context.Context) (tool.Result, error) {
 		return tool.Result{}, err
 	}
 	if backend == agent.None {
-		return tool.Result{Text: briefs(orders)}, nil
+		return tool.Result{Text: briefs(orders, d.Isolate != nil)}, nil
 	}
 	if err := d.possible(backend); err != nil {
 		return tool.Result{}, err
 	}
-	var runs []*agent.Run
+	trees, err := d.isolate(ctx, orders)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	runs, err := d.start(ctx, orders)
+	if err != nil {
+		trees.settle(ctx, d.Env)
+		return tool.Result{}, err
+	}
+	w := work{env: d.Env, runs: runs, trees: trees, background: d.Background,
+		stays: !d.readable() || backend == agent.Sampling}
+	return w.do(ctx)
+}
+
+// start starts all sub-agents, or none.
+func (d *Delegation) start(ctx context.Context, orders []agent.Order) (runs []*agent.Run, err error) {
 	for _, o := range orders {
 		x, err := d.Runner.Start(o)
 		if err != nil {
 			for _, x := range runs {
 				x.Drop()
 			}
-			return tool.Result{}, d.limit(err)
+			return nil, d.limit(err)
 		}
 		runs = append(runs, x)
 	}
-	if err := begin(ctx, runs); err != nil {
-		return tool.Result{}, err
-	}
-	w := work{env: d.Env, runs: runs, background: d.Background, stays: !d.readable() || backend == agent.Sampling}
-	return w.do(ctx)
+	return runs, begin(ctx, runs)
 }
 
 // begin tells the operator's hooks of sub-agents that are about to start. If one must not, none does.
@@ -256,9 +270,12 @@ func noTools(t agent.Type, unknown []string) error {
 }
 
 // briefs is the answer of a server that executes no sub-agents.
-func briefs(orders []agent.Order) string {
+func briefs(orders []agent.Order, apart bool) string {
 	var parts []string
 	for _, o := range orders {
+		if apart {
+			o.Prompt += "\nWork in a git work tree of your own, and leave the main one as it is."
+		}
 		role := o.Type.Name + ": " + o.Type.Description
 		if o.Type.File != "" {
 			role += ". " + results.Clean(o.System)

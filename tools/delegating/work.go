@@ -34,6 +34,7 @@ type work struct {
 	runs       []*agent.Run
 	background bool // from the start
 	stays      bool // it never moves to the background
+	trees      trees
 
 	watched atomic.Bool // the call still waits
 	began   time.Time
@@ -49,6 +50,7 @@ func (w *work) do(ctx context.Context) (tool.Result, error) {
 		for _, x := range w.runs {
 			x.Drop()
 		}
+		w.trees.settle(ctx, w.env)
 		if errors.Is(err, shell.ErrJobLimit) {
 			return tool.Result{}, tool.Refuse(tool.JobLimit, "Too many jobs run at once. Stop one with job_stop: %s.",
 				running.JobNames(ctx, w.env))
@@ -179,7 +181,7 @@ func (w *work) work(ctx context.Context, out io.Writer) error {
 		})
 	}
 	all.Wait()
-	w.result = w.report(ends)
+	w.result = w.report(ends, w.trees.settle(ctx, w.env))
 	_, _ = fmt.Fprintln(out, "\n"+w.result.Text)
 	if w.result.Failed != "" {
 		return errors.New(string(w.result.Failed))
@@ -187,10 +189,14 @@ func (w *work) work(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// report is the answer about sub-agents that have ended.
-func (w *work) report(ends []agent.Outcome) tool.Result {
+// report is the answer about sub-agents that have ended. left says of each what it left in its work tree; nil: none has
+// one.
+func (w *work) report(ends []agent.Outcome, left []string) tool.Result {
 	if len(ends) == 1 {
 		code, text := ended(w.runs[0], ends[0])
+		if len(left) > 0 {
+			text += "\n" + left[0]
+		}
 		return tool.Result{Text: text, Failed: code}
 	}
 	var parts []string
@@ -198,6 +204,9 @@ func (w *work) report(ends []agent.Outcome) tool.Result {
 	var first tool.Code
 	for i, x := range w.runs {
 		code, text := ended(x, ends[i])
+		if len(left) > 0 {
+			text += "\n" + left[i]
+		}
 		how := "done"
 		if code != "" {
 			how, failed, first = "failed", failed+1, cmp.Or(first, code)
@@ -297,10 +306,15 @@ func Send(ctx context.Context, env tool.Env, runner *agent.Runner, to, message s
 	case delivered:
 		return tool.Result{Text: "Delivered."}, nil
 	}
+	left, err := treesOf(ctx, env, x)
+	if err != nil {
+		x.Drop()
+		return tool.Result{}, err
+	}
 	if err := begin(ctx, []*agent.Run{x}); err != nil {
 		return tool.Result{}, err
 	}
-	w := work{env: env, runs: []*agent.Run{x}, stays: !d.readable() || x.Backend() == agent.Sampling}
+	w := work{env: env, runs: []*agent.Run{x}, trees: left, stays: !d.readable() || x.Backend() == agent.Sampling}
 	return w.do(ctx)
 }
 

@@ -198,7 +198,7 @@ func Refusal(ctx context.Context, server string, err error) error {
 // temporary directory.
 func launch(s *session.State, at lsp.Place) lsp.Launch {
 	rules, roots, usual, confiner := s.Rules, s.Space.Roots(), environ(s), s.Confine
-	dir, size := s.ServerDir, s.ServerSize
+	dir, size, common := s.ServerDir, s.ServerSize, s.Repositories()
 	return func(ctx context.Context, x lsp.Server) (lsp.Process, error) {
 		path, err := sandbox.Find(usual, x.Argv[0])
 		if err != nil {
@@ -209,8 +209,8 @@ func launch(s *session.State, at lsp.Place) lsp.Launch {
 		if err := os.MkdirAll(temp, 0o700); err != nil {
 			return nil, err
 		}
-		cmd, hold, err := confined(confiner, confine.Use{Roots: roots, Rules: rules, ReadOnly: true, Background: true},
-			x, temp, size)
+		cmd, hold, err := confined(confiner, confine.Use{Roots: roots, Rules: rules, ReadOnly: true, Background: true,
+			Repositories: common}, x, temp, size)
 		if err != nil {
 			return nil, err
 		}

@@ -76,6 +76,8 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[(?:not all of its output is kept|it may have printed more): `,
 		`\[a hook (?:changed|objects)`,
 		`\[written, but it may not survive a power loss: `,
+		`\[its changes are in work tree `, `\[it changed nothing: its work tree is removed\][ \t]*$`,
+		`\[its work tree .* stays: `,
 		`\[written in place: not atomic\][ \t]*$`,
 		`\[no undo copy: over 32 MiB\][ \t]*$`,
 		`\[hard link broken: `,

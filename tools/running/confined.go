@@ -19,7 +19,7 @@ import (
 func Confine(env tool.Env, readOnly, background bool, ask credentials.Asking) (confine.Command, error) {
 	c, err := confineAs(env, confine.Use{
 		Roots: rootsOf(env), Rules: env.Rules, ReadOnly: readOnly, Allowed: changedByName(env),
-		Background: background, Configs: true, Ask: ask,
+		Background: background, Configs: true, Ask: ask, Repositories: env.Repositories(),
 	})
 	if err == nil && readOnly && env.Analysis.Contained && c.Level < sandbox.LevelFull {
 		// it was let through because the kernel would hold it

@@ -29,7 +29,7 @@ const scriptTime = 5 * time.Minute
 // an exit code is none.
 func (s Script) Run(ctx context.Context, env tool.Env) (stdout, stderr string, exit int, err error) {
 	confined, err := confineAs(env, confine.Use{Roots: rootsOf(env), Rules: env.Rules, Allowed: s.Allowed,
-		Open: s.Open})
+		Open: s.Open, Repositories: env.Repositories()})
 	if err != nil {
 		return "", "", 0, err
 	}

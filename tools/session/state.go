@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"codehand/filestate"
+	"codehand/tools/agent"
 	"codehand/tools/catalog"
 	"codehand/tools/confine"
 	"codehand/tools/lsp"
@@ -138,6 +139,7 @@ type State struct {
 	Isolated Cell[Worktrees]
 	// Worktree is that one as of this call; "": it works in none
 	Worktree string
+	Apart    agent.Apart              // what KeepApart narrowed the session to
 	Plan     Cell[Plan]               // plan file, mode before plan mode
 	Grants   Cell[[]permission.Grant] // rules that a person allowed for this session
 	Declines Cell[Declines]           // what persons declined
@@ -250,7 +252,7 @@ func (s *State) Open(path string, a workspace.Access) (filestate.File, error) {
 // ConfineProgram says how a program of the project is confined that no rule was asked about: as a command that may
 // write. background: nobody waits for it. Errors: those of confine.Session.Command.
 func (s *State) ConfineProgram(background bool) (confine.Command, error) {
-	use := confine.Use{Rules: s.Rules, Background: background}
+	use := confine.Use{Rules: s.Rules, Background: background, Repositories: s.Repositories()}
 	if s.Space != nil {
 		use.Roots = s.Space.Roots()
 	}

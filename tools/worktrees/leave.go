@@ -50,27 +50,43 @@ func Jobs(ctx context.Context, env tool.Env, since time.Time) ([]shell.Info, err
 
 // Dirty lists what would be lost with a work tree: uncommitted files, and commits that no other branch has.
 func Dirty(ctx context.Context, env tool.Env, at string, made session.Worktree) (lines []string, err error) {
+	files, commits, err := changed(ctx, env, at, made, false)
+	if err != nil {
+		return nil, err
+	}
+	lines = append(lines, listed("uncommitted files", files)...)
+	return append(lines, listed("commits that no other branch has", commits)...), nil
+}
+
+// changed returns what is not committed in a work tree, and the commits that no other branch has, or all since it was
+// made, a line each.
+func changed(
+	ctx context.Context, env tool.Env, at string, made session.Worktree, all bool,
+) (files, commits []string, err error) {
+	others := " --exclude=" + quoted(made.Branch) + " --branches --remotes --tags"
+	if all {
+		others = ""
+	}
 	branch := quoted("refs/heads/" + made.Branch)
 	text := "g -c core.quotePath=true status --porcelain --untracked-files=all --ignore-submodules=none || exit 1\n" +
 		"echo /\n" +
 		"tips=HEAD; g show-ref --verify -q " + branch + " && tips=\"HEAD \"" + branch + "\n" +
-		"g log --no-show-signature --no-color --format='%h %s' $tips --not " + made.Base + " --exclude=" +
-		quoted(made.Branch) + " --branches --remotes --tags --"
+		"g log --no-show-signature --no-color --format='%h %s' $tips --not " + made.Base + others +
+		" --"
 	out, said, exit, err := script(ctx, env, at, text, running.Script{Open: []string{at}})
 	if err == nil && exit != 0 {
 		err = failed("git cannot say what is not committed in "+at, said, exit)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	files, commits, _ := strings.Cut("\n"+out, "\n/\n")
-	lines = append(lines, listed("uncommitted files", files)...)
-	return append(lines, listed("commits that no other branch has", commits)...), nil
+	before, after, _ := strings.Cut("\n"+out, "\n/\n")
+	split := func(text string) []string { return strings.FieldsFunc(text, func(r rune) bool { return r == '\n' }) }
+	return split(before), split(after), nil
 }
 
 // listed shows the first lines of a list under a title; nil: there are none.
-func listed(title, text string) []string {
-	all := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' })
+func listed(title string, all []string) []string {
 	if len(all) == 0 {
 		return nil
 	}
