@@ -87,6 +87,8 @@ func readFileOnce(ctx context.Context, env tool.Env, in readFileInput) (tool.Res
 				in.FilePath)
 	case kind.Image():
 		return s.Picture(ctx)
+	case !in.AsText && s.IsArchive():
+		return s.Archive(ctx, in.Offset, in.Limit)
 	case !in.AsText && s.HoldsCells():
 		return s.Cells(ctx, in.Offset, in.Limit)
 	}

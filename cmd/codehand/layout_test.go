@@ -127,7 +127,7 @@ var rooms = map[string][]string{
 	"tools/planning": {"filestate", "filestate/disk", "filestate/lock", "tools/editing", "tools/permission", "tools/results", "tools/session", "tools/tasks", "tools/tool", "tools/wording", "tools/workspace"},             // a plan file is changed on behalf of a call, as edits are
 	"tools/typing":   {"tools/bash", "tools/permission", "tools/results", "tools/running", "tools/sandbox", "tools/session", "tools/shell", "tools/terminal", "tools/tool", "tools/wording"},
 	"tools/running":  {"filestate", "filestate/disk", "filestate/journal", "tools/bash", "tools/confine", "tools/credentials", "tools/folding", "tools/git", "tools/git/changes", "tools/keeping", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/search/page", "tools/secrets", "tools/session", "tools/shell", "tools/tool", "tools/wording", "tools/workspace"},
-	"tools/viewing": {"filestate", "filestate/owner", "tools/media", "tools/notebook", "tools/results", "tools/search", "tools/search/page", "tools/search/ignore", "tools/shell", "tools/textedit", "tools/tool",
+	"tools/viewing": {"tools/archive", "filestate", "filestate/owner", "tools/media", "tools/notebook", "tools/results", "tools/search", "tools/search/page", "tools/search/ignore", "tools/shell", "tools/textedit", "tools/tool",
 		"tools/wording", "tools/workspace"},
 	"tools/wording": {"filestate", "filestate/disk", "filestate/lock", "tools/results", "tools/sandbox", "tools/search", "tools/shell", "tools/textedit", "tools/tool", "tools/workspace"},
 	"tools/tooltest": {"filestate", "filestate/journal", "server/state", "tools/catalog", "tools/media", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/session", "tools/shell", "tools/skills", "tools/tasks",
@@ -148,6 +148,7 @@ var rooms = map[string][]string{
 	"tools/mounts":                     {"tools/mounts/pins", "tools/mounts/upstream", "tools/permission", "tools/results", "tools/running", "tools/secrets", "tools/session", "tools/shell", "tools/tool", "tools/wording"}, // a call that goes on becomes a job
 	"tools/mounts/pins":                {"filestate/lock", "tools/mounts/upstream"},
 	"tools/mounts/upstream":            {"tools/sandbox"},
+	"tools/archive":                    {},
 	"tools/notebook":                   {},
 	"tools/patch":                      {},
 	"tools/folding":                    {},
