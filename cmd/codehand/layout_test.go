@@ -230,7 +230,7 @@ var modules = []struct {
 	{path: "github.com/pelletier/go-toml/v2", rooms: []string{"server/clients", "server/clients/install/forms", "server/config"}},
 	{path: "github.com/prometheus/client_model", rooms: []string{"server/metrics"}, testsOnly: true}, // with common, reads our page
 	{path: "github.com/prometheus/common", rooms: []string{"server/metrics"}, testsOnly: true},
-	{path: "github.com/rogpeppe/go-internal", rooms: []string{"cmd/codehand", "server", "server/clients/install", "server/replaytest", "tools/web/pages"}, testsOnly: true},
+	{path: "github.com/rogpeppe/go-internal", rooms: []string{"cmd/codehand", "server", "server/blackbox", "server/clients/install", "server/replaytest", "tools/web/pages"}, testsOnly: true},
 	{path: "github.com/sergi/go-diff", rooms: []string{"tools/textedit/compare"}},
 	{path: "github.com/sourcegraph/jsonrpc2", rooms: []string{"tools/lsp"}},
 	{path: "github.com/spf13/cobra", rooms: []string{"cmd/codehand"}},

@@ -110,8 +110,8 @@ func (e *DamagedError) Unwrap() error { return e.Err }
 // errDirectory says that the directory of a zip is longer than what is read of one.
 var errDirectory = errors.New("its directory is too long")
 
-// List lists an archive of a format that Sniff returned. It needs Memory at most. Errors: *DamagedError, that of reading
-// r, that of ctx.
+// List lists an archive of a format that Sniff returned, and needs Memory at most. Errors: *DamagedError, that of
+// reading r, that of ctx.
 func List(ctx context.Context, r io.ReaderAt, size int64, kind Format) (Listing, error) {
 	late, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
