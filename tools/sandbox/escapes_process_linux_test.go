@@ -46,6 +46,7 @@ func sameNamespace(kind, server string) bool {
 
 // processEscapes reach for a process of the same user outside, or for the helper.
 func processEscapes() []escape {
+	const lowest = 19 // a priority that each process may be given, also where the tests run under nice
 	var list []escape
 	victim := func(level int, gap, name string, try func(s *probe.Scene, pid int) error) {
 		list = append(list, escape{Attempt: probe.Attempt{Name: name, Level: level, Gap: gap, Try: func(s *probe.Scene) error {
@@ -112,14 +113,14 @@ func processEscapes() []escape {
 		return onlyAs(call(unix.SYS_KCMP, uintptr(os.Getpid()), uintptr(pid), 0, 0, 0), unix.EPERM, unix.EACCES)
 	})
 	victim(2, probe.Processes, "change the priority of a process outside", func(_ *probe.Scene, pid int) error {
-		return unix.Setpriority(unix.PRIO_PROCESS, pid, 1)
+		return unix.Setpriority(unix.PRIO_PROCESS, pid, lowest)
 	})
 	victim(2, probe.Processes, "change the priority of a group outside", func(_ *probe.Scene, pid int) error {
 		group, err := unix.Getpgid(pid)
 		if err != nil {
 			return err
 		}
-		return unix.Setpriority(unix.PRIO_PGRP, group, 1)
+		return unix.Setpriority(unix.PRIO_PGRP, group, lowest)
 	})
 	victim(2, probe.Processes, "change the priority of all of a user", func(_ *probe.Scene, _ int) error {
 		return letsThrough(unix.SYS_SETPRIORITY, unix.PRIO_USER, 1<<30, 1) // there is no such user
