@@ -94,3 +94,11 @@ func (t *talk) call(b *testing.B) {
 		b.Fatal(string(line))
 	}
 }
+
+// mountKind is the table of the test binary as a server of this name that behaves as mountMark says.
+func mountKind(t *testing.T, name, kind, more string) string {
+	t.Helper()
+	program, err := os.Executable()
+	must(t, err)
+	return fmt.Sprintf("[mcp.servers.%s]\ncommand = %q\nenv = {%s = %q, GOCOVERDIR = %q}\n%s\n", name, program, mountMark, kind, os.TempDir(), more)
+}

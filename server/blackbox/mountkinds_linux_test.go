@@ -26,14 +26,6 @@ func mountConfig(t *testing.T, text string, set ...string) map[string]string {
 	return settings
 }
 
-// mountKind is the table of the test binary as a server of this name that behaves as mountMark says.
-func mountKind(t *testing.T, name, kind, more string) string {
-	t.Helper()
-	program, err := os.Executable()
-	must(t, err)
-	return fmt.Sprintf("[mcp.servers.%s]\ncommand = %q\nenv = {%s = %q, GOCOVERDIR = %q}\n%s\n", name, program, mountMark, kind, os.TempDir(), more)
-}
-
 // A mountedUse is a tool that queries find, and what its call returns.
 type mountedUse struct {
 	name, input, want string
