@@ -89,12 +89,6 @@ touch -d 2020-01-01 a; echo y > sub/f`, git, mark, setUp)
 func TestReadersUseTheToolchainThatIsThere(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	res, text := r.do("run_readonly", `{"command":"go env GOTOOLCHAIN GOPROXY"}`)
-	if res.Failed != "" {
-		if os.Getenv("CI") != "" {
-			t.Fatal(text)
-		}
-		t.Skip("go is not in the PATH of commands: ", text)
-	}
+	_, text := r.do("run_readonly", `{"command":"printenv GOTOOLCHAIN; printenv GOPROXY"}`)
 	same(t, text, "local\noff")
 }

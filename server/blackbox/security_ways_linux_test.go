@@ -142,7 +142,7 @@ var noPaths = map[string]string{
 	"todo_write.todos[].content":                      "shown", "todo_write.todos[].status": "a list of ours", "todo_write.todos[].activeForm": "shown",
 	"task_create.subject": "shown", "task_create.description": "shown", "task_create.activeForm": "shown", "task_create.metadata": "kept", "task_update.subject": "shown", "task_update.description": "shown",
 	"agent.description": "shown", "agent.prompt": "text for a model", "agent.subagent_type": "a list of ours", "agent.model": "a list of the operator's", "agent.name": "shown",
-	"agent.tasks[].description": "shown", "agent.tasks[].prompt": "text for a model", "agent.tasks[].subagent_type": "a list of ours",
+	"agent.tasks[].description": "shown", "agent.isolation": "a list of ours", "agent.tasks[].prompt": "text for a model", "agent.tasks[].subagent_type": "a list of ours",
 	"web_fetch.url": "http and https alone", "web_fetch.prompt": "shown",
 	"monitor.command": "judged and started as that of run_shell", "monitor.description": "shown", "monitor.filter": "an expression over lines", "job_input.text": "typed", "job_input.keys[]": "a list of ours",
 	"lsp.operation": "a list of ours", "lsp.query": "a word", "lsp_edit.operation": "a list of ours", "lsp_edit.query": "a word", "lsp_edit.newName": "a word",

@@ -215,12 +215,12 @@ func (a *Analysis) Losses() []Loss {
 	return a.losses
 }
 
-// Named are the files which a command that is Held changes or removes by their names. What only they have is kept as
-// far as it can be: unlike Losses they decide nothing.
+// Named are the files which a command changes or removes by their names. What only they have is kept as far as it can
+// be: unlike Losses they decide nothing.
 func (a *Analysis) Named() (named []Loss) {
 	for _, f := range a.Files {
 		l := Loss{Path: f.Path, Named: true}
-		if !a.Held || !f.Write || f.Perhaps || f.Own || slices.Contains(named, l) {
+		if !f.Write || f.Perhaps || f.Own || slices.Contains(named, l) {
 			continue
 		}
 		if named = append(named, l); len(named) == maxPerhaps {
