@@ -31,7 +31,7 @@ func TestEditAfterCommand(t *testing.T) {
 			r := newRig(t)
 			r.write("f", before)
 			r.ok("read_file", `{"file_path":"f"`+c.read+`}`)
-			if text := untipped(r.ok("run_shell", sed)); text != "(no output)\n[changed on disk: f:5]" {
+			if text := untipped(r.ok("run_shell", sed)); !strings.HasPrefix(text, "(no output)\n[changed on disk: M f:5; undo_change ") {
 				t.Errorf("the command: %s", text)
 			}
 			if c.meanwhile != "" {
@@ -89,9 +89,9 @@ func TestChangedFilesOnce(t *testing.T) {
 	r := newRig(t)
 	r.write("f", "one\ntwo\n")
 	r.ok("read_file", `{"file_path":"f"}`)
-	same(t, untipped(r.ok("run_shell", quote("sed -i s/two/TWO/ f"))), "(no output)\n[changed on disk: f:2]")
+	same(t, untipped(r.ok("run_shell", quote("sed -i s/two/TWO/ f"))), "(no output)\n[changed on disk: M f:2; undo_change call000000000002 takes it back]")
 	same(t, r.ok("run_shell", quote("touch made")), "(no output)")
-	same(t, r.ok("run_shell", quote("echo three >>f")), "(no output)\n[changed on disk: f:2-3]")
+	same(t, r.ok("run_shell", quote("echo three >>f")), "(no output)\n[changed on disk: M f:2-3; undo_change call000000000004 takes it back]")
 }
 
 // A change by a command that is too long to show is not known: the answer says so, and the file is not replaced.

@@ -84,11 +84,3 @@ touch -d 2020-01-01 a; echo y > sub/f`, git, mark, setUp)
 		}
 	})
 }
-
-// go once went to the network for the toolchain that a go.mod names.
-func TestReadersUseTheToolchainThatIsThere(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	_, text := r.do("run_readonly", `{"command":"printenv GOTOOLCHAIN; printenv GOPROXY"}`)
-	same(t, text, "local\noff")
-}

@@ -116,11 +116,12 @@ func TestUndoKeepsTheOnlyCopy(t *testing.T) {
 	r := inRepository(t)
 	r.write("notes.txt", "an hour's work\n")
 	_, text := r.do("run_shell", `{"command":"cp notes.txt kept2.txt && rm notes.txt; echo two >a; echo new >n"}`)
-	if !strings.HasSuffix(text, " takes back a, n]") {
+	if !strings.HasSuffix(text, " takes back a, n, notes.txt]") {
 		t.Errorf("the answer promises something else:\n%s", text)
 	}
 	r.ok("undo_change", `{"change_id":"`+undoID(t, text)+`"}`)
 	r.holds("kept2.txt", "an hour's work\n")
+	r.holds("notes.txt", "an hour's work\n")
 	r.holds("a", "one\n")
 	if _, err := os.Stat(filepath.Join(r.dir, "n")); err == nil {
 		t.Error("the new file is still there")
@@ -189,7 +190,7 @@ func TestUndoPromises(t *testing.T) {
 	inner.write("sub/a", "one\n")
 	inner.ok("read_file", `{"file_path":"seen"}`)
 	inner.ok("run_shell", `{"command":"git init -q sub; cd sub; git add -A; git -c user.name=a -c user.email=a@b commit -qm x"}`)
-	if _, text := inner.do("run_shell", `{"command":"echo two >a; echo two >../seen"}`); !strings.HasSuffix(text, " takes back a]") {
+	if _, text := inner.do("run_shell", `{"command":"echo two >a; echo two >../seen"}`); !strings.HasSuffix(text, " takes it back]") {
 		t.Errorf("a file that is not of the work tree changed, too:\n%s", text)
 	}
 	text := r.while("echo five >a", "true", func() { r.engines.Trees.Close() })

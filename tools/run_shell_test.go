@@ -158,7 +158,8 @@ func TestRunShellHint(t *testing.T) {
 	r.write("g", "a\n")
 	r.ok("read_file", `{"file_path":"f"}`)
 	r.ok("read_file", `{"file_path":"g"}`)
-	same(t, r.ok("run_shell", quote("echo b >> f; touch g")), "(no output)\n[changed on disk: f:2]")
+	same(t, r.ok("run_shell", quote("echo b >> f; touch g")),
+		"(no output)\n[changed on disk: M f:2; undo_change call000000000003 takes it back]")
 	r.ok("read_file", `{"file_path":"f"}`)
 	same(t, r.ok("run_shell", quote("true")), "(no output)")
 }
