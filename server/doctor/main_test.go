@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"codehand/filestate/leaktest"
 )
@@ -58,7 +59,7 @@ func child(mode string) int {
 	}
 	switch mode {
 	case "stays":
-		select {} // the parent kills it
+		<-time.After(time.Hour) // the parent kills it; Go itself ends a process with select {} alone
 	case "crashes":
 		return 7
 	}
