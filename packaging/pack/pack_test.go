@@ -166,6 +166,9 @@ func TestBundles(t *testing.T) {
 // signals, and says what is missing where the platform has no package.
 func TestLauncher(t *testing.T) {
 	node, err := exec.LookPath("node")
+	if err != nil && os.Getenv("CI") != "" {
+		t.Fatal("it needs node")
+	}
 	if err != nil || runtime.GOOS == "windows" {
 		t.Skip("it needs node, and a shell for a binary that is a script")
 	}

@@ -48,7 +48,9 @@ type Desk struct {
 	program string // this one, as commands find it; "": it is not there
 	now     func() time.Time
 
-	asking   sync.Mutex // one question at a time
+	asking sync.Mutex // one question at a time
+
+	mu       sync.Mutex // covers what follows; never held while a person is asked
 	allowed  bool
 	declined time.Time // when the person last said no; zero: never
 }
@@ -72,8 +74,8 @@ func (d *Desk) Allowed() bool {
 	if d == nil {
 		return false
 	}
-	d.asking.Lock()
-	defer d.asking.Unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	return d.allowed
 }
 
@@ -92,15 +94,20 @@ const (
 func (d *Desk) may(ctx context.Context, ask Asking, all []string) error {
 	d.asking.Lock()
 	defer d.asking.Unlock()
+	d.mu.Lock()
+	allowed, declined := d.allowed, !d.declined.IsZero() && d.now().Sub(d.declined) < again
+	d.mu.Unlock()
 	switch {
-	case d.allowed:
+	case allowed:
 		return nil
-	case !d.declined.IsZero() && d.now().Sub(d.declined) < again:
+	case declined:
 		return ErrDeclined
 	case ask == nil:
 		return ErrNobody
 	}
 	err := ask(ctx, question(all))
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	switch {
 	case err == nil:
 		d.allowed = true
@@ -191,6 +198,7 @@ func (o *Door) Close() {
 func (o *Door) serve(ctx context.Context) {
 	var all sync.WaitGroup
 	defer all.Wait()
+	defer func() { _ = o.listen.Close() }() // a request too many is refused, and does not wait for the command's end
 	free := make(chan struct{}, maxAtOnce)
 	for range maxServed {
 		c, err := o.listen.Accept()

@@ -3,6 +3,7 @@ package credentials
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -21,6 +22,9 @@ type person struct {
 func newPerson(t *testing.T) person {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal("it needs git: install it")
+		}
 		t.Skip("it needs git: install it")
 	}
 	base, err := filepath.EvalSymlinks(t.TempDir())
@@ -125,6 +129,9 @@ func TestDeskAsks(t *testing.T) {
 	answer := ErrDeclined
 	ask := func(_ context.Context, question string) error {
 		questions = append(questions, question)
+		if d.Allowed() { // other commands of the session look at it while the person thinks
+			t.Error("it is allowed before the answer")
+		}
 		return answer
 	}
 	door, get := open(t, d, nil)
@@ -224,5 +231,19 @@ func TestDoorEnds(t *testing.T) {
 	}
 	if why := door.Why(); len(why) > 0 {
 		t.Errorf("it says %q", why)
+	}
+}
+
+// A command that asks too often is refused, and does not wait until it ends.
+func TestDoorIsBounded(t *testing.T) {
+	p := newPerson(t)
+	door, get := open(t, New(p.options(On, "https://example.com/a.git")), nil)
+	for range maxServed {
+		if got := get("nonsense"); got != "" {
+			t.Fatalf("got %q", got)
+		}
+	}
+	if err := Help(door.socket, "get", strings.NewReader("nonsense"), io.Discard); err == nil {
+		t.Error("one request more was answered")
 	}
 }
