@@ -179,12 +179,18 @@ func TestDeskWritten(t *testing.T) {
 	if err := os.Symlink(filepath.Join(p.work, "evil"), filepath.Join(p.home, "link")); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Symlink(p.work, filepath.Join(p.home, "dir")); err != nil {
+		t.Fatal(err)
+	}
 	for text, want := range map[string]string{
 		"[credential]\n\thelper = " + p.work + "/evil\n":                                "/evil lies where commands write",
 		"[credential]\n\thelper = " + p.home + "/link\n":                                "/link lies where commands write",
 		"[credential]\n\thelper = \"!f() { ~/../work/evil get; }; f\"\n":                "work/evil lies where commands write",
 		"[credential \"https://example.com\"]\n\thelper = \"!'" + p.work + "/evil'\"\n": "/evil lies where commands write",
 		"[include]\n\tpath = " + p.work + "/more\n":                                     "/more lies where commands write",
+		"[include]\n\tpath = " + p.work + "/none\n":                                     "/none lies where commands write",
+		"[include]\n\tpath = ../work/none\n":                                            "/work/none lies where commands write",
+		"[credential]\n\thelper = " + p.home + "/dir/none\n":                            "/dir/none lies where commands write",
 		"[credential]\n\thelper = own\n":                                                "the user's git has none",
 		"":                                                                              "the user's git has none",
 	} {

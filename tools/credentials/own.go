@@ -49,6 +49,14 @@ func (o own) settings(ctx context.Context) ([]setting, error) {
 		if path, ok := strings.CutPrefix(s.origin, "file:"); ok && o.reached(path) {
 			return nil, fmt.Errorf("%s lies where commands write, so it is not obeyed", path)
 		}
+		if file, ok := strings.CutPrefix(s.origin, "file:"); ok && s.key == "include.path" {
+			if !filepath.IsAbs(s.value) && !strings.HasPrefix(s.value, "~/") {
+				s.value = filepath.Join(filepath.Dir(o.abs(file)), s.value)
+			}
+			if o.reached(s.value) { // one that is missing now could be made before git reads it again
+				return nil, fmt.Errorf("%s lies where commands write, so it is not obeyed", s.value)
+			}
+		}
 		if strings.HasPrefix(s.key, "credential.") && strings.HasSuffix(s.key, ".helper") {
 			if path := o.program(s.value); path != "" {
 				return nil, fmt.Errorf("the helper %s lies where commands write, so it is not started", path)
@@ -75,9 +83,15 @@ func insteadOf(all []setting) map[string]string {
 // reached says whether commands write path, or a directory above it, or what it leads to.
 func (o own) reached(path string) bool {
 	path = o.abs(path)
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		real = path
+	real := path
+	for dir := path; ; dir = filepath.Dir(dir) { // what is missing may be made where its directory leads
+		if to, err := filepath.EvalSymlinks(dir); err == nil {
+			real = to + strings.TrimPrefix(path, dir)
+			break
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
 	}
 	return slices.ContainsFunc(o.written, func(dir string) bool { return within(path, dir) || within(real, dir) })
 }
