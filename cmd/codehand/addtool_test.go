@@ -10,7 +10,6 @@ import (
 
 // addedPaths is all that may differ after a tool was added: what its author writes, and what -update writes for it.
 var addedPaths = []string{
-	"README.md",     // written: its row or name
 	"docs/tools.md", // written: its row of the table
 	"testdata/sessions/word_count/counts.txtar", // the calls; the answers are written
 	"testdata/specs/word_count.json",            // written

@@ -109,6 +109,7 @@ var rooms = map[string][]string{
 	"server/clients/install/forms": {},
 
 	"packaging/pack":    {}, // a command for releases alone
+	"packaging/picture": {}, // a command that draws for README alone
 	"server/blackbox":   {"tools/bash"},
 	"server/replaytest": {"filestate/leaktest"},
 

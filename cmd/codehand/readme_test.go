@@ -20,12 +20,11 @@ const (
 	permissionsPage = "../../docs/permissions.md"
 )
 
-// TestToolTable holds the table of docs/tools.md, and the README's short form of it.
+// TestToolTable holds the table of docs/tools.md.
 func TestToolTable(t *testing.T) {
 	var want string
 	t.Run("make", func(t *testing.T) { want = toolTable(t) }) // it changes the directory
 	holdPart(t, toolsPage, "tools", want)
-	holdPart(t, readme, "tools", shortTable(want))
 }
 
 // TestSettingsPage: docs/settings.md has what `codehand help settings` prints.
@@ -35,7 +34,7 @@ func TestSettingsPage(t *testing.T) {
 }
 
 // maxReadme is how many lines a newcomer is shown before the manuals.
-const maxReadme = 180
+const maxReadme = 160
 
 func TestReadmeIsShort(t *testing.T) {
 	t.Parallel()
@@ -46,37 +45,6 @@ func TestReadmeIsShort(t *testing.T) {
 	if n := bytes.Count(b, []byte("\n")); n > maxReadme {
 		t.Errorf("the README has %d lines, at most %d: move what only a user of one part needs to a page in docs", n, maxReadme)
 	}
-}
-
-// shortTable has the tools that are always listed, and the names of the others.
-func shortTable(table string) string {
-	var b strings.Builder
-	var others []string
-	b.WriteString("| tool | what it does |\n|---|---|\n")
-	for row := range strings.Lines(table) {
-		cells := strings.Split(strings.Trim(row, "|\n"), " | ")
-		switch {
-		case len(cells) != 5 || !strings.HasPrefix(cells[0], " `"):
-		case cells[2] == "always":
-			b.WriteString("|" + cells[0] + " | " + cells[1] + " |\n")
-		default:
-			others = append(others, strings.TrimSpace(cells[0]))
-		}
-	}
-	line := "\nModels find the others with `tool_search`:"
-	for i, name := range others {
-		if i < len(others)-1 {
-			name += ","
-		} else {
-			name += "."
-		}
-		if at := strings.LastIndexByte(line, '\n'); len(line)-at-1+1+len(name) > columns {
-			line += "\n" + name
-		} else {
-			line += " " + name
-		}
-	}
-	return b.String() + line + "\n"
 }
 
 // holdPart fails if a generated part of a page is not want, or writes it with -update.
