@@ -171,6 +171,11 @@ func (s *Server) Close() error {
 // List returns all that tools/list shows to anybody, in its order.
 func (s *Server) List() []toolset.Entry { return s.engines.Tools.Entries(s.local.Offers(true)) }
 
+// Mounted starts or reaches a mounted server: engines.Set.Mounted, with the tools that tools/list would show.
+func (s *Server) Mounted(ctx context.Context, name string, accept bool) (engines.Mounted, error) {
+	return s.engines.Mounted(ctx, name, accept, s.List)
+}
+
 // event takes what is no call into the record, if there is one.
 func (s *Server) event(ev string, fields map[string]any) {
 	switch {

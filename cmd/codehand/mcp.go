@@ -118,7 +118,7 @@ Exit codes: 0 it works, 1 it does not (the message says why), 2 usage,
 			ctx, cancel := context.WithTimeoutCause(cmd.Context(), wait,
 				fmt.Errorf("it did not answer within %s", wait))
 			defer cancel()
-			entries, changed, err := s.Mounted(ctx, args[0], accept)
+			mounted, err := s.Mounted(ctx, args[0], accept)
 			if err := errors.Join(err, s.Close()); err != nil {
 				return &exitError{code: exitFailed,
 					err:  fmt.Errorf("%s: %s", args[0], results.Line(results.Clean(err.Error()), 500)),
@@ -126,7 +126,7 @@ Exit codes: 0 it works, 1 it does not (the message says why), 2 usage,
 			}
 			sum := 0
 			w := tabwriter.NewWriter(t.out, 0, 4, 2, ' ', 0)
-			for _, e := range entries {
+			for _, e := range mounted.Tools {
 				sum += e.Tokens()
 				what := "writes"
 				if e.Tool.Spec.Traits.ReadOnly {
@@ -142,15 +142,16 @@ Exit codes: 0 it works, 1 it does not (the message says why), 2 usage,
 			if accept {
 				said = "changed, and accepted"
 			}
-			for _, c := range changed {
+			for _, c := range mounted.Changed {
 				if _, err := fmt.Fprintf(t.out, "%s: %s: %s\n", said, c.Tool, c.What); err != nil {
 					return err
 				}
 			}
-			if len(changed) > 0 && !accept {
+			if len(mounted.Changed) > 0 && !accept {
 				fmt.Fprintf(t.out, "to accept: codehand mcp test %s --accept\n", args[0])
 			}
-			_, err = fmt.Fprintf(t.out, "%s works: %d tools, %d tokens if all were found\n", args[0], len(entries), sum)
+			_, err = fmt.Fprintf(t.out, "%s works: %d tools, %d tokens if all were found\n",
+				args[0], len(mounted.Tools), sum)
 			return err
 		},
 	}
