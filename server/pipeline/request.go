@@ -91,15 +91,14 @@ type onDisk struct{ state *session.State }
 // resolve looks at the disk for what a path leads to, and under what other names it is there.
 func (c onDisk) resolve(t *permission.Target) {
 	space := c.state.Space
-	t.Real, t.Inside = space.Resolve(t.Value)
-	if !t.Inside {
+	var whole bool
+	if t.Real, t.Inside, t.Also, whole = space.Look(t.Value); !t.Inside {
 		if t.Use != permission.ByCall { // a tool reaches nothing there, but a command does
 			t.Real = realPath(t.Value)
 		}
 		return
 	}
-	also, whole := space.Names(t.Value)
-	t.Also, t.Unsure = also, t.Unsure || !whole
+	t.Unsure = t.Unsure || !whole
 	t.Folds = c.state.Rules.ComparesPaths() && space.Folds(t.Value)
 }
 

@@ -59,6 +59,11 @@ func (s *Space) Names(path string) (names []string, whole bool) {
 		return nil, true
 	}
 	defer p.Dir.Close()
+	return s.namesAt(p)
+}
+
+// namesAt is Names of what is at a Place.
+func (s *Space) namesAt(p Place) (names []string, whole bool) {
 	info, err := p.Dir.Lstat(p.Name)
 	if err != nil {
 		return nil, true

@@ -11,11 +11,38 @@ import (
 // (read-only areas and single files do not count). It never fails: what cannot be resolved is outside. Where a link
 // leads outside, real is the link's target, so that rules can name it.
 func (s *Space) Resolve(path string) (real string, inside bool) {
-	real, err := realBy(s, path, Write)
-	if err == nil {
-		a, _, ok := s.areas.find(real)
-		return real, ok && !a.file
+	p, err := openBy(s, path, Write, nil)
+	if err != nil {
+		return s.resolveOther(path, err)
 	}
+	defer p.Dir.Close()
+	return s.located(p)
+}
+
+// Look is Resolve and, of what is inside, Names, in one walk to it.
+func (s *Space) Look(path string) (real string, inside bool, names []string, whole bool) {
+	p, err := openBy(s, path, Write, nil)
+	if err != nil {
+		real, inside = s.resolveOther(path, err)
+		return real, inside, nil, true
+	}
+	defer p.Dir.Close()
+	if real, inside = s.located(p); !inside {
+		return real, inside, nil, true
+	}
+	names, whole = s.namesAt(p)
+	return real, inside, names, whole
+}
+
+// located is Resolve of a Place that may be written to.
+func (s *Space) located(p Place) (real string, inside bool) {
+	real = s.asStored(p)
+	a, _, ok := s.areas.find(real)
+	return real, ok && !a.file
+}
+
+// resolveOther is Resolve of a path that may not be written to, with the error of that.
+func (s *Space) resolveOther(path string, err error) (real string, inside bool) {
 	if real, err := realBy(s, path, Read); err == nil { // in a read-only area
 		return real, false
 	}

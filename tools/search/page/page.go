@@ -55,7 +55,7 @@ type Line struct {
 func Read(ctx context.Context, r io.ReaderAt, size int64, q Query) (Page, error) {
 	p := pager{q: q, line: lineText{lineHead: lineHead{maxRunes: q.MaxLine}, decode: q.Encoding.Decode}, next: 1}
 	p.q.First = max(q.First, 1)
-	buf := make([]byte, chunkSize)
+	buf := make([]byte, bufferFor(size))
 	start := time.Now()
 	for p.at = 0; ; {
 		if ctx.Err() != nil {
@@ -81,6 +81,14 @@ func Read(ctx context.Context, r io.ReaderAt, size int64, q Query) (Page, error)
 	}
 	p.page.Exact = true
 	return p.page, nil
+}
+
+// bufferFor is how large a buffer a text of size bytes is read with: most files are far smaller than a chunk.
+func bufferFor(size int64) int64 {
+	if size <= 0 {
+		return chunkSize
+	}
+	return min(size, chunkSize)
 }
 
 // readAt reads the chunk at an offset. last: nothing follows it. size 0 means to read to the end.
