@@ -272,6 +272,37 @@ func TestCodes(t *testing.T) {
 	}
 }
 
+// TestCodesPage: docs/errors.md has one item for each code, with what it means and what to do, and no other.
+func TestCodesPage(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile("tool/codes.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../docs/errors.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := map[string]int{}
+	for item := range strings.SplitSeq(string(page), "\n- ") {
+		item, _, _ = strings.Cut(item, "\n\n")
+		name, text, ok := strings.Cut(item, "`: ")
+		if !ok || !strings.HasPrefix(name, "`") {
+			continue
+		}
+		said[name[1:]] = len(strings.Fields(text))
+	}
+	for _, m := range regexp.MustCompile(`Code += "([A-Z_]+)"`).FindAllStringSubmatch(string(source), -1) {
+		if said[m[1]] < 4 {
+			t.Errorf("docs/errors.md does not say what %s means and what to do then", m[1])
+		}
+		delete(said, m[1])
+	}
+	for name := range said {
+		t.Errorf("docs/errors.md has %s, which is no code", name)
+	}
+}
+
 // findCodes notes every name that a file takes from tool, or in tool from itself, and fails for a code made of a string.
 func findCodes(t *testing.T, path string, used map[string]bool) error {
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)

@@ -40,6 +40,25 @@ func TestPagesLinks(t *testing.T) {
 	}
 }
 
+// maxPage is how many lines a page of docs has. Who looks for one thing reads no more.
+const maxPage = 250
+
+func TestPagesAreShort(t *testing.T) {
+	t.Parallel()
+	documents, err := readDocuments(filepath.Join(root, "docs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(documents) < 30 {
+		t.Fatalf("only %d pages were found", len(documents))
+	}
+	for name, text := range documents {
+		if n := strings.Count(text, "\n"); n > maxPage {
+			t.Errorf("docs/%s has %d lines, at most %d: divide it by who reads it", name, n, maxPage)
+		}
+	}
+}
+
 // longSentences are the sentences of a Markdown text that have too many words. Blocks of code have none; a cell of a
 // table, a heading and an item of a list end a sentence.
 func longSentences(text string) (faults []string) {

@@ -27,10 +27,24 @@ func TestToolTable(t *testing.T) {
 	holdPart(t, toolsPage, "tools", want)
 }
 
-// TestSettingsPage: docs/settings.md has what `codehand help settings` prints.
+// TestSettingsPage: docs/settings.md and the two pages behind it have what `codehand help settings` prints.
 func TestSettingsPage(t *testing.T) {
 	t.Parallel()
-	holdPart(t, settingsPage, "settings", "```text\n"+settingsText()+"\n```\n")
+	text := settingsText()
+	head, rest, ok := strings.Cut(text, "\nweb.enabled ")
+	middle, tail, ok2 := strings.Cut(rest, "\nOther MCP servers ")
+	_, columns, ok3 := strings.Cut(head, "\nKEY ")
+	if !ok || !ok2 || !ok3 {
+		t.Fatal("the text has no place to divide it: a setting web.enabled, a paragraph on other MCP servers")
+	}
+	columns, _, _ = strings.Cut(columns, "\n")
+	for page, part := range map[string]string{
+		settingsPage:                     head,
+		"../../docs/settings-serve.md":   "KEY " + columns + "\nweb.enabled " + strings.TrimSpace(middle),
+		"../../docs/settings-servers.md": "Other MCP servers " + tail,
+	} {
+		holdPart(t, page, "settings", "```text\n"+part+"\n```\n")
+	}
 }
 
 // maxReadme is how many lines a newcomer is shown before the manuals.

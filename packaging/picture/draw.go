@@ -41,7 +41,7 @@ type row struct {
 
 // rows are the lines of a session, wrapped, each with the time at which it appears.
 func rows(session string) (all []row) {
-	at, class := 0.4, "answer"
+	at, class := 0.4, ""
 	for line := range strings.Lines(session) {
 		line = strings.TrimSuffix(line, "\n")
 		switch {

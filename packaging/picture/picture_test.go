@@ -38,7 +38,7 @@ func TestPicture(t *testing.T) {
 	if got, err := os.ReadFile(picture); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%s is not the session of README.md (%v): go test ./packaging/picture -update", picture, err)
 	}
-	if !bytes.Contains([]byte(text), []byte("](docs/session.svg)")) {
+	if !bytes.Contains(text, []byte("](docs/session.svg)")) {
 		t.Error("README.md does not show the picture")
 	}
 	words := map[string]bool{}
