@@ -173,10 +173,14 @@ func (a *Analysis) lookAtGit(f *finding) {
 	}
 	a.unsure(a.GitShows, false, "git shows files that the text does not name")
 	a.unsure(false, a.GitChanges, "git changes files that the text does not name")
-	if !a.GitShows && !slices.ContainsFunc(a.Parts, Part.readsGit) {
+	reads := a.GitShows || slices.ContainsFunc(a.Parts, Part.readsGit)
+	if !reads && !a.GitChanges {
 		return
 	}
 	places, known := f.gitPlaces()
+	if a.trees = places; !reads {
+		return
+	}
 	if !known {
 		a.Distrust("the directory in which it starts is unknown")
 		return
@@ -215,19 +219,26 @@ func (a *Analysis) Losses() []Loss {
 	return a.losses
 }
 
-// Named are the files which a command changes or removes by their names. What only they have is kept as far as it can
-// be: unlike Losses they decide nothing.
+// Named are the files which a command changes or removes by their names, then those that it perhaps changes: words of
+// a program that may be files, and the work trees in which it changes what its text does not name. What only they have
+// is kept as far as it can be: unlike Losses they decide nothing.
 func (a *Analysis) Named() (named []Loss) {
+	var perhaps []Loss
 	for _, f := range a.Files {
-		l := Loss{Path: f.Path, Named: true}
-		if !f.Write || f.Perhaps || f.Own || slices.Contains(named, l) {
-			continue
-		}
-		if named = append(named, l); len(named) == maxPerhaps {
-			break
+		switch l := (Loss{Path: f.Path, Named: true}); {
+		case f.Perhaps:
+			perhaps = append(perhaps, Loss{Path: f.Path, Perhaps: true})
+		case f.Write && !f.Own && !slices.Contains(named, l):
+			named = append(named, l)
 		}
 	}
-	return named
+	if a.GitChanges || a.UnsureWrites != "" {
+		for _, at := range append(slices.Clip(a.trees), ".") {
+			perhaps = append(perhaps, Loss{Path: at, Tree: true, Perhaps: true})
+		}
+	}
+	named = named[:min(len(named), maxPerhaps)]
+	return append(named, perhaps[:min(len(perhaps), maxPerhaps)]...)
 }
 
 // Keep notes what becomes of the content in all Losses: it is kept before the command starts, and then nothing is

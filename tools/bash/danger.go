@@ -44,6 +44,8 @@ type harm struct {
 	beyond string // the first that neither the kernel holds, at sandbox level 3, nor the journal takes back
 	lost   string // the first that discards content, which the journal can keep
 	losses []Loss // in which places that is
+
+	trees []string // where git starts that shows or changes what the text does not name, as far as the text tells
 }
 
 // reachesOut are the clauses of which the kernel holds nothing: what is done there is done elsewhere, or for good.

@@ -16,6 +16,9 @@ type Loss struct {
 
 	Stash bool // of the repository at Path its stash goes, and no file
 	Named bool // Path is a file that the text names: of anything else that is there nothing is meant
+
+	// Perhaps: nothing says that the command changes it. It is kept if that is little, and decides nothing.
+	Perhaps bool
 }
 
 // plainWrappers run the words behind them as they stand.

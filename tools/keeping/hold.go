@@ -201,7 +201,7 @@ func (h *Held) Compare(ctx context.Context, others func(path string) bool) map[s
 				continue
 			}
 			content, info, err := read(ctx, f.path)
-			gone := errors.Is(err, fs.ErrNotExist)
+			gone := gone(f.path, err)
 			switch {
 			case err != nil && !gone:
 				n.stays = true
@@ -211,6 +211,16 @@ func (h *Held) Compare(ctx context.Context, others func(path string) bool) map[s
 		}
 	}
 	return all
+}
+
+// gone says of a file that could not be read whether it is no longer there: what is no file may have its name, such as
+// a link.
+func gone(path string, err error) bool {
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return err != nil
+	}
+	info, err := os.Lstat(path)
+	return err == nil && !info.Mode().IsRegular()
 }
 
 // Take hands on what Compare found, in groups that are to be one change in the journal each: record notes one, and says
@@ -249,7 +259,7 @@ func (n *note) take(ctx context.Context, l *filestate.Ledger, record func(parts 
 			switch {
 			case err == nil:
 				p.New, p.NewMode = now, info.Mode()
-			case !errors.Is(err, fs.ErrNotExist):
+			case !gone(f.path, err):
 				n.stays = true
 				continue
 			}

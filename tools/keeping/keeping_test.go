@@ -368,6 +368,86 @@ echo two > dirty; echo mine > new; mkdir out sub; echo built > out/bin; echo bel
 	}
 }
 
+// What git changed without its name in the text was gone for good where git had never had it: `git checkout t` of a
+// dirty file, `git checkout FILE`, an abort. Likewise what a formatter rewrote, or a command that find starts.
+func TestPerhapsChangedIsKept(t *testing.T) {
+	t.Parallel()
+	const setup = `git init -q; printf 'out/\n' > .gitignore; mkdir sub out; echo one > a; echo sub > sub/f; git add .; git commit -qm 1
+git branch t; echo two > a; git commit -qam 2; echo dirty > a; echo dirty >> sub/f; echo mine > new; echo built > out/new; tar cf out/t.tar new; echo more >> new`
+	const merge = setup + `; git commit -qam z; git checkout -qf t; echo other > a; git commit -qam w; git merge -q master || echo worked >> a`
+	for command, c := range map[string]struct{ setup, want string }{
+		"git checkout a":                       {setup, "a"},
+		"git checkout HEAD a":                  {setup, "a"},
+		"git checkout t sub":                   {setup, "sub/f"},
+		"git -C sub checkout f":                {setup, "sub/f"},
+		"cd sub && git checkout f":             {setup, "sub/f"},
+		"git read-tree -u --reset t":           {setup, "a sub/f"},
+		"git checkout-index -afq":              {setup, "a sub/f"},
+		"git diff a | git apply -R":            {setup, "a"},
+		"git merge --abort":                    {merge, "a"},
+		"git checkout -q --ours a":             {merge, "a"},
+		"find . -name new -exec rm {} +; true": {setup, "new"},
+		"echo new | xargs rm":                  {setup, "new"},
+		"tar xf out/t.tar":                     {setup, "new"},
+		"ln -sf a new":                         {setup, "new"},
+		"python3 rewrite.py new":               {setup + "; echo 'import sys; open(sys.argv[1], \"w\")' > rewrite.py", "new"},
+	} {
+		t.Run(command, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t, c.setup)
+			if a := d.weigh(command); a.Class == bash.Dangerous {
+				t.Errorf("it is a question: %s", a.Why)
+			}
+			before := d.snapshot()
+			ids, parts := d.discard(command)
+			var got []string
+			for _, p := range parts {
+				rel, _ := filepath.Rel(d.Dir, p.Path)
+				got = append(got, rel)
+			}
+			if slices.Sort(got); strings.Join(got, " ") != c.want {
+				t.Fatalf("kept %q, want %q", got, c.want)
+			}
+			if d.kept() != 0 {
+				t.Error("a note stayed in the journal")
+			}
+			d.run("find . -type l -delete")
+			d.undo(ids, parts)
+			for _, name := range strings.Fields(c.want) {
+				if now := d.snapshot()[name]; now != before[name] {
+					t.Errorf("%s is %v, was %v", name, now, before[name])
+				}
+			}
+		})
+	}
+}
+
+// What a command perhaps changes is kept only if it is little, and only in a git work tree, since it is read before
+// each such command.
+func TestPerhapsChangedIsLittle(t *testing.T) {
+	t.Parallel()
+	for setup, want := range map[string]int{
+		"git init -q; truncate -s 2M large; echo x > small":                 1,
+		"git init -q; echo x > small; seq 1 600 | xargs touch":              maxPerhapsFiles,
+		"git init -q; seq 1 30 | while read n; do truncate -s 1M f$n; done": maxPerhapsBytes >> 20,
+		"seq 1 30 | xargs touch":                                            0,
+	} {
+		d := newDesk(t, setup)
+		env := tool.Env{State: d.State, Analysis: d.weigh("git checkout t; gofmt -w .")}
+		held, err := Hold(t.Context(), env, d.trees, journal.By{Tool: "run_shell", Principal: "local", Session: "test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := 0
+		for _, n := range held.notes {
+			kept += len(n.files)
+		}
+		if held.Drop(); kept != want {
+			t.Errorf("%s: kept %d, want %d", setup, kept, want)
+		}
+	}
+}
+
 // A file that cannot be kept is no reason to refuse a command which may simply overwrite it.
 func TestNamedFilesNeverRefuse(t *testing.T) {
 	t.Parallel()

@@ -24,6 +24,11 @@ const (
 	maxFiles   = 50_000    // likewise
 	maxMatches = 10_000    // of one pattern
 	maxIgnored = 5_000     // names that are looked at for secrets, in what git ignores
+
+	// of what a command perhaps changes: it is read and written before each such command
+	maxPerhapsFile  = 1 << 20
+	maxPerhapsBytes = 16 << 20
+	maxPerhapsFiles = 500
 )
 
 // errNot ends a look: something cannot be kept. Its text is a clause.
@@ -58,6 +63,10 @@ type collector struct {
 	owns    map[string]*own // by top
 	ignored int             // names looked at in what git ignores
 	stashes []stash
+
+	perhaps      bool // what is found now is only kept if it is little
+	perhapsFiles int
+	perhapsBytes int64
 }
 
 // A stash is that of a repository.
@@ -92,6 +101,7 @@ func (c *collector) off() bool { return c.space.Files.Room() == 0 || c.trees == 
 
 // loss finds what is to be kept of one place.
 func (c *collector) loss(l bash.Loss) error {
+	c.perhaps = l.Perhaps
 	if l.Path == "" {
 		if l.Deep {
 			return errNot("what it discards is not in the text, so it cannot be kept")
@@ -205,6 +215,9 @@ func (c *collector) own(dir string) *own {
 // dir finds what is to be kept below a directory; deep: repositories go as well.
 func (c *collector) dir(dir string, deep bool) error {
 	own := c.own(dir)
+	if own.Top == "" && c.perhaps {
+		return nil // all of it would count, before each command
+	}
 	if own.Top == "" {
 		return c.plain(dir, deep)
 	}
@@ -262,6 +275,9 @@ func (c *collector) tree(own *own, name string, deep bool) error {
 		if err := c.file(at, info, f.Blob); err != nil {
 			return err
 		}
+	}
+	if c.perhaps {
+		return nil // what git ignores was not named
 	}
 	for _, covered := range own.Covered {
 		at := filepath.Join(own.Top, filepath.FromSlash(covered))
@@ -343,6 +359,13 @@ func (c *collector) secret(at string, info fs.FileInfo) error {
 func (c *collector) file(at string, info fs.FileInfo, blob git.OID) error {
 	if c.seen[at] {
 		return nil
+	}
+	if c.perhaps {
+		if info.Size() > maxPerhapsFile || c.perhapsBytes+info.Size() > maxPerhapsBytes ||
+			c.perhapsFiles == maxPerhapsFiles {
+			return nil
+		}
+		c.perhapsFiles, c.perhapsBytes = c.perhapsFiles+1, c.perhapsBytes+info.Size()
 	}
 	c.seen[at] = true
 	if info.Size() > journal.MaxKept {
