@@ -33,14 +33,17 @@ type round struct {
 	said   *asking.Elicited // the answer; nil: none came
 	silent bool             // the person was asked and did not answer: there is no further question
 	asks   *asking.Question // what this round wants to know
+	onPage bool             // a person is asked that on the page, or said it there
+	put    pipeline.Asking  // what asks is about, if onPage
 }
 
 // A toolCall is the turn of a call of one of our tools. mcp-go never sees it: it would decode the message several
 // times, and nothing of it depends on mcp-go.
 type toolCall struct {
 	*turn
-	client session.Client // who calls
-	note   tool.Progress  // nil: the client gave no token
+	client session.Client   // who calls
+	note   tool.Progress    // nil: the client gave no token
+	page   pipeline.WebPage // where a person answers what this client cannot ask; the same in all rounds
 }
 
 // call runs a call, with as many rounds as a legacy client is asked questions.
@@ -51,7 +54,7 @@ func (t *turn) call(ctx context.Context) request.Answer {
 	}
 	note, stop := t.progress()
 	defer stop() // before the answer: no note is sent after it
-	c := &toolCall{turn: t, client: client, note: note}
+	c := &toolCall{turn: t, client: client, note: note, page: t.pageFor(client)}
 	var now round
 	if client.Modern { // what a legacy client writes into its own request is no answer
 		var err error
@@ -66,7 +69,7 @@ func (t *turn) call(ctx context.Context) request.Answer {
 		if result == nil {
 			return answer
 		}
-		if now.asks == nil || client.Modern {
+		if now.asks == nil || client.Modern && !now.onPage {
 			if t.Profile.NoMeta {
 				result.Meta = nil
 			}
@@ -76,14 +79,23 @@ func (t *turn) call(ctx context.Context) request.Answer {
 			answer.Interrupted = interrupted
 			return answer
 		}
-		now = c.ask(ctx, now)
+		if now.onPage {
+			now = c.askOnPage(ctx, now)
+		} else {
+			now = c.ask(ctx, now)
+		}
 		t.takePlaces() // it gave its places up when it asked, so that others could go on meanwhile
 	}
 }
 
+// next is the round that follows when the question of this one was put.
+func (r round) next() round {
+	return round{number: r.number + 1, token: r.asks.Token, silent: r.silent, onPage: r.onPage}
+}
+
 // ask puts the question of a round to a legacy client, and returns the round with its answer.
 func (t *toolCall) ask(ctx context.Context, now round) round {
-	next := round{number: now.number + 1, token: now.asks.Token, silent: now.silent}
+	next := now.next()
 	late, cancel := context.WithTimeout(ctx, t.h.Asks.Life)
 	defer cancel()
 	answer, err := t.Req.Peer.Call(late, string(mcp.MethodElicitationCreate), now.asks.Form)
@@ -105,6 +117,7 @@ func (t *toolCall) run(ctx context.Context, now *round) (*mcp.CallToolResult, re
 		Admission: t.places.Admit(ctx, &t.Turn, t.target, now.number > 0),
 		Progress:  t.note, Token: t.Req.ProgressToken != nil || t.inProcess(), From: t.Req.Caller.From,
 		Lost:  func() bool { return request.Left(t.Req.Peer) },
+		Page:  t.page,
 		Teach: t.teach, News: t.news(),
 		Find:  func(name string, arrive func()) (pipeline.Inner, bool) { return h.Places.Inner(&t.Turn, name, arrive) },
 		Agent: t.agent(), Hands: t.hands(), Sample: t.sample(), Elicit: t.elicit(),
@@ -115,7 +128,8 @@ func (t *toolCall) run(ctx context.Context, now *round) (*mcp.CallToolResult, re
 	}
 	if a.Refused == nil { // an answer that is taken is gone, so nothing is taken for a call that will not run
 		var err error
-		if a.Reply, err = h.Asks.Reply(ctx, t.State, to.Spec.Name, now.token, now.said, now.silent); err != nil {
+		a.Reply, err = h.Asks.Reply(ctx, t.asked(now.onPage), to.Spec.Name, now.token, now.said, now.silent)
+		if err != nil {
 			return nil, replies.Failed(&jsonrpc.Error{Code: mcp.INVALID_PARAMS,
 				Message: "requestState is not valid for this request"})
 		}
@@ -209,14 +223,15 @@ func internalRefusal(ref string) error {
 
 // keepQuestion is Arrival.Ask. It never waits: the question is kept and becomes the result of the round.
 func (t *toolCall) keepQuestion(ctx context.Context, now *round, q pipeline.Asking) (tool.Answer, error) {
-	if !t.State.Client.Modern && (now.number == asking.Most || now.silent) {
+	onPage := !t.State.Client.CanAsk
+	if (onPage || !t.State.Client.Modern) && (now.number == asking.Most || now.silent) {
 		return tool.Answer{Outcome: tool.Declined, Silent: true}, nil
 	}
-	kept, err := t.h.Asks.Ask(ctx, t.State, q)
+	kept, err := t.h.Asks.Ask(ctx, t.asked(onPage), q)
 	if err != nil {
 		return tool.Answer{}, err
 	}
-	now.asks = kept
+	now.asks, now.onPage, now.put = kept, onPage, q
 	return tool.Answer{}, tool.ErrPending
 }
 
@@ -308,7 +323,7 @@ func toBackground(p session.Prefs, known time.Duration) int {
 }
 
 // inProcess says that Server.Call made the call: its caller waits for as long as the tool works.
-func (t *toolCall) inProcess() bool { return t.Req.Caller.From.Transport == pipeline.InProcess }
+func (t *turn) inProcess() bool { return t.Req.Caller.From.Transport == pipeline.InProcess }
 
 // lends says whether the client lets its model answer, and with calls of tools, and can be asked during this call.
 func (t *toolCall) lends() (answers, withTools bool) {

@@ -24,7 +24,8 @@ type Parts struct {
 	Sessions *sessions.Table
 	Pipe     *pipeline.Pipeline
 	Asks     *asking.Asker
-	MayAsk   bool // something may ask the client of a modern call while it works: that costs each a goroutine
+	Desk     *asking.Desk // of the page, where people answer whom clients cannot ask; nil: there is no page
+	MayAsk   bool         // something may ask the client of a modern call while it works: that costs each a goroutine
 	Notices  *notices.Notifier
 	Gate     *mcpgo.Gateway
 	Keeps    *sessions.Retention

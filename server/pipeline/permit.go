@@ -142,10 +142,13 @@ func (c *call) question(ctx context.Context) error {
 // replied says whether the call brought the answer to a question.
 func (c *call) replied(what string) bool { return c.arrival.Reply != nil && c.found.Asked == what }
 
-// canAsk says whether there is a person who can be asked.
+// canAsk says whether there is a person who can be asked about permission.
 func (c *call) canAsk() bool {
-	return c.arrival.Ask != nil && c.state.Client.CanAsk && c.arrival.inside == nil
+	return c.arrival.Ask != nil && c.arrival.inside == nil && (c.state.Client.CanAsk || c.arrival.Page.Open)
 }
+
+// onPage says whether that person is asked on the page, since the client cannot ask.
+func onPage(c *call) bool { return c.canAsk() && !c.state.Client.CanAsk }
 
 // ask gets the answer to one question: from the reply that this call brought, or from a person. Unanswered means that
 // there is no person to ask.
@@ -155,7 +158,7 @@ func (c *call) ask(ctx context.Context, what string, q tool.Question) (tool.Answ
 		a.Seen = c.found.Seen
 		return a, nil
 	}
-	if !c.canAsk() {
+	if !c.canAsk() || what == askedTool && onPage(c) { // the tool itself says what holds for such clients
 		return tool.Answer{}, nil
 	}
 	c.visit.stepAside()

@@ -47,7 +47,11 @@ func (c *decided) askPermission(ctx context.Context, hookSays string) error {
 		return err
 	}
 	if a.Outcome == tool.Unanswered {
-		return c.unavailable(q.rule, " and this client cannot ask one.")
+		why := " and this client cannot ask one."
+		if at := c.arrival.Page.URL; at != "" && c.arrival.inside == nil {
+			why += " The user is asked on " + at + " as long as that page is open: tell them, and make this call again."
+		}
+		return c.unavailable(q.rule, why)
 	}
 	c.record.Asked, c.record.By = true, byUser
 	said := a.Values[decisionField]
@@ -168,7 +172,12 @@ func (c *decided) declineKey() string {
 func (c *decided) declined(ctx context.Context, rule string, a tool.Answer) error {
 	c.record.Verdict, c.record.Decision = "deny", askDenied
 	if a.Silent {
-		refused := c.unavailable(rule, ". No person answered.")
+		why := ". No person answered."
+		if onPage(c.call) {
+			why = ". No person answered on " + c.arrival.Page.URL +
+				" in time. Tell the user, and make exactly this call again: they are asked there again."
+		}
+		refused := c.unavailable(rule, why)
 		c.record.By = byUser
 		return refused
 	}

@@ -96,9 +96,12 @@ type Arrival struct {
 	Lost     func() bool   // says that the client left and no longer reads the result; nil: it does not
 	Reply    *Reply        // the answer to an earlier Asking that this request brings, verified by server; nil: none
 
-	// Ask puts a question to a person; it goes up to server and may return tool.ErrPending. nil: no person can be
-	// asked.
+	// Ask puts a question to a person, through the client or on the Page; it goes up to server and may return
+	// tool.ErrPending. nil: no person can be asked.
 	Ask func(context.Context, Asking) (tool.Answer, error)
+
+	// Page is where a person answers what the client cannot ask. The zero value: nowhere.
+	Page WebPage
 
 	// Teach says what helps a client whose input does not fit; "": nothing. It is asked at most once, and only then.
 	// nil: nothing.
@@ -122,6 +125,13 @@ type Arrival struct {
 	Agent Agent
 
 	inside *inside // a call that another one makes; nil: it comes from a client
+}
+
+// A WebPage is where people answer questions about calls of clients that cannot ask. It does not change while a call is
+// served, or the person would have seen another question than the one that counts.
+type WebPage struct {
+	URL  string // "": there is none
+	Open bool   // Ask may put a question there
 }
 
 // An Agent is a sub-agent. The zero value is none: a client calls itself.

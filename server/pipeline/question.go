@@ -31,8 +31,11 @@ func (q permissionAsk) digest(input string) string {
 	return digest(append(b, input...))
 }
 
-// maxQuestion is how many characters a question has, its title included. The words for the rest of a message are few.
-const maxQuestion = 4_000
+// How many characters a question has, its title included: what clients show, and what a page does.
+const (
+	maxQuestion = 4_000
+	maxOnPage   = 400_000
+)
 
 // permissionQuestion asks about the call in words of ours. Some clients show two lines of a question: the first says
 // what the call is about, the second why a person decides and which rule would allow it. Then comes what it would do.
@@ -76,7 +79,11 @@ func (c *decided) permissionQuestion(ctx context.Context, hookSays string) permi
 		}
 	}
 	q.choices = append(q.choices, denyIt)
-	room := maxQuestion - utf8.RuneCountInString(q.Title+why+end.String()) - 10
+	most := maxQuestion
+	if onPage(c.call) {
+		most = maxOnPage
+	}
+	room := most - utf8.RuneCountInString(q.Title+why+end.String()) - 10
 	q.Text = strings.TrimSuffix(why+"\n"+share(own, c.details(ctx)+files, room)+end.String(), "\n")
 	q.Fields = []tool.Field{
 		{Name: decisionField, Label: "Decision", Choices: q.choices},
