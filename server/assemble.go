@@ -77,12 +77,16 @@ func (s *Server) answerWith(cfg config.Config) error {
 		Memory: e.Cells, Ended: s.life.ended,
 	})
 	s.opener.JobOver = s.notices.JobOver
+	var desk *asking.Desk
+	if s.team != nil {
+		desk = s.team.Desk
+	}
 	gate := mcpgo.New(mcpgo.Parts{
 		Replies: s.replies, Tools: e.Tools, Profiles: profiles, Notices: s.notices, Active: e.Active,
 	})
 	s.calls = calls.New(calls.Parts{
 		Replies: s.replies, Tools: e.Tools, Sessions: s.sessions, Pipe: s.pipe, MayAsk: e.MayAsk(cfg),
-		Asks:    asking.New(e.Store, cfg.Permissions.AskTimeout, s.event, s.replies.Log),
+		Desk: desk, Asks: asking.New(e.Store, cfg.Permissions.AskTimeout, s.event, s.replies.Log),
 		Notices: s.notices, Gate: gate, Keeps: s.keeps, Active: e.Active, Observed: s.team.Observed,
 		Lends: calls.Lends{WithTools: cfg.Tools.Agent.Sampling, Plain: cfg.Web.Sampling},
 	})

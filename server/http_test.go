@@ -30,6 +30,7 @@ import (
 	"codehand/server/state"
 	"codehand/tools"
 	"codehand/tools/agent/loop"
+	"codehand/tools/sandbox"
 	"codehand/tools/tool"
 )
 
@@ -61,6 +62,7 @@ type siteSetup struct {
 	roots      time.Duration                 // that a client has to name its roots; 0: as long as it likes
 	store      func(state.Store) state.Store // takes the place of the Store; nil: nothing does
 	model      loop.Model                    // of sub-agents; nil: that of the settings
+	proven     func() sandbox.Report         // nil: limitsOnly
 }
 
 // serveHTTP starts a httpSite. It ends with the test, or by stop.
@@ -103,7 +105,10 @@ func serveHTTP(t testing.TB, o siteSetup) *httpSite {
 	if o.log != nil {
 		log = slog.New(slog.NewTextHandler(o.log, nil))
 	}
-	s, err := New(Options{Options: engines.Options{Proven: limitsOnly, Config: cfg, Tools: making(o.tools, o.make), Version: "test", Serve: true, Log: log, StoreTime: replaytest.HangAfter, Model: o.model}, Extend: o.extend})
+	if o.proven == nil {
+		o.proven = limitsOnly
+	}
+	s, err := New(Options{Options: engines.Options{Proven: o.proven, Config: cfg, Tools: making(o.tools, o.make), Version: "test", Serve: true, Log: log, StoreTime: replaytest.HangAfter, Model: o.model}, Extend: o.extend})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,8 @@ var rooms = map[string][]string{
 	"server/toolset":      {"server/clients", "server/jsonrpc", "tools/catalog", "tools/permission", "tools/results", "tools/session", "tools/tool"},
 	"server/instructions": {"server/auth", "server/tenants", "server/toolset", "tools/catalog", "tools/guidance", "tools/session", "tools/tool"},
 	"server/hub":          {"server/request", "server/sessions", "tools/session"},
-	"server/team":         {"server/audit", "server/auth", "server/config", "server/control", "server/endpoint", "server/issuer", "server/jsonrpc", "server/listen", "server/metrics", "server/oauth", "server/people", "server/pipeline", "server/public", "server/request", "server/resources", "server/signin", "server/state", "server/tenants", "server/toolset", "tools/sandbox", "tools/tool"},
+	"server/console":      {"server/asking", "server/auth", "server/signin", "tools/results", "tools/tool"}, // the look of the pages of a sign-in
+	"server/team":         {"server/asking", "server/audit", "server/auth", "server/config", "server/console", "server/control", "server/endpoint", "server/issuer", "server/jsonrpc", "server/listen", "server/metrics", "server/oauth", "server/people", "server/pipeline", "server/public", "server/request", "server/resources", "server/signin", "server/state", "server/tenants", "server/toolset", "tools/sandbox", "tools/tool"},
 	"server/replies":      {"server/answers", "server/jsonrpc", "server/request", "server/resources", "tools/results", "tools/tool"},
 	"server/subagents": {
 		"server/jsonrpc", "server/pipeline", "server/request", "server/sessions", "server/state", "server/waiting", "tools/agent",

@@ -43,7 +43,12 @@ func (p *Porter) local(r *http.Request) (Principal, error) {
 			"auth.local_peer = \"any\"."}
 }
 
-// Page returns the refusal of a request for a page of a sign-in; nil: the page may answer. A confined command gets
+// Ours says whether the system vouches to p that r comes from a program of our own user's that is no confined command.
+func Ours(p *Porter, r *http.Request) bool {
+	return p.peers != nil && p.peers.Caller(r.RemoteAddr) == peers.Ours
+}
+
+// Page returns the refusal of a request for a page for people; nil: the page may answer. A confined command gets
 // none: it could have read a browser's cookie, or guess.
 func (p *Porter) Page(r *http.Request) error {
 	if p.peers != nil && p.peers.Caller(r.RemoteAddr) == peers.Confined {

@@ -18,6 +18,12 @@ printf 'POST /mcp HTTP/1.1\r\nHost: %s:%s\r\nContent-Type: application/json\r\nA
 dd bs=65536 count=1 status=none <&3
 `
 
+// getPage asks a server at $1:$2 for its page, with bash alone.
+const getPage = `exec 3<>"/dev/tcp/$1/$2" || exit 1
+printf 'GET / HTTP/1.1\r\nHost: %s:%s\r\nAccept: text/html\r\nConnection: close\r\n\r\n' "$1" "$2" >&3
+cat <&3
+`
+
 // TestConfinedCommandIsNoCaller: a command in the sandbox of a session on stdio, which has the network, called the same
 // person's serve without a token, and worked there outside of its own directories.
 func TestConfinedCommandIsNoCaller(t *testing.T) {
@@ -33,10 +39,12 @@ func TestConfinedCommandIsNoCaller(t *testing.T) {
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(h.work, "other"), bash, 0o700))
 	must(t, os.WriteFile(filepath.Join(h.work, "rpc"), []byte(rpc), 0o600))
+	must(t, os.WriteFile(filepath.Join(h.work, "look"), []byte(getPage), 0o600))
 	line := "rpc " + host + " " + port
 	for name, command := range map[string]string{
 		"plain":         "bash " + line,
 		"renamed":       "./other " + line,
+		"the page":      "bash look " + host + " " + port, // on which it would approve its own calls
 		"twice forked":  "(setsid env -i /bin/bash " + line + " >answer 2>&1 &) ; until grep -q codehand answer 2>/dev/null; do sleep 0.05; done; cat answer",
 		"own namespace": "unshare -Ur bash " + line + " || bash " + line,
 		// The socket is held by a read that waits: no process lists it.
@@ -61,7 +69,7 @@ E`,
 		}
 		out, errs := h.run(0, "call", "run_shell", "command="+command)
 		if !strings.Contains(out, "403 Forbidden") || !strings.Contains(out, "confined_caller") &&
-			!strings.Contains(out, "hidden_caller") || strings.Contains(out, "serverInfo") {
+			!strings.Contains(out, "hidden_caller") || strings.Contains(out, "serverInfo") || strings.Contains(out, "<html") {
 			t.Errorf("%s: %s%s", name, out, errs)
 		}
 	}

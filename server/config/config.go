@@ -55,6 +55,7 @@ type Config struct {
 	Store      Store
 	Sandbox    Sandbox
 	Audit      Audit
+	Console    Console
 	Metrics    Metrics
 
 	// What the environment says besides settings.

@@ -79,6 +79,11 @@ type Audit struct {
 	Commands string // redacted, digest
 }
 
+// Console is the page of serve for people.
+type Console struct {
+	Approvals string // off, open, always: when questions of clients that cannot ask wait there
+}
+
 // Metrics are for Prometheus.
 type Metrics struct {
 	Listen    string // an address of their own, without authentication; "": on the main listeners
@@ -95,6 +100,7 @@ func serveDefaults(c *Config) {
 	c.Auth = Auth{Mode: "auto", LocalPeer: "same-user"}
 	c.Session = Session{Idle: 30 * time.Minute, TTL: 30 * 24 * time.Hour, Max: 10_000, MaxPerPrincipal: 200}
 	c.Store = Store{URL: state.OnDisk, MaxBytes: 4 << 30, Sync: time.Second}
+	c.Console = Console{Approvals: "open"}
 	c.Audit = Audit{Sync: time.Second, OnError: "refuse", Rotate: 256 << 20, Keep: 90 * 24 * time.Hour,
 		Commands: "redacted"}
 }
@@ -168,6 +174,11 @@ func serveTable(c *Config) []setting {
 			period{&c.Audit.Keep, time.Hour, 36500 * day, nil}},
 		{"audit.commands", "how the audit log records commands: redacted or digest", operatorOnly,
 			choice{&c.Audit.Commands, []string{"digest", "redacted"}}},
+
+		{"console.approvals",
+			"when a call of a client that cannot ask waits for a person on the page of serve: off (never), open " +
+				"(while that person has the page open) or always",
+			operatorOnly, choice{&c.Console.Approvals, []string{"off", "open", "always"}}},
 
 		{"metrics.listen",
 			"address of /metrics for everyone who can reach it; empty: at the addresses of serve, with a token",

@@ -134,6 +134,7 @@ func selection(name, label string, choices []choice) node {
 
 func (a accountPage) show(v view) node {
 	return all(
+		para(el("a", attrs{"href", v.base + "../" + v.query}, text("What waits for your approval"))),
 		each(a.Grants, func(g grantRow) node { return g.show(v) }),
 		when(len(a.Grants) == 0, para(text("No client has access at the moment."))),
 		el("section", attrs{"aria-labelledby", "keys"}, el("h2", attrs{"id", "keys"}, text("Your passkeys")),

@@ -19,6 +19,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"codehand/server/asking"
 	"codehand/server/audit"
 	"codehand/server/auth"
 	"codehand/server/config"
@@ -55,7 +56,9 @@ type Team struct {
 	o       Options
 	Porter  *auth.Porter
 	Tenants *tenants.Registry
-	Signing *Signing // nil: people do not sign in by OAuth
+	Signing *Signing     // nil: people do not sign in by OAuth
+	page    *webPage     // for people; nil: there is none
+	Desk    *asking.Desk // what waits there; nil: nothing does
 	audit   *audit.Log
 	Metrics *metrics.Counts
 	health  *metrics.Health
@@ -92,6 +95,10 @@ func New(ctx context.Context, o Options) (_ *Team, err error) {
 	}); err != nil {
 		return nil, &config.Unusable{Err: err}
 	}
+	if how := cfg.Console.Approvals; how != "off" {
+		t.Desk = asking.NewDesk(how == "always", t.Event)
+	}
+	t.page = newPage(t)
 	if name := cfg.Metrics.TokenFile; name != "" {
 		token, err := os.ReadFile(name)
 		if err != nil {
@@ -207,6 +214,7 @@ func (t *Team) Serve(ctx context.Context, ls []listen.Listener, tools *toolset.S
 	e := endpoint.New(o)
 	t.Endpoint.Store(e)
 	defer t.Endpoint.Store(nil)
+	defer serveDesk(ctx, t, ls)()
 	background, end := context.WithCancel(context.WithoutCancel(ctx))
 	var watching sync.WaitGroup
 	watching.Go(func() { t.Signing.watch(background) })
@@ -244,7 +252,7 @@ func (t *Team) shown(tools *toolset.Set) endpoint.Team {
 		Metrics: t.Metrics, Health: t.health, Mode: t.o.Config.Auth.Mode, ScrapeToken: t.scrapeToken,
 		MetricsAway: t.o.Config.Metrics.Listen != "",
 		Event:       t.Event, Refused: t.refused, Limited: t.limited, Public: t.o.Public,
-		SignIn: endpoint.SignIn{Pages: t.Signing.pages, TokenPaths: t.Signing.tokens(), Lacking: t.lacking(tools)},
+		SignIn: endpoint.SignIn{Pages: pagesOf(t), TokenPaths: t.Signing.tokens(), Lacking: t.lacking(tools)},
 	}
 }
 

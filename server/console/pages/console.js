@@ -1,0 +1,70 @@
+// Keeps the page up to date: it asks what waits now and is answered when that changes. What a person is typing stays.
+const waiting = document.getElementById("waiting");
+const state = document.getElementById("state");
+const said = document.getElementById("done");
+const title = document.title;
+const usual = state ? state.textContent : "";
+
+function count() {
+	const n = waiting.querySelectorAll("article[data-id]").length;
+	document.title = n > 0 ? `(${n}) ${title}` : title;
+}
+
+function take(fresh) {
+	const ids = new Set([...fresh.querySelectorAll("article[data-id]")].map((a) => a.dataset.id));
+	for (const a of waiting.querySelectorAll("article[data-id]")) {
+		if (!ids.has(a.dataset.id)) {
+			a.remove();
+		}
+	}
+	let news = 0;
+	for (const a of fresh.querySelectorAll("article[data-id]")) {
+		if (!document.getElementById(a.id)) {
+			waiting.append(document.adoptNode(a));
+			news++;
+		}
+	}
+	for (const p of waiting.querySelectorAll(":scope > p")) {
+		p.remove();
+	}
+	for (const p of fresh.querySelectorAll(":scope > p")) {
+		waiting.append(document.adoptNode(p));
+	}
+	waiting.dataset.version = fresh.dataset.version;
+	count();
+	if (news > 0) {
+		said.textContent = news === 1 ? "A call waits for your approval." : `${news} calls wait for your approval.`;
+		if (document.hidden && "Notification" in window && Notification.permission === "granted") {
+			new Notification("codehand", { body: said.textContent, tag: "codehand" });
+		}
+	}
+}
+
+async function follow() {
+	for (;;) {
+		try {
+			const where = new URL("console/live" + location.search, location.href);
+			where.searchParams.delete("done");
+			where.searchParams.set("seen", waiting.dataset.version);
+			const r = await fetch(where, { cache: "no-store" });
+			if (r.status === 401 || r.status === 403) {
+				state.textContent = "You are not signed in any more. Load this page again.";
+				return;
+			}
+			if (!r.ok) {
+				throw new Error(r.status);
+			}
+			const fresh = new DOMParser().parseFromString(await r.text(), "text/html").getElementById("waiting");
+			take(fresh);
+			state.textContent = usual;
+		} catch {
+			state.textContent = "The server does not answer. This page tries again.";
+			await new Promise((done) => setTimeout(done, 3000));
+		}
+	}
+}
+
+if (waiting && state) {
+	count();
+	follow();
+}
