@@ -45,6 +45,15 @@ func New(pattern string, fold, literal, multiline bool) (*Program, error) {
 	return p, nil
 }
 
+// Required returns strings one of which is in each text that matches; ASCII case may differ. nil: none are known.
+func (p *Program) Required() [][]byte {
+	var out [][]byte
+	for _, n := range p.need.list {
+		out = append(out, n.text)
+	}
+	return out
+}
+
 // literalTree is a pattern that is a text.
 func literalTree(text string, fold, multiline bool) (*syntax.Regexp, error) {
 	d := &dialect{src: text, multiline: multiline, flags: flags{fold: fold}}

@@ -1,0 +1,9 @@
+package index
+
+import (
+	"testing"
+
+	"codehand/filestate/leaktest"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
