@@ -56,7 +56,7 @@ func defaults() Config {
 			AutoBackgroundMS: 110 * second},
 		Protocol: Protocol{Versions: append([]string(nil), versions[:]...)},
 		Stdio:    Stdio{EOFGrace: 5 * time.Second, ParentWatch: true},
-		Search:   Search{OutsideIgnores: "auto"},
+		Search:   Search{OutsideIgnores: "auto", Memory: 256 * mib},
 		Log:      Log{Level: slog.LevelInfo},
 		LSP:      LSP{Enabled: true, MaxMemory: 2 * gib},
 		Sandbox:  defaultSandbox(),
@@ -210,6 +210,7 @@ type Client struct {
 type Search struct {
 	Workers        int    // 0: by the number of processors
 	OutsideIgnores string // auto, off: ignore files above a root
+	Memory         int64  // bytes that searches of all sessions remember of trees; 0: nothing
 }
 
 // Log is where the log goes.
@@ -381,6 +382,9 @@ func processTable(c *Config) []setting {
 			number{&c.Search.Workers, 0, 64, true}},
 		{"search.outside_ignores", "obey ignore files above a root: auto or off", guidance,
 			choice{&c.Search.OutsideIgnores, []string{"auto", "off"}}},
+		{"search.memory",
+			"memory for what searches remember of trees, so that the next one reads only what can match; 0 for nothing",
+			operatorOnly, size{&c.Search.Memory, 0, 64 * gib}},
 
 		{"log.level", "debug, info, warn or error", operatorOnly, level{&c.Log.Level}},
 		{"log.file", "file for the log instead of stderr", operatorOnly, file{&c.Log.File}},

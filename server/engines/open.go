@@ -69,7 +69,7 @@ func Open(o Options, local func() Local) (e *Set, err error) {
 	e.Journals = sessions.NewJournals(e.Dir, e.Locker, cfg, o.Log)
 	e.Search = search.New(search.Options{
 		Workers: cfg.Search.Workers, Outside: cfg.Search.OutsideIgnores == "auto",
-		Home: cfg.Home, ConfigHome: cfg.ConfigHome,
+		Home: cfg.Home, ConfigHome: cfg.ConfigHome, Memory: cfg.Search.Memory,
 	})
 	e.Confined = o.confinement(e.Dir, o.Proven)
 	if err := e.Confined.checkApart(); err != nil {

@@ -95,7 +95,9 @@ func (o *Opener) Open(key session.Key, at *tenants.Tenant) (*session.State, func
 	st.Agents = session.Agents{Types: at.Bare.Types}
 	st.Confine = at.Confinement(filepath.Join(dir, "tmp"), jobs, kept)
 	st.Plans, st.PlanFallback = o.plans(at), o.Config.Plan.ApprovalFallback
+	letGo := e.Search.Hold()
 	return st, func() {
+		letGo()
 		if sh != nil {
 			_ = sh.Close() // what could not be ended was logged there; nobody is left to be told
 		}

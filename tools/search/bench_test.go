@@ -80,3 +80,22 @@ func BenchmarkFiles(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkRepeated searches a tree that is remembered.
+func BenchmarkRepeated(b *testing.B) {
+	d := goSources(b)
+	e := New(Options{Memory: 256 << 20})
+	defer closeEngine(b, e)
+	q := GrepQuery{Scope: Scope{Place: d.at("")}, Pattern: "ErrUnexpectedEOF", Mode: Lines}
+	for range 2 {
+		if _, err := e.Grep(b.Context(), q); err != nil {
+			b.Fatal(err)
+		}
+		e.Settle()
+	}
+	for b.Loop() {
+		if _, err := e.Grep(b.Context(), q); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

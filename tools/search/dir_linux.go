@@ -1,9 +1,15 @@
 package search
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
+	"io/fs"
+	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"codehand/tools/search/index"
 )
 
 // maxOpenPath is the longest path that one system call takes, with room to spare, in bytes.
@@ -21,6 +27,103 @@ var systemTypes = map[int64]bool{
 	unix.AUTOFS_SUPER_MAGIC: true,
 	0x62656570:              true, // configfs
 	0x19800202:              true, // mqueue
+}
+
+// trustedTypes are the file systems whose stamps tell of each change: those of this machine's own disks and memory, and
+// what is laid over them. A network's file server has a clock of its own, and a FUSE program does as it likes.
+var trustedTypes = map[int64]bool{
+	unix.EXT4_SUPER_MAGIC: true, unix.XFS_SUPER_MAGIC: true, unix.BTRFS_SUPER_MAGIC: true, unix.F2FS_SUPER_MAGIC: true,
+	unix.TMPFS_MAGIC: true, unix.OVERLAYFS_SUPER_MAGIC: true,
+	0x2FC12FC1: true, // zfs
+	0xCA451A4E: true, // bcachefs
+}
+
+// trusts says whether the stamps of the directory's file system tell of each change.
+func (d folder) trusts() bool {
+	var st unix.Statfs_t
+	//nolint:unconvert // int32 on some architectures
+	return unix.Fstatfs(d.fd, &st) == nil && trustedTypes[int64(st.Type)]
+}
+
+// trusts says the same of an open file's.
+func (r *regular) trusts() bool { return folder{fd: r.fd}.trusts() }
+
+// again opens the directory once more, to be kept.
+func (d folder) again() (folder, error) {
+	fd, err := unix.FcntlInt(uintptr(d.fd), unix.F_DUPFD_CLOEXEC, 0)
+	return folder{fd: fd}, err
+}
+
+// below opens a directory below d by its slash path.
+func (d folder) below(rel string) (folder, error) {
+	fd, err := openBeneath(d.fd, rel)
+	return folder{fd: fd}, err
+}
+
+// Where the fields of a linux_dirent64 are.
+const (
+	direntLength = 16
+	direntType   = 18
+	direntName   = 19
+)
+
+// direntBuffers hold what the kernel tells of a directory at once.
+var direntBuffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
+
+// kinds are the types that a directory tells of its entries.
+var kinds = map[byte]fs.FileMode{unix.DT_REG: 0, unix.DT_DIR: fs.ModeDir, unix.DT_LNK: fs.ModeSymlink,
+	unix.DT_FIFO: fs.ModeNamedPipe, unix.DT_SOCK: fs.ModeSocket, unix.DT_CHR: fs.ModeDevice | fs.ModeCharDevice,
+	unix.DT_BLK: fs.ModeDevice}
+
+// entries reads the next names, at least one of them, or none at the end. The number wanted is no bound.
+func (d folder) entries(int) ([]index.Listed, error) {
+	buf := direntBuffers.Get().(*[64 << 10]byte)
+	defer direntBuffers.Put(buf)
+	for {
+		n, err := retry(func() (int, error) { return unix.Getdents(d.fd, buf[:]) })
+		if err != nil || n <= 0 {
+			return nil, err
+		}
+		if list := d.parse(buf[:n]); len(list) > 0 {
+			return list, nil
+		}
+	}
+}
+
+// parse reads the entries in a buffer. Their names share one string.
+func (d folder) parse(buf []byte) []index.Listed {
+	var list []index.Listed
+	var names []byte
+	var ends []int
+	for len(buf) > direntName {
+		length := int(binary.NativeEndian.Uint16(buf[direntLength:]))
+		if length <= direntName || length > len(buf) {
+			break
+		}
+		name, _, _ := bytes.Cut(buf[direntName:length], []byte{0})
+		kind, known := kinds[buf[direntType]]
+		buf = buf[length:]
+		if string(name) == "." || string(name) == ".." {
+			continue
+		}
+		if !known {
+			var st unix.Stat_t
+			if unix.Fstatat(d.fd, string(name), &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+				continue // gone
+			}
+			if kind, known = kinds[byte(st.Mode>>12&15)]; !known {
+				kind = fs.ModeIrregular
+			}
+		}
+		names = append(names, name...)
+		ends = append(ends, len(names))
+		list = append(list, index.Listed{Kind: kind})
+	}
+	all, from := string(names), 0
+	for i, end := range ends {
+		list[i].Name, from = all[from:end], end
+	}
+	return list
 }
 
 // openBeneath opens a directory below another: no link on the way is followed, and no ".." leaves it.

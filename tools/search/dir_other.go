@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"time"
+
+	"codehand/tools/search/index"
 )
 
 const placeFlags = os.O_RDONLY
@@ -53,7 +55,15 @@ func (d folder) below(rel string) (folder, error) {
 	return folder{f, root}, nil
 }
 
-func (d folder) entries(n int) ([]fs.DirEntry, error) { return d.f.ReadDir(n) }
+func (d folder) entries(n int) ([]index.Listed, error) {
+	list, err := d.f.ReadDir(n)
+	return entriesOf(list), err
+}
+
+// stamp, trusts and again serve what is remembered between searches: nothing is, on these systems.
+func (d folder) stamp() (index.Stamp, error) { return index.Stamp{}, errors.ErrUnsupported }
+func (d folder) trusts() bool                { return false }
+func (d folder) again() (folder, error)      { return folder{}, errors.ErrUnsupported }
 
 func (d folder) close() {
 	_, _ = d.f.Close(), d.root.Close() // nothing was written
@@ -76,7 +86,7 @@ func (d folder) open(name string) (*regular, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &regular{f, statOf(info)}, nil
+	return &regular{File: f, stat: statOf(info)}, nil
 }
 
 func (d folder) lstat(name string) (stat, error) {
@@ -91,7 +101,11 @@ func (d folder) lstat(name string) (stat, error) {
 type regular struct {
 	*os.File
 	stat
+	whole bool
 }
+
+func (r *regular) now() (stat, error) { return stat{}, errors.ErrUnsupported }
+func (r *regular) trusts() bool       { return false }
 
 func (r *regular) close() { _ = r.File.Close() } // nothing was written
 
@@ -102,6 +116,9 @@ type stat struct {
 	dev, ino uint64
 	links    uint64
 }
+
+// stamp proves nothing here.
+func (s stat) stamp() index.Stamp { return index.Stamp{} }
 
 func statOf(info fs.FileInfo) stat {
 	return stat{regular: info.Mode().IsRegular(), size: info.Size(), mtime: info.ModTime(), links: 1}

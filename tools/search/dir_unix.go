@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"codehand/tools/search/index"
 )
 
 // placeFlags open what a query names without waiting for the other end of a FIFO.
@@ -22,19 +24,13 @@ var errSystem = errors.New("system file system")
 
 // A folder is an open directory of a walk. Everything below the walk's start is reached from the start's own handle,
 // one component at a time and never through a link.
-type folder struct{ f *os.File }
+type folder struct {
+	fd int
+	f  *os.File // that fd belongs to; nil: to none
+}
 
 // startFolder makes a folder of an open directory.
-func startFolder(_ Place, f *os.File) (folder, error) { return folder{f}, nil }
-
-// below opens a directory below d by its slash path.
-func (d folder) below(rel string) (folder, error) {
-	fd, err := openBeneath(int(d.f.Fd()), rel)
-	if err != nil {
-		return folder{}, err
-	}
-	return folder{os.NewFile(uintptr(fd), rel)}, nil
-}
+func startFolder(_ Place, f *os.File) (folder, error) { return folder{int(f.Fd()), f}, nil }
 
 // openByComponent opens a directory one component after the other.
 func openByComponent(at int, rel string) (int, error) {
@@ -64,14 +60,27 @@ func retry(call func() (int, error)) (int, error) {
 	}
 }
 
-func (d folder) entries(n int) ([]fs.DirEntry, error) { return d.f.ReadDir(n) }
+func (d folder) close() { // nothing was written
+	if d.f != nil {
+		_ = d.f.Close()
+		return
+	}
+	_ = unix.Close(d.fd)
+}
 
-func (d folder) close() { _ = d.f.Close() } // nothing was written
+// stamp is that of the directory itself.
+func (d folder) stamp() (index.Stamp, error) {
+	var st unix.Stat_t
+	if _, err := retry(func() (int, error) { return 0, unix.Fstat(d.fd, &st) }); err != nil {
+		return index.Stamp{}, err
+	}
+	return statOf(&st).stamp(), nil
+}
 
 // open opens a regular file of d. Whatever has taken its place meanwhile is not waited for and is errNotRegular.
 func (d folder) open(name string) (*regular, error) {
 	fd, err := retry(func() (int, error) {
-		return unix.Openat(int(d.f.Fd()), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|
+		return unix.Openat(d.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|
 			unix.O_CLOEXEC, 0)
 	})
 	if err != nil {
@@ -92,7 +101,8 @@ func (d folder) open(name string) (*regular, error) {
 // lstat looks at an entry of d.
 func (d folder) lstat(name string) (stat, error) {
 	var st unix.Stat_t
-	if err := unix.Fstatat(int(d.f.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+	_, err := retry(func() (int, error) { return 0, unix.Fstatat(d.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) })
+	if err != nil {
 		return stat{}, err
 	}
 	return statOf(&st), nil
@@ -102,9 +112,14 @@ func (d folder) lstat(name string) (stat, error) {
 type regular struct {
 	fd int
 	stat
+	read  int64 // bytes
+	whole bool  // the size is the truth: what was read up to it is all
 }
 
 func (r *regular) Read(p []byte) (int, error) {
+	if r.whole && r.read > 0 && r.read == r.size {
+		return 0, io.EOF // without asking for it
+	}
 	n, err := retry(func() (int, error) { return unix.Read(r.fd, p) })
 	switch {
 	case err != nil:
@@ -112,7 +127,17 @@ func (r *regular) Read(p []byte) (int, error) {
 	case n == 0 && len(p) > 0:
 		return 0, io.EOF
 	}
+	r.read += int64(n)
 	return n, nil
+}
+
+// now is the stat of the open file as it is now.
+func (r *regular) now() (stat, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(r.fd, &st); err != nil {
+		return stat{}, err
+	}
+	return statOf(&st), nil
 }
 
 func (r *regular) close() { _ = unix.Close(r.fd) } // nothing was written
@@ -122,14 +147,20 @@ type stat struct {
 	regular  bool
 	size     int64
 	mtime    time.Time
+	ctime    int64 // nanoseconds since 1970
 	dev, ino uint64
 	links    uint64
+}
+
+// stamp is what tells whether the file is the same later.
+func (s stat) stamp() index.Stamp {
+	return index.Stamp{ID: index.ID{Dev: s.dev, Ino: s.ino}, Size: s.size, Mtime: s.mtime.UnixNano(), Ctime: s.ctime}
 }
 
 func statOf(st *unix.Stat_t) stat {
 	sec, nsec := st.Mtim.Unix()
 	return stat{
-		regular: st.Mode&unix.S_IFMT == unix.S_IFREG, size: st.Size, mtime: time.Unix(sec, nsec),
+		regular: st.Mode&unix.S_IFMT == unix.S_IFREG, size: st.Size, mtime: time.Unix(sec, nsec), ctime: st.Ctim.Nano(),
 		//nolint:unconvert // the types differ between systems
 		dev: uint64(st.Dev), ino: uint64(st.Ino), links: uint64(st.Nlink),
 	}

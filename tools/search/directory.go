@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"codehand/tools/search/ignore"
+	"codehand/tools/search/index"
 )
 
 const (
@@ -27,23 +28,27 @@ const (
 var vcsNames = map[string]bool{".git": true, ".svn": true, ".hg": true, ".bzr": true, ".jj": true, ".sl": true}
 
 // directory reads one directory, hands its files on, and puts its directories on the stack.
-func (w *walk) directory(visit func(folder, string, string), it item) {
+func (w *walk) directory(visit visitor, it item) {
 	dir, ok := w.open(it.rel)
 	if !ok {
 		return
 	}
 	defer dir.release()
-	d := dir.folder
-	var rules *ignore.Stack
+	stamp, known := w.memory.listing(dir)
+	if known != nil {
+		w.listed(visit, it, dir, known, true)
+		return
+	}
 	for first := true; ; first = false {
-		entries, last, err := w.entries(d)
+		entries, last, err := w.entries(dir.folder)
+		in := &index.Dir{Stamp: stamp, Entries: entries}
+		if first && err == nil {
+			w.memory.keep(dir, in, last)
+		}
 		if first && !w.scope.Ignored {
-			rules = w.rulesOf(d, it, entries, last)
+			it.rules = w.rulesOf(dir.folder, it, entries, last)
 		}
-		if len(entries) > 0 {
-			files := w.sort(it.rel, rules, entries)
-			w.batch(visit, item{rel: it.rel, names: files, dir: dir.retain()})
-		}
+		w.listed(visit, it, dir, in, false)
 		switch {
 		case err != nil:
 			w.note(ofUnreadable, it.rel)
@@ -54,6 +59,17 @@ func (w *walk) directory(visit func(folder, string, string), it item) {
 			w.leave(it.rel)
 			return
 		}
+	}
+}
+
+// listed goes through a listing. fresh: the rules of the directory's own files are still to be added.
+func (w *walk) listed(visit visitor, it item, dir *shared, in *index.Dir, fresh bool) {
+	if fresh && !w.scope.Ignored {
+		it.rules = w.rulesOf(dir.folder, it, in.Entries, true)
+	}
+	if len(in.Entries) > 0 {
+		files := w.sort(it.rel, it.rules, in.Entries)
+		w.batch(visit, item{rel: it.rel, files: files, in: in, dir: dir.retain()})
 	}
 }
 
@@ -82,10 +98,14 @@ func (w *walk) open(rel string) (*shared, bool) {
 }
 
 // entries reads the next names of a directory, up to nameBatch, sorted.
-func (w *walk) entries(d folder) (entries []fs.DirEntry, last bool, err error) {
+func (w *walk) entries(d folder) (entries []index.Listed, last bool, err error) {
 	for len(entries) < nameBatch {
 		more, err := d.entries(readBatch)
-		entries = append(entries, more...)
+		if entries == nil {
+			entries = more
+		} else {
+			entries = append(entries, more...)
+		}
 		if err != nil || len(more) == 0 {
 			if isEnd(err) {
 				err = nil
@@ -98,26 +118,26 @@ func (w *walk) entries(d folder) (entries []fs.DirEntry, last bool, err error) {
 	return entries, false, nil
 }
 
-func byName(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) }
+func byName(a, b index.Listed) int { return strings.Compare(a.Name, b.Name) }
 
 // sort decides about entries: directories go to the stack, names of files are returned, the rest is counted or dropped.
-func (w *walk) sort(rel string, rules *ignore.Stack, entries []fs.DirEntry) []string {
-	files := make([]string, 0, len(entries))
+func (w *walk) sort(rel string, rules *ignore.Stack, entries []index.Listed) []listed {
+	files := make([]listed, 0, len(entries))
 	var dirs []item
-	for _, e := range entries {
-		name := e.Name()
+	for i, e := range entries {
+		name := e.Name
 		if !goodName(name) || vcsNames[name] {
 			continue
 		}
 		below := joinPath(rel, name)
-		switch kind := e.Type(); {
+		switch kind := e.Kind; {
 		case kind.IsDir():
 			if w.enters(below, name, rules) {
 				dirs = append(dirs, item{rel: below, rules: rules})
 			}
 		case !w.wants(below, rules):
 		case kind.IsRegular():
-			files = append(files, name)
+			files = append(files, listed{below, i})
 		case kind&fs.ModeSymlink != 0:
 			w.note(ofLinks, below)
 		case w.named == nil || w.named(below):

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"codehand/tools/search/index"
 )
 
 // maxWorkers bounds the goroutines of one query: beyond it the disk is what one waits for.
@@ -24,17 +26,23 @@ type Options struct {
 	Outside    bool   // read ignore files above a root, up to the top of the repository that it lies in
 	Home       string // of the user's global git configuration; "": none
 	ConfigHome string // XDG_CONFIG_HOME or its default; "": none
+	// Memory is how much is remembered of trees between searches, in bytes; 0: nothing. See remember.go.
+	Memory int64
 }
 
 // An Engine serves all sessions of a process. It is safe for concurrent use.
 type Engine struct {
 	opts    Options
 	big     chan struct{}  // holds one token: the right to a buffer over maxSmall
-	working sync.WaitGroup // workers of all queries
+	working sync.WaitGroup // workers of all queries, and the learner
+	table   *index.Table   // nil: nothing is remembered
+	care    care
+	usage   usage
 
-	mu     sync.Mutex
-	active map[*halt]bool // queries that run now; they share the workers
-	closed bool
+	mu      sync.Mutex
+	active  map[*halt]bool // queries that run now; they share the workers
+	closed  bool
+	learner learner
 }
 
 // New returns an Engine. It touches no disk.
@@ -42,7 +50,11 @@ func New(o Options) *Engine {
 	if o.Workers <= 0 {
 		o.Workers = min(runtime.GOMAXPROCS(0), maxWorkers)
 	}
-	e := &Engine{opts: o, big: make(chan struct{}, 1), active: map[*halt]bool{}}
+	e := &Engine{opts: o, big: make(chan struct{}, 1), active: map[*halt]bool{}, care: usualCare}
+	e.learner.wake = sync.NewCond(&e.mu)
+	if o.Memory > 0 {
+		e.table = index.NewTable(o.Memory)
+	}
 	e.big <- struct{}{}
 	return e
 }
@@ -52,6 +64,7 @@ func New(o Options) *Engine {
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	e.closed = true
+	e.stopLearning()
 	active := slices.Collect(maps.Keys(e.active))
 	e.mu.Unlock()
 	for _, h := range active {
@@ -88,4 +101,7 @@ func (e *Engine) leave(h *halt) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.active, h)
+	e.learner.ended++
+	e.learner.wake.Broadcast()
+	e.forgetLater()
 }

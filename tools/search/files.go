@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"codehand/tools/search/index"
 )
 
 // ErrNotDirectory says that the place of a Files query is a file.
@@ -60,11 +62,11 @@ func (r *run) list(place *os.File, q FileQuery, p *namePattern, c *collector) (F
 	if err != nil {
 		return FileAnswer{}, err
 	}
-	r.tree(d, func() func(folder, string, string) {
-		return func(d folder, rel, name string) {
+	r.tree(d, func() visitor {
+		return func(d *shared, in *index.Dir, f listed) {
 			r.log.searched(1, 0)
-			if p.matches(rel) {
-				r.found(c, d, rel, name)
+			if p.matches(f.rel) {
+				r.found(c, d.folder, f.rel, in.Entries[f.number].Name)
 			}
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 
+	"codehand/tools/search/index"
 	"codehand/tools/search/pattern"
 )
 
@@ -58,6 +59,7 @@ type grep struct {
 	*run
 	q    *GrepQuery
 	prog *pattern.Program
+	ask  *index.Question // nil: summaries can say nothing about the pattern
 	c    *collector
 }
 
@@ -72,9 +74,12 @@ func (g *grep) directory(f *os.File) error {
 	}
 	var stop func() bool
 	g.walk.fixed = func() { stop = g.c.countUntil(g.q.CountFor) }
-	g.tree(d, func() func(folder, string, string) {
+	if g.e.table != nil {
+		g.ask = index.Ask(g.prog.Required())
+	}
+	g.tree(d, func() visitor {
 		s := g.scanner()
-		return func(d folder, rel, name string) { g.file(s, d, rel, name) }
+		return func(d *shared, in *index.Dir, f listed) { g.file(s, d, in, f) }
 	})
 	g.walk.mu.Lock()
 	defer g.walk.mu.Unlock()
@@ -90,16 +95,22 @@ func (g *grep) scanner() *scanner {
 }
 
 // file searches one file of a walk.
-func (g *grep) file(s *scanner, d folder, rel, name string) {
+func (g *grep) file(s *scanner, d *shared, in *index.Dir, at listed) {
+	name := in.Entries[at.number].Name
+	if g.ruledOut(d, in, at) {
+		return
+	}
 	f, err := d.open(name)
 	if err != nil {
 		if !vanished(err) {
-			g.walk.note(ofUnreadable, rel)
+			g.walk.note(ofUnreadable, at.rel)
 		}
 		return
 	}
 	defer f.close()
-	g.scan(s, f, f.stat, rel, func() (stat, error) { return d.lstat(name) })
+	f.whole = d.trusted
+	g.scan(s, f, f.stat, at.rel, func() (stat, error) { return d.lstat(name) })
+	g.walk.memory.want(in, at, f.stat)
 }
 
 // named searches a file that the query names, whatever it is like.

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"io/fs"
 	"slices"
 	"strings"
 
 	"codehand/tools/search/ignore"
+	"codehand/tools/search/index"
 )
 
 // maxIgnoreFile is how much of one ignore file is read, in bytes.
@@ -19,14 +19,14 @@ var ignoreFiles = map[ignore.Kind]string{ignore.RgIgnore: ".rgignore", ignore.Do
 	ignore.GitIgnore: ".gitignore"}
 
 // rulesOf gives the rules inside a directory: those above it and its own. entries are its names, all of them if last.
-func (w *walk) rulesOf(d folder, it item, entries []fs.DirEntry, last bool) *ignore.Stack {
+func (w *walk) rulesOf(d folder, it item, entries []index.Listed, last bool) *ignore.Stack {
 	has := func(name string) bool {
 		if !last {
 			_, err := d.lstat(name)
 			return err == nil
 		}
 		_, found := slices.BinarySearchFunc(entries, name,
-			func(e fs.DirEntry, n string) int { return strings.Compare(e.Name(), n) })
+			func(e index.Listed, n string) int { return strings.Compare(e.Name, n) })
 		return found
 	}
 	return w.pushRules(it.rules, d, it.rel, has)

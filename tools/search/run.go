@@ -59,7 +59,7 @@ func (r *run) end() {
 
 // tree walks a directory; begin makes the visitor of one worker. One worker starts, and others when there is more than
 // it can do at once: a small directory is done before a second thread is awake. It takes d over.
-func (r *run) tree(d folder, begin func() func(d folder, rel, name string)) {
+func (r *run) tree(d folder, begin func() visitor) {
 	w := r.walk
 	var rules *ignore.Stack
 	if !w.scope.Ignored {
@@ -67,6 +67,7 @@ func (r *run) tree(d folder, begin func() func(d folder, rel, name string)) {
 	}
 	w.stack = []item{{rules: rules}}
 	w.top = (&shared{folder: d}).retain()
+	w.memory = r.e.remember()
 	defer w.top.release()
 	w.spare.Store(int32(r.workers))
 	c := newCrew()
@@ -82,6 +83,7 @@ func (r *run) tree(d folder, begin func() func(d folder, rel, name string)) {
 	w.mu.Unlock()
 	r.wait(c)
 	w.leaveRest()
+	r.e.learn(w)
 }
 
 // A crew is the workers of one query. Others may be added while one works.

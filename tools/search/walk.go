@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"codehand/tools/search/ignore"
+	"codehand/tools/search/index"
 )
 
 const (
@@ -25,6 +26,7 @@ type walk struct {
 	halt   *halt
 	log    *ledger
 	ex     excludes
+	memory *memory
 
 	leads  func(rel string) bool // nil, or: a directory can have files that are wanted
 	named  func(rel string) bool // nil, or: a file of that name is wanted
@@ -46,14 +48,25 @@ type walk struct {
 type item struct {
 	rel   string
 	rules *ignore.Stack // of a directory: without its own files
-	names []string      // nil: a directory
-	dir   *shared       // of the names; nil: to be opened
+	files []listed      // nil: a directory
+	in    *index.Dir    // that the files are listed in
+	dir   *shared       // of the files; nil: to be opened
 }
+
+// A listed is a file of a listing.
+type listed struct {
+	rel    string
+	number int // of its entry
+}
+
+// A visitor is called once for each file that a worker takes.
+type visitor func(d *shared, in *index.Dir, f listed)
 
 // A shared folder is closed by its last user.
 type shared struct {
 	folder
-	users atomic.Int32
+	users   atomic.Int32
+	trusted bool // see folder.trusts
 }
 
 func (s *shared) retain() *shared {
@@ -75,14 +88,14 @@ func (w *walk) hire(n int) {
 	}
 }
 
-// work is one worker. visit is called once for each file that the worker takes.
-func (w *walk) work(visit func(d folder, rel, name string)) {
+// work is one worker.
+func (w *walk) work(visit visitor) {
 	for {
 		it, ok := w.take()
 		if !ok {
 			return
 		}
-		if it.names == nil {
+		if it.files == nil {
 			w.directory(visit, it)
 		} else {
 			w.batch(visit, it)
@@ -102,7 +115,7 @@ func (w *walk) take() (item, bool) {
 		case len(w.stack) > 0:
 			it := w.stack[len(w.stack)-1]
 			w.stack = w.stack[:len(w.stack)-1]
-			if it.names == nil && it.rel != "" && w.putOff(it) {
+			if it.files == nil && it.rel != "" && w.putOff(it) {
 				continue
 			}
 			w.busy++
@@ -157,7 +170,7 @@ func (w *walk) stopWaiting() {
 }
 
 // batch hands files to the visitor, and half of them to another worker that has nothing to do.
-func (w *walk) batch(visit func(folder, string, string), it item) {
+func (w *walk) batch(visit visitor, it item) {
 	if it.dir == nil {
 		var ok bool
 		if it.dir, ok = w.open(it.rel); !ok {
@@ -165,25 +178,24 @@ func (w *walk) batch(visit func(folder, string, string), it item) {
 		}
 	}
 	defer it.dir.release()
-	var behind []string
-	for i := 0; i < len(it.names); i++ {
-		if rest := len(it.names) - i; i%shareBatch == 0 && rest > shareBatch && w.idle.Load()+w.spare.Load() > 0 {
+	var behind []listed
+	for i := 0; i < len(it.files); i++ {
+		if rest := len(it.files) - i; i%shareBatch == 0 && rest > shareBatch && w.idle.Load()+w.spare.Load() > 0 {
 			half := i + (rest+1)/2
-			w.push(item{rel: it.rel, names: it.names[half:], dir: it.dir.retain()})
-			it.names = it.names[:half]
+			w.push(item{rel: it.rel, files: it.files[half:], in: it.in, dir: it.dir.retain()})
+			it.files = it.files[:half]
 		}
-		rel := joinPath(it.rel, it.names[i])
 		switch {
 		case w.halt.stopped():
-			w.leaveNames(it.rel, it.names[i:])
-			i = len(it.names)
-		case w.isBehind(rel):
-			behind = append(behind, it.names[i])
+			w.leaveFiles(it.files[i:])
+			i = len(it.files)
+		case w.isBehind(it.files[i].rel):
+			behind = append(behind, it.files[i])
 		default:
-			visit(it.dir.folder, rel, it.names[i])
+			visit(it.dir, it.in, it.files[i])
 		}
 	}
-	w.keepForLater(it.rel, behind)
+	w.keepForLater(item{rel: it.rel, files: behind, in: it.in})
 }
 
 func (w *walk) isBehind(rel string) bool {
@@ -196,19 +208,19 @@ func (w *walk) isBehind(rel string) bool {
 }
 
 // keepForLater notes files without their open directory: there may be many.
-func (w *walk) keepForLater(rel string, names []string) {
-	if len(names) == 0 {
+func (w *walk) keepForLater(it item) {
+	if len(it.files) == 0 {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.counted {
-		w.stack = append(w.stack, item{rel: rel, names: names})
+		w.stack = append(w.stack, it)
 		w.wake.Broadcast()
 		w.hire(1)
 		return
 	}
-	w.later = append(w.later, item{rel: rel, names: names})
+	w.later = append(w.later, it)
 }
 
 // abs makes an absolute path.
@@ -230,9 +242,9 @@ func (w *walk) leave(rel string) {
 	}
 }
 
-func (w *walk) leaveNames(rel string, names []string) {
-	for _, name := range names[:min(len(names), leftChecked)] {
-		w.leave(joinPath(rel, name))
+func (w *walk) leaveFiles(files []listed) {
+	for _, f := range files[:min(len(files), leftChecked)] {
+		w.leave(f.rel)
 	}
 }
 
@@ -244,12 +256,12 @@ func (w *walk) leaveRest() {
 	w.mu.Unlock()
 	for i, it := range rest {
 		switch {
-		case it.names == nil:
+		case it.files == nil:
 			if why, _ := w.halt.reason(); why == timeUp {
 				w.log.note(ofLeft, w.abs(it.rel))
 			}
 		case i < leftChecked/shareBatch:
-			w.leaveNames(it.rel, it.names)
+			w.leaveFiles(it.files)
 		}
 		if it.dir != nil {
 			it.dir.release()

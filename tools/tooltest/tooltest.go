@@ -67,7 +67,7 @@ func New(t *testing.T, found []catalog.Entry, deny ...string) *Session {
 	store := state.NewMemory(state.MemoryOptions{})
 	t.Cleanup(func() { _ = store.Close() })
 	memory := state.Scoped(store, "sess.local.test")
-	engine := search.New(search.Options{Workers: 2})
+	engine := search.New(search.Options{Workers: 2, Memory: 16 << 20})
 	t.Cleanup(func() { Eventually(t, func() bool { return engine.Close() == nil }) }) // it waits for a second only
 	sh, err := shell.New(shell.Options{Dir: jobs, Board: memory,
 		Env: sandbox.Environ(sandbox.EnvOptions{Temp: private})})

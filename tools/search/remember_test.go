@@ -1,0 +1,569 @@
+//go:build linux
+
+package search
+
+import (
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"codehand/tools/search/index"
+)
+
+// remembering gives an engine that learns from the first file on, and trusts stamps as soon as two changes cannot have
+// the same one: within a tick of the kernel's clock, which is at most 10 ms.
+func remembering(t testing.TB) *Engine {
+	t.Helper()
+	e := New(Options{Memory: 64 << 20})
+	e.care = care{dirs: 20 * time.Millisecond, files: 20 * time.Millisecond, least: 1}
+	t.Cleanup(func() { closeEngine(t, e) })
+	return e
+}
+
+// learned searches until nothing is left to be learned of d: that takes as long as its files are too young.
+func learned(t testing.TB, e *Engine, d dir, files int) {
+	t.Helper()
+	late := time.Now().Add(hang)
+	for e.Stats().Files < files {
+		if time.Now().After(late) {
+			t.Fatalf("%+v is all that was learned, want %d files", e.Stats(), files)
+		}
+		ask(t, e, d, GrepQuery{Pattern: "nothing of that kind"})
+		e.Settle()
+	}
+}
+
+func ask(t testing.TB, e *Engine, d dir, q GrepQuery) GrepAnswer {
+	t.Helper()
+	if q.Place.Dir == nil {
+		q.Place = d.at("")
+	}
+	a, err := e.Grep(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// same holds an answer of an engine that remembers against that of one that does not.
+func same(t testing.TB, e *Engine, d dir, what string, q GrepQuery) {
+	t.Helper()
+	fresh := New(Options{})
+	defer closeEngine(t, fresh)
+	got, want := ask(t, e, d, q), ask(t, fresh, d, q)
+	if !reflect.DeepEqual(got, want) {
+		t.Fatalf("%s, %q: got %+v\nwant %+v", what, q.Pattern, got, want)
+	}
+}
+
+// Whatever happens to a tree, a search of it gives what a search without a memory gives: all answers, all counts. With
+// CODEHAND_LONG=1 it is 10,000 changes.
+func TestFresh(t *testing.T) {
+	t.Parallel()
+	rounds := 60
+	if os.Getenv("CODEHAND_LONG") != "" {
+		rounds = 1800
+	}
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	c := &changer{T: t, r: rand.New(rand.NewPCG(seed, 0)), dir: newDir(t, nil), outside: newDir(t, nil)}
+	e := remembering(t)
+	for range 60 {
+		c.change()
+	}
+	for round := range rounds {
+		for range 10 {
+			c.change()
+		}
+		c.hold(e, round)
+		if c.r.IntN(2) == 0 {
+			e.Settle()
+		}
+	}
+	s := e.Stats()
+	t.Logf("%+v, changes %v", s, c.done)
+	if s.RuledOut < rounds || s.Listings < rounds {
+		t.Errorf("%+v: what was remembered was hardly used, so this test shows nothing", s)
+	}
+}
+
+// A changer changes a tree at random.
+type changer struct {
+	*testing.T
+	r       *rand.Rand
+	dir     dir
+	outside dir
+	done    map[string]int
+	trace   []string
+}
+
+var (
+	freshWords = []string{"alphabet", "Bordeaux", "carousel", "daffodil", "eggplant", "fountain", "gondolas", "hospital", "Iceland!", "jasmines"}
+	freshNames = []string{"a", "b", "c.go", "d.go", "e.o", "f", ".env", "g"}
+	freshDirs  = []string{"", "p", "q", "p/r", "p/r/s", "q/t", "build"}
+)
+
+// hold compares the answers of queries of many kinds.
+func (c *changer) hold(e *Engine, round int) {
+	c.Helper()
+	fresh := New(Options{})
+	defer closeEngine(c, fresh)
+	word := func() string { return freshWords[c.r.IntN(len(freshWords))] }
+	scope := Scope{Place: c.dir.at(""), Ignored: c.r.IntN(4) == 0}
+	if place := freshDirs[c.r.IntN(len(freshDirs))]; c.r.IntN(4) == 0 {
+		if info, err := os.Lstat(filepath.Join(c.dir.path, place)); err == nil && info.IsDir() {
+			scope.Place = c.dir.at(place)
+		}
+	}
+	switch c.r.IntN(4) {
+	case 0:
+		scope.Globs = []string{"*.go"}
+	case 1:
+		scope.Skip = func(path string) bool { return strings.HasSuffix(path, "/b") || strings.HasSuffix(path, "/r") }
+	}
+	for _, q := range []GrepQuery{
+		{Pattern: word(), Mode: Lines}, {Pattern: word(), Newest: true}, {Pattern: word() + "|" + word(), Mode: Count},
+		{Pattern: strings.ToUpper(word()), Fold: true, Mode: Lines, After: 1}, {Pattern: word() + `\n\w+`, Multiline: true, Mode: Lines},
+		{Pattern: `[a-h]{8}`, Mode: Lines}, {Pattern: `\w+` + word()[3:], Mode: Lines, Limit: 3},
+	} {
+		q.Scope = scope
+		got, err1 := e.Grep(c.Context(), q)
+		want, err2 := fresh.Grep(c.Context(), q)
+		if q.Limit > 0 { // totals behind the limit may be lower bounds
+			got.NFiles, got.NLines, got.Rest, got.Coverage = want.NFiles, want.NLines, want.Rest, want.Coverage
+		}
+		if !reflect.DeepEqual(got, want) || (err1 == nil) != (err2 == nil) {
+			c.Fatalf("round %d, %q in %s: got %+v, %v\nwant %+v, %v\nlast changes: %s", round, q.Pattern, scope.Place.Path, got, err1, want, err2,
+				strings.Join(c.trace[max(0, len(c.trace)-30):], "; "))
+		}
+	}
+	got, err1 := e.Files(c.Context(), FileQuery{Scope: scope, Pattern: "**/*"})
+	want, err2 := fresh.Files(c.Context(), FileQuery{Scope: scope, Pattern: "**/*"})
+	if !reflect.DeepEqual(got, want) || (err1 == nil) != (err2 == nil) {
+		c.Fatalf("round %d, files in %s: got %+v, %v\nwant %+v, %v\nlast changes: %s", round, scope.Place.Path, got, err1, want, err2,
+			strings.Join(c.trace[max(0, len(c.trace)-30):], "; "))
+	}
+}
+
+// text has words of one length, so that many texts have one size.
+func (c *changer) text() []byte {
+	var out []byte
+	for range 1 + c.r.IntN(3) {
+		out = append(out, freshWords[c.r.IntN(len(freshWords))]...)
+		out = append(out, '\n')
+	}
+	switch c.r.IntN(12) {
+	case 0:
+		out = append(out, 0, '\n')
+	case 1:
+		out = append([]byte("\xff\xfe"), out...)
+	case 2:
+		out = slices.Concat(slices.Repeat([]byte("filler\n"), 50_000), out)
+	}
+	return out
+}
+
+// path is that of a file in one of the directories, which is made.
+func (c *changer) path() string {
+	d := filepath.Join(c.dir.path, freshDirs[c.r.IntN(len(freshDirs))])
+	_ = os.MkdirAll(d, 0o755)
+	return filepath.Join(d, freshNames[c.r.IntN(len(freshNames))])
+}
+
+func (c *changer) directory() string {
+	return filepath.Join(c.dir.path, freshDirs[1+c.r.IntN(len(freshDirs)-1)])
+}
+
+// change makes one change. One that is not possible now is none: a name may be a directory, or gone.
+func (c *changer) change() {
+	p, other := c.path(), c.path()
+	away := filepath.Join(c.outside.path, fmt.Sprint(c.r.IntN(4)))
+	old := time.Unix(1_600_000_000+int64(c.r.IntN(5)), 0)
+	changes := []struct {
+		what string
+		f    func() error
+	}{
+		{"write", func() error { return c.into(p, os.O_CREATE|os.O_TRUNC, c.text()) }},
+		{"write in place", func() error { return c.inPlace(p) }},
+		{"append", func() error { return c.into(p, os.O_APPEND, c.text()) }},
+		{"truncate", func() error { return os.Truncate(p, 9) }},
+		{"replace", func() error {
+			if err := c.into(p+".tmp", os.O_CREATE|os.O_TRUNC, c.text()); err != nil {
+				return err
+			}
+			return os.Rename(p+".tmp", p)
+		}},
+		{"delete", func() error { return os.Remove(p) }},
+		{"rename", func() error { return os.Rename(p, other) }},
+		{"exchange", func() error { return c.exchange(p, other) }},
+		{"cp -p", func() error {
+			info, err := os.Stat(other)
+			if err != nil || !info.Mode().IsRegular() {
+				return fs.ErrInvalid
+			}
+			data, err := os.ReadFile(other)
+			if err != nil {
+				return err
+			}
+			if err := c.into(p, os.O_CREATE|os.O_TRUNC, data); err != nil {
+				return err
+			}
+			return os.Chtimes(p, info.ModTime(), info.ModTime())
+		}},
+		{"write and touch -d", func() error {
+			if err := c.inPlace(p); err != nil {
+				return err
+			}
+			return os.Chtimes(p, old, old)
+		}},
+		{"write and keep mtime", func() error {
+			info, err := os.Stat(p)
+			if err != nil {
+				return err
+			}
+			if err := c.inPlace(p); err != nil {
+				return err
+			}
+			return os.Chtimes(p, info.ModTime(), info.ModTime())
+		}},
+		{"move out", func() error { _ = os.RemoveAll(away); return os.Rename(c.directory(), away) }},
+		{"move in", func() error { return os.Rename(away, c.directory()) }},
+		{"move a directory", func() error { return os.Rename(c.directory(), c.directory()) }},
+		{"remove a directory", func() error { return os.RemoveAll(c.directory()) }},
+		{"recreate a directory", func() error {
+			d := c.directory()
+			if err := os.RemoveAll(d); err != nil {
+				return err
+			}
+			if err := os.Mkdir(d, 0o755); err != nil {
+				return err
+			}
+			return os.WriteFile(filepath.Join(d, "a"), c.text(), 0o644)
+		}},
+		{"ignore", func() error {
+			rules := []string{"*.o\n", "/a\n", "build/\n", "", "!c.go\n*.go\n", "r\n"}
+			name := []string{".gitignore", ".ignore", ".rgignore"}[c.r.IntN(3)]
+			return os.WriteFile(filepath.Join(filepath.Dir(p), name), []byte(rules[c.r.IntN(len(rules))]), 0o644)
+		}},
+		{"exclude", func() error {
+			if err := os.MkdirAll(filepath.Join(c.dir.path, ".git/info"), 0o755); err != nil {
+				return err
+			}
+			return os.WriteFile(filepath.Join(c.dir.path, ".git/info/exclude"), []byte("f\n"), 0o644)
+		}},
+		{"link", func() error { _ = os.Remove(p); return os.Link(other, p) }},
+		{"symlink", func() error { _ = os.Remove(p); return os.Symlink(other, p) }},
+		{"symlink to a directory", func() error { d := c.directory(); _ = os.RemoveAll(d); return os.Symlink(c.outside.path, d) }},
+		{"FIFO", func() error { _ = os.Remove(p); return syscall.Mkfifo(p, 0o644) }},
+		{"chmod", func() error { return os.Chmod(p, []fs.FileMode{0, 0o644}[c.r.IntN(2)]) }},
+		{"map", func() error { return c.mapped(p) }},
+	}
+	n := c.r.IntN(2 * len(changes))
+	if n >= len(changes) {
+		n = []int{0, 0, 1, 9, 10}[c.r.IntN(5)] // or the tree is empty before long
+	}
+	if err := changes[n].f(); err == nil {
+		if c.done == nil {
+			c.done = map[string]int{}
+		}
+		c.done[changes[n].what]++
+		c.trace = append(c.trace, changes[n].what+" "+c.dir.rel(p)+" "+c.dir.rel(other))
+	}
+}
+
+// into writes to a file, and does not wait for the reader of a FIFO.
+func (c *changer) into(p string, flag int, data []byte) error {
+	f, err := os.OpenFile(p, os.O_WRONLY|syscall.O_NONBLOCK|flag, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return joinErrors(err, f.Close())
+}
+
+// inPlace changes a word of a file and leaves its size.
+func (c *changer) inPlace(p string) error {
+	return c.into(p, 0, []byte(freshWords[c.r.IntN(len(freshWords))]))
+}
+
+func (c *changer) mapped(p string) error {
+	f, err := os.OpenFile(p, os.O_RDWR|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() < 8 {
+		return fs.ErrInvalid
+	}
+	m, err := syscall.Mmap(int(f.Fd()), 0, 8, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	if err != nil {
+		return err
+	}
+	copy(m, freshWords[c.r.IntN(len(freshWords))])
+	return syscall.Munmap(m)
+}
+
+func (c *changer) exchange(a, b string) error {
+	tmp := filepath.Join(c.outside.path, "exchanged")
+	for _, step := range [][2]string{{a, tmp}, {b, a}, {tmp, b}} {
+		if err := os.Rename(step[0], step[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func joinErrors(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// Nothing is read or remembered before the first search, and nothing of a tree that is small.
+func TestNothingIsLearnedUnasked(t *testing.T) {
+	t.Parallel()
+	d := newDir(t, ofNames("a", "b"))
+	e := New(Options{Memory: 1 << 20})
+	defer closeEngine(t, e)
+	if s := e.Stats(); s.Dirs != 0 {
+		t.Errorf("before any search: %+v", s)
+	}
+	ask(t, e, d, GrepQuery{Pattern: "x"})
+	e.Settle()
+	if s := e.Stats(); s.Files != 0 {
+		t.Errorf("two files were learned: %+v", s)
+	}
+}
+
+// A file that was written a moment ago is read each time: a second write may leave its stamp as it was.
+func TestYoungFilesAreNotLearned(t *testing.T) {
+	t.Parallel()
+	d := newDir(t, ofNames("a", "sub/b"))
+	e := New(Options{Memory: 1 << 20})
+	defer closeEngine(t, e)
+	e.care.least = 1
+	for range 3 {
+		ask(t, e, d, GrepQuery{Pattern: "nothing"})
+		e.Settle()
+	}
+	if s := e.Stats(); s.Files != 0 || s.Dirs != 0 {
+		t.Errorf("learned %+v of files that are younger than a second", s)
+	}
+	future := time.Now().Add(time.Hour)
+	if err := os.Chtimes(filepath.Join(d.path, "a"), future, future); err != nil {
+		t.Fatal(err)
+	}
+	e.care = care{least: 1}
+	learned(t, e, d, 1)
+	if s := e.Stats(); s.Files != 1 {
+		t.Errorf("%+v: a file with a time to come was learned", s)
+	}
+}
+
+// Rules are asked by each query, whatever another query has learned; and what nobody may see is not read again.
+func TestRulesAreNotRemembered(t *testing.T) {
+	t.Parallel()
+	d := newDir(t, map[string]string{"open": "treasure\n", "secret": "treasure\n", "dir/deep": "treasure\n"})
+	e := remembering(t)
+	learned(t, e, d, 3)
+	q := GrepQuery{Pattern: "treasure", Scope: Scope{Skip: func(p string) bool { return strings.HasSuffix(p, "secret") || strings.HasSuffix(p, "dir") }}}
+	if a := ask(t, e, d, q); !slices.Equal(d.names(a.Files), []string{"open"}) || a.NFiles != 1 {
+		t.Errorf("found %v of %d, want the one that may be seen", d.names(a.Files), a.NFiles)
+	}
+	sub, err := d.root.OpenRoot("dir")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sub.Close()
+	q = GrepQuery{Pattern: "treasure", Scope: Scope{Place: Place{Dir: sub, Path: d.path + "/dir"}}}
+	if a := ask(t, e, d, q); a.NFiles != 1 || a.Coverage.Searched != 1 {
+		t.Errorf("a root below the other: %+v, want what is in it alone", a)
+	}
+	same(t, e, d, "a root below another", q)
+}
+
+// What a search notes of files that it does not find anything in is noted as well where they are not read.
+func TestNotesOfKnownFiles(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("some text\n", 60_000)
+	d := newDir(t, map[string]string{"text": "one treasure\n", "binary": "treasure\x00\n", "large": "\x00" + long, "late": long + "\x00", "bom": utf8Mark + strings.Repeat("a", binaryHead-1) + "\x00\n",
+		"wide": "\xff\xfet\x00r\x00e\x00a\x00s\x00u\x00r\x00e\x00\n\x00", "empty": "", "long": long})
+	e := remembering(t)
+	learned(t, e, d, 4) // all but the empty one, the large one, and what must be read each time
+	for _, q := range []GrepQuery{{Pattern: "treasure", Mode: Lines}, {Pattern: "treasury", Mode: Lines}, {Pattern: "treasury", Multiline: true}, {Pattern: "[a-z]{40}"}} {
+		same(t, e, d, "what is noted", q)
+	}
+}
+
+// A directory of many names is read anew each time, and no more.
+func TestManyNames(t *testing.T) {
+	t.Parallel()
+	d := newDir(t, nil)
+	for i := range 20_000 {
+		if err := os.WriteFile(filepath.Join(d.path, fmt.Sprint(i)), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.write(t, "77", "treasure\n")
+	e := remembering(t)
+	for range 3 {
+		if a := ask(t, e, d, GrepQuery{Pattern: "treasure"}); a.NFiles != 1 || a.Coverage.Searched != 20_000 {
+			t.Fatalf("found %d in %d files", a.NFiles, a.Coverage.Searched)
+		}
+		e.Settle()
+	}
+	if s := e.Stats(); s.Files != 0 || s.Bytes > 1<<20 {
+		t.Errorf("%+v is remembered", s)
+	}
+}
+
+// A root that is removed and made again, also with the names of before, is another one.
+func TestRootMadeAgain(t *testing.T) {
+	t.Parallel()
+	d := newDir(t, map[string]string{"root/sub/a": "treasure\n", "root/b": "nothing\n"})
+	e := remembering(t)
+	learned(t, e, d, 2)
+	for i := range 20 {
+		if err := os.RemoveAll(filepath.Join(d.path, "root")); err != nil {
+			t.Fatal(err)
+		}
+		d.write(t, "root/sub/a", "nothing\n")
+		d.write(t, "root/b", "treasure\n")
+		if i%2 == 1 {
+			d.write(t, "root/sub/a", "treasure\n")
+		}
+		same(t, e, d, "a root made again", GrepQuery{Pattern: "treasure", Mode: Lines})
+		e.Settle()
+	}
+}
+
+// A file that changes while it is learned is not known.
+func TestChangedWhileLearned(t *testing.T) {
+	t.Parallel()
+	d := newDir(t, nil)
+	for i := range 40 {
+		d.write(t, fmt.Sprint(i), strings.Repeat("filler\n", 10_000))
+	}
+	e := remembering(t)
+	var all sync.WaitGroup
+	done := make(chan struct{})
+	all.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			f, err := os.OpenFile(filepath.Join(d.path, fmt.Sprint(i%40)), os.O_WRONLY, 0)
+			if err == nil {
+				_, _ = f.WriteAt([]byte([]string{"filler", "gopher"}[i/40%2]), int64(i%9_000*7))
+				_ = f.Close()
+			}
+		}
+	})
+	for range 60 {
+		ask(t, e, d, GrepQuery{Pattern: "gopher", Mode: Count})
+		e.Settle()
+	}
+	close(done)
+	all.Wait()
+	same(t, e, d, "after all writes", GrepQuery{Pattern: "gopher", Mode: Count})
+}
+
+// Sessions share what is remembered, and it is forgotten with the last of them, or when nobody has searched for long.
+func TestForgotten(t *testing.T) {
+	t.Parallel()
+	d := newDir(t, ofNames("a", "b/c"))
+	e := remembering(t)
+	one := e.Hold()
+	defer e.Hold()()
+	learned(t, e, d, 2)
+	before := e.Stats().Bytes
+	for range 20 {
+		defer e.Hold()()
+		ask(t, e, d, GrepQuery{Pattern: "nothing"})
+	}
+	if now := e.Stats().Bytes; now != before {
+		t.Errorf("20 sessions remember %d bytes, one %d", now, before)
+	}
+	one()
+	one()
+	if e.Stats().Files != 2 {
+		t.Error("one session of many ended, and all is forgotten")
+	}
+	last := New(Options{Memory: 1 << 20})
+	defer closeEngine(t, last)
+	last.care = care{dirs: time.Millisecond, files: time.Millisecond, least: 1}
+	release := last.Hold()
+	learned(t, last, d, 2)
+	release()
+	if s := last.Stats(); s.Dirs != 0 || s.Bytes != 0 {
+		t.Errorf("the last session ended, and %+v is remembered", s)
+	}
+}
+
+func TestForgottenAfterAWhile(t *testing.T) {
+	d := newDir(t, ofNames("a"))
+	synctest.Test(t, func(t *testing.T) {
+		e := New(Options{Memory: 1 << 20})
+		defer closeEngine(t, e)
+		ask(t, e, d, GrepQuery{Pattern: "x"})
+		e.table.Put(&index.Dir{}, true)
+		time.Sleep(forgetAfter - time.Second)
+		synctest.Wait()
+		if e.Stats().Dirs == 0 {
+			t.Fatal("it was forgotten too early")
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if s := e.Stats(); s.Dirs != 0 {
+			t.Errorf("%+v is remembered", s)
+		}
+	})
+}
+
+// A search that is stopped, and an engine that is closed while it learns, leave nothing behind: TestMain looks.
+func TestClosedWhileLearning(t *testing.T) {
+	t.Parallel()
+	d := newDir(t, nil)
+	for i := range 300 {
+		d.write(t, fmt.Sprintf("%d/%d", i%30, i), strings.Repeat("filler\n", 500))
+	}
+	for range 10 {
+		e := New(Options{Memory: 1 << 20})
+		e.care = care{least: 1}
+		ask(t, e, d, GrepQuery{Pattern: "nothing"})
+		closeEngine(t, e)
+	}
+}
+
+// On a file system whose stamps need not tell the truth, nothing is remembered.
+func TestOtherFileSystems(t *testing.T) {
+	t.Parallel()
+	root, err := os.OpenRoot("/proc/self")
+	if err != nil {
+		t.Skip("no /proc here; mount it")
+	}
+	defer root.Close()
+	e := remembering(t)
+	q := GrepQuery{Pattern: "nothing of that kind", Scope: Scope{Place: Place{Dir: root, Name: "net", Path: "/proc/self/net"}}}
+	if _, err := e.Grep(t.Context(), q); err != nil {
+		t.Fatal(err)
+	}
+	e.Settle()
+	if s := e.Stats(); s.Dirs != 0 || s.Files != 0 {
+		t.Errorf("%+v is remembered of /proc", s)
+	}
+}
