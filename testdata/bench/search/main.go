@@ -2,6 +2,10 @@
 //
 //	go run ./testdata/bench/search [-rg PROGRAM] [-n RUNS] DIRECTORY
 //
+// The first rows are searches of an engine that remembers nothing, as the first search of a tree is. Those named
+// "repeat" are the tenth and later searches of one tree by one engine, "stat" where it looks at each file; the last row
+// is their sum. -repeat prints these alone.
+//
 // Each query runs once untimed, then ours and each peer in turns, so that a busy machine is busy for all. The peers'
 // output is read through a pipe. A row has medians of wall and processor time, ours divided by the peer's: below 1 ours
 // is faster. The numbers of lines of ours and of ripgrep must be equal, or the command fails; the other peers read
@@ -42,6 +46,16 @@ var queries = []query{
 	{"many stars", `a.*b.*c.*d.*e.*f`, false},
 }
 
+// repeats are searches of a session, as a model makes them one after the other.
+var repeats = []query{
+	{"repeat", "ErrUnexpectedEOF", false}, {"repeat", "func NewReader", false}, {"repeat", `func \(c \*conn\) \w+`, false},
+	{"repeat", "readloop", true}, {"repeat", "DialContext|DialTLS", false}, {"repeat", `\bReadFull\b`, false},
+	{"repeat", `type \w+ interface \{`, false}, {"repeat", "TODO.*bradfitz", true}, {"repeat", "http2Transport", false},
+	{"repeat", "GOEXPERIMENT", false}, {"repeat", `runtime\.KeepAlive`, false}, {"repeat", "morestack_noctxt", false},
+	{"repeat", "case OINDEXMAP", false}, {"repeat", "ssaGenValue", false},
+	{"repeat", `errors\.Is\(err, fs\.ErrNotExist\)`, false},
+}
+
 // A peer is a program to compare with.
 type peer struct {
 	program string
@@ -55,18 +69,19 @@ type took struct{ wall, cpu time.Duration }
 func main() {
 	rg := flag.String("rg", "rg", "ripgrep to compare with")
 	runs := flag.Int("n", 7, "timed runs of each")
+	again := flag.Bool("repeat", false, "repeated searches alone")
 	flag.Parse()
 	if flag.NArg() != 1 {
 		flag.Usage()
 		os.Exit(2)
 	}
-	if err := compare(context.Background(), flag.Arg(0), *rg, *runs); err != nil {
+	if err := compare(context.Background(), flag.Arg(0), *rg, *runs, *again); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func compare(ctx context.Context, tree, rg string, runs int) error {
+func compare(ctx context.Context, tree, rg string, runs int, again bool) error {
 	tree, err := filepath.EvalSymlinks(tree)
 	if err != nil {
 		return err
@@ -93,11 +108,15 @@ func compare(ctx context.Context, tree, rg string, runs int) error {
 		fmt.Printf(" wall / %s | cpu / %[1]s |", filepath.Base(p.program))
 	}
 	fmt.Printf("\n|---|---|---:|---:|%s\n", strings.Repeat("---:|---:|", len(peers)))
-	e := search.New(search.Options{})
-	defer e.Close()
+	at := search.Place{Dir: root, Path: tree}
 	differ := 0
+	cold := search.New(search.Options{})
+	defer cold.Close()
 	for _, q := range queries {
-		same, err := row(ctx, e, search.Place{Dir: root, Path: tree}, q, peers, runs)
+		if again {
+			break
+		}
+		_, same, err := row(ctx, cold, at, q, peers, runs)
 		if err != nil {
 			return err
 		}
@@ -105,6 +124,39 @@ func compare(ctx context.Context, tree, rg string, runs int) error {
 			differ++
 		}
 	}
+	warm := search.New(search.Options{Memory: 256 << 20})
+	defer warm.Close()
+	began := cpu()
+	for _, q := range repeats[:2] {
+		if _, _, err := ours(ctx, warm, at, q); err != nil {
+			return err
+		}
+		warm.Settle()
+	}
+	learned := cpu() - began
+	sums := make([]took, len(peers)+1)
+	for _, q := range repeats {
+		times, same, err := row(ctx, warm, at, q, peers, runs)
+		if err != nil {
+			return err
+		}
+		if !same {
+			differ++
+		}
+		for i, t := range times {
+			sums[i].wall += t.wall
+			sums[i].cpu += t.cpu
+		}
+	}
+	fmt.Printf("| repeat | all of them | | %.1f |", ms(sums[0].wall)/float64(len(repeats)))
+	for _, s := range sums[1:] {
+		fmt.Printf(" %.2f | %.2f |", ms(sums[0].wall)/ms(s.wall), ms(sums[0].cpu)/ms(s.cpu))
+	}
+	stats := warm.Stats()
+	fmt.Printf("\n\nRemembered: %d directories, %d files, %.1f MB, %.0f bytes a file beside the summaries' %.0f; two "+
+		"searches and learning took %.0f ms of processor time.\n", stats.Dirs, stats.Files, float64(stats.Bytes)/1e6,
+		float64(stats.Bytes-stats.Summaries)/float64(max(stats.Files, 1)),
+		float64(stats.Summaries)/float64(max(stats.Files, 1)), ms(learned))
 	if differ > 0 {
 		return fmt.Errorf("%d queries gave other numbers of lines than ripgrep", differ)
 	}
@@ -112,8 +164,8 @@ func compare(ctx context.Context, tree, rg string, runs int) error {
 }
 
 // row runs one query and prints its line. same: ours has as many lines as the peers that are exact.
-func row(ctx context.Context, e *search.Engine, at search.Place, q query, peers []peer, runs int) (same bool,
-	err error) {
+func row(ctx context.Context, e *search.Engine, at search.Place, q query, peers []peer, runs int) (
+	medians []took, same bool, err error) {
 	times := make([][]took, len(peers)+1)
 	lines := make([]int, len(peers)+1)
 	for i := range runs + 1 {
@@ -126,7 +178,7 @@ func row(ctx context.Context, e *search.Engine, at search.Place, q query, peers 
 				t, lines[which], err = theirs(ctx, peers[which-1], at.Path, q)
 			}
 			if err != nil {
-				return false, err
+				return nil, false, err
 			}
 			if i > 0 {
 				times[which] = append(times[which], t)
@@ -134,10 +186,12 @@ func row(ctx context.Context, e *search.Engine, at search.Place, q query, peers 
 		}
 	}
 	mine := median(times[0])
-	fmt.Printf("| %s | `%s` | %d | %.0f |", q.name, strings.ReplaceAll(q.pattern, "|", `\|`), lines[0], ms(mine.wall))
+	medians = append(medians, mine)
+	fmt.Printf("| %s | `%s` | %d | %.1f |", q.name, strings.ReplaceAll(q.pattern, "|", `\|`), lines[0], ms(mine.wall))
 	same = true
 	for j, p := range peers {
 		m := median(times[j+1])
+		medians = append(medians, m)
 		fmt.Printf(" %.2f | %.2f |", ms(mine.wall)/ms(m.wall), ms(mine.cpu)/ms(m.cpu))
 		if p.exact && lines[j+1] != lines[0] {
 			fmt.Printf(" %d lines! |", lines[j+1])
@@ -145,7 +199,7 @@ func row(ctx context.Context, e *search.Engine, at search.Place, q query, peers 
 		}
 	}
 	fmt.Println()
-	return same, nil
+	return medians, same, nil
 }
 
 func ours(ctx context.Context, e *search.Engine, at search.Place, q query) (took, int, error) {
