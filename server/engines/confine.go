@@ -57,7 +57,7 @@ func (o Options) confinement(dir string, proven func() sandbox.Report) *Confinem
 		Caches: config.CacheDir(dir),
 		Network: confine.Network{Network: networks[cfg.Sandbox.Network], Domains: cfg.Sandbox.Domains,
 			Addresses: cfg.Sandbox.Addresses},
-		Off: cfg.Sandbox.Policy == config.SandboxOff, Proven: made.Proven, Known: p.known,
+		Off: cfg.Sandbox.Policy == config.SandboxOff, Proven: made.Proven, Known: p.expected,
 		Needed: func() sandbox.Level { return neededLevel(cfg, o.Serve) },
 	}
 	c.Home, c.State = cfg.Home, config.Canonical(dir)

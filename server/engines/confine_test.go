@@ -83,6 +83,34 @@ func TestProverProvesAgain(t *testing.T) {
 	}
 }
 
+// A model was told how far its commands are confined only from the second connection on: what an earlier process proved
+// says it, and nothing is probed for that.
+func TestProverExpects(t *testing.T) {
+	t.Parallel()
+	full := sandbox.Report{Level: sandbox.LevelFull}
+	for name, c := range map[string]struct {
+		recall func() (sandbox.Report, error)
+		known  bool
+	}{
+		"recalled": {func() (sandbox.Report, error) { return full, nil }, true},
+		"changed":  {func() (sandbox.Report, error) { return full, errors.New("another kernel") }, false},
+		"none":     {nil, false},
+	} {
+		p := newProver(slog.New(slog.DiscardHandler))
+		p.recall = c.recall
+		p.prove = func(context.Context) sandbox.Report { t.Errorf("%s: probed", name); return full }
+		for range 2 {
+			if r, known := p.expected(); known != c.known || known && !r.Same(full) {
+				t.Errorf("%s: %+v, known: %v", name, r, known)
+			}
+		}
+		if _, known := p.known(); known {
+			t.Errorf("%s: what was recalled counts for commands", name)
+		}
+		p.close()
+	}
+}
+
 // Without a record that counts the machine is probed before anything runs, and what shows is kept.
 func TestProverKeeps(t *testing.T) {
 	t.Parallel()

@@ -22,6 +22,8 @@ type prover struct {
 	beside sync.WaitGroup // proves again what was recalled
 
 	found   atomic.Pointer[sandbox.Report] // that counts from now on; nil: none yet
+	before  sync.Once
+	earlier atomic.Pointer[sandbox.Report] // that an earlier process proved; nil: none, or nobody asked for it
 	proving sync.Mutex                     // covers busy and until, and is held while the machine is probed
 	busy    sandbox.Report
 	until   time.Time // when busy no longer counts
@@ -49,6 +51,26 @@ const busyFor = 5 * time.Second
 // known returns the report that counts from now on, if there is one. It never waits.
 func (p *prover) known() (sandbox.Report, bool) {
 	if r := p.found.Load(); r != nil {
+		return *r, true
+	}
+	return sandbox.Report{}, false
+}
+
+// expected returns what is known, or else what an earlier process proved: the first command will most likely find the
+// same. It probes nothing, so that a client which begins does not wait, and a server without commands proves nothing.
+func (p *prover) expected() (sandbox.Report, bool) {
+	if r, ok := p.known(); ok {
+		return r, true
+	}
+	p.before.Do(func() {
+		if p.recall == nil {
+			return
+		}
+		if r, err := p.recall(); err == nil {
+			p.earlier.Store(&r)
+		}
+	})
+	if r := p.earlier.Load(); r != nil {
 		return *r, true
 	}
 	return sandbox.Report{}, false

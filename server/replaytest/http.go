@@ -253,7 +253,7 @@ type HTTPReply struct {
 	Answer string
 }
 
-// Text is the text of a tool result; failed says that it is an error.
+// Text is the text of a tool result, without what depends on the machine; failed says that it is an error.
 func (r HTTPReply) Text() (text string, failed bool) {
 	var a struct {
 		Result struct {
@@ -265,7 +265,7 @@ func (r HTTPReply) Text() (text string, failed bool) {
 	for _, c := range a.Result.Content {
 		text += c.Text
 	}
-	return text, a.Result.IsError
+	return confinement.ReplaceAllString(text, ""), a.Result.IsError
 }
 
 // ReadReply reads an answer to its end, one JSON body or a stream of events.

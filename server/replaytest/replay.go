@@ -328,7 +328,8 @@ var varying = []struct {
 }
 
 // confinement is told once it is known, which depends on the machine and on what ran before.
-var confinement = regexp.MustCompile(` Commands are (?:not )?confined to them\.`)
+var confinement = regexp.MustCompile(` Commands are (?:not )?confined to them\.|` +
+	`\n\[commands here are confined to your directories\]`)
 
 // hide replaces values by names.
 func (p *placeholders) hide(s string) string {

@@ -175,13 +175,14 @@ func (w *Wire) Call(name string, args json.RawMessage) (string, error) {
 			fmt.Fprintf(&text, "[%s %s, %d characters]", c.Type, c.MimeType, len(c.Data))
 		}
 	}
+	said := confinement.ReplaceAllString(text.String(), "")
 	if !result.IsError {
-		return text.String(), nil
+		return said, nil
 	}
-	return "! " + strings.ReplaceAll(text.String(), "\n", "\n! "), nil
+	return "! " + strings.ReplaceAll(said, "\n", "\n! "), nil
 }
 
-// Must calls a tool and fails the test if that does not go through. An isError answer begins with "! ".
+// Must calls a tool, drops what depends on the machine, and fails the test if that does not go through. An isError answer begins with "! ".
 func (w *Wire) Must(t *testing.T, name, args string) string {
 	t.Helper()
 	text, err := w.Call(name, json.RawMessage(args))

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"codehand/tools/confine/look"
 	"codehand/tools/credentials"
@@ -27,7 +28,7 @@ type Options struct {
 	Network                  Network
 	Off                      bool                          // commands are not confined
 	Proven                   func() sandbox.Report         // what this machine does; it may take a moment
-	Known                    func() (sandbox.Report, bool) // the same, if it is known by now
+	Known                    func() (sandbox.Report, bool) // the same, as far as it is known without waiting
 	Needed                   func() sandbox.Level          // below it no command runs
 	AutoAllow                bool                          // a command at level 3 needs no question
 	Credentials              string                        // mode of the desk for passwords of git; "": there is none
@@ -65,6 +66,7 @@ type Confiner struct {
 	home func() []string // what commands may read of the home directory
 
 	looker look.Looker
+	untold atomic.Bool // a model was told where it works before it was known how far commands are confined
 
 	mu      sync.Mutex
 	commons map[string]string // repositories of linked work trees outside of them, by root; "": it is none

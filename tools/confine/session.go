@@ -232,6 +232,16 @@ func (s *Session) Known() (r sandbox.Report, known bool) {
 	return s.o.Known()
 }
 
+// Untold notes that a model was told where it works while this was not known.
+func (s *Session) Untold() {
+	if s != nil {
+		s.untold.Store(true)
+	}
+}
+
+// Owed says whether a model was told where it works while this was not known.
+func (s *Session) Owed() bool { return s != nil && s.untold.Load() }
+
 // Unreached names the setting that keeps a job of the session from the network, if errors, what it printed, tells that
 // it missed one; "": it did not, or it has one. It never waits.
 func (s *Session) Unreached(errors string) string {

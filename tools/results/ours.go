@@ -65,7 +65,7 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[nobody was asked: `,
 		`\[timeout (?:raised|lowered) from `,
 		`\[.* is gone\. Shell cwd was reset to `,
-		`\[sandbox level `, `\[read-only here: `, `\[made under a protected name`,
+		`\[commands here are `, `\[sandbox level `, `\[read-only here: `, `\[made under a protected name`,
 		`No command runs here: the operator wants `, `\[files that it changes from now on are not listed`,
 		`\[a process or thread of this command could not be started: `,
 		`\[which files of the git work tree it changed is not known`,

@@ -139,6 +139,9 @@ func (o *Outcome) result(i shell.Info, text string) tool.Result {
 	if news := o.Confined.News; news != "" {
 		o.Notes = append(o.Notes, news)
 	}
+	if o.last != "" {
+		o.Notes = append(o.Notes, o.last)
+	}
 	if len(o.Notes) > 0 {
 		text += "\n" + strings.Join(o.Notes, "\n")
 	}

@@ -39,7 +39,8 @@ func Launch(ctx context.Context, env tool.Env, trees *changes.Trees, c shell.Com
 		confined.Drop()
 		return nil, o, err
 	}
-	o = Outcome{Env: env, Confined: confined, Limit: c.Timeout, Notes: notes, asked: asked}
+	o = Outcome{Env: env, Confined: confined, Limit: c.Timeout, Notes: notes, asked: asked,
+		last: confinedNote(ctx, env, confined.Level)}
 	if !c.Background { // what a job does is not told when it starts
 		o.Watch = newFileWatch(ctx, env, trees, held)
 	}

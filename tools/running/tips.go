@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"codehand/tools/sandbox"
 	"codehand/tools/tool"
 )
 
@@ -29,6 +30,20 @@ func Tip(ctx context.Context, env tool.Env, command string) string {
 		return ""
 	}
 	return "[next time use " + name + ": " + why + "]"
+}
+
+// toldConfined is what State.Told calls how far commands are confined.
+const toldConfined = "confinement of commands"
+
+// confinedNote says that commands are confined, at the first command of a session whose model was not told when it
+// began, because this machine had not been probed. "": there is nothing to tell. That they are not confined is what
+// models expect, and is not said.
+func confinedNote(ctx context.Context, env tool.Env, level sandbox.Level) string {
+	if level < sandbox.LevelKernel || env.Inner || env.Client.Name == ownCall || !env.Confine.Owed() ||
+		!first(ctx, env, toldConfined, "told") {
+		return ""
+	}
+	return "[commands here are " + env.Confined(level, "your directories") + "]"
 }
 
 // first notes that the session is told something, and says whether it was not before. Where that cannot be noted, it is

@@ -13,7 +13,8 @@ import (
 const maxSituation = 300
 
 // Situation tells a model where its calls work, in at most 300 bytes: its directories, the current one, the mode, and
-// how far commands are confined. begins: it is about sessions to come, not about one that has begun.
+// how far commands are confined, if that is known: a new client does not wait for it. begins: it is about sessions to
+// come, not about one that has begun.
 func (s *State) Situation(mode permission.Mode, begins bool) string {
 	roots := s.Space.Roots()
 	for i, root := range roots {
@@ -23,7 +24,16 @@ func (s *State) Situation(mode permission.Mode, begins bool) string {
 	if begins {
 		subject = "A session starts"
 	}
-	commands := s.commands()
+	r, known := s.Confine.Known()
+	commands := ""
+	switch {
+	case s.Prefs.NoShell != "":
+		commands = " No commands run here."
+	case known:
+		commands = " Commands are " + s.Confined(r.Level, "them") + "."
+	case begins:
+		s.Confine.Untold() // the first command's answer says it
+	}
 	for n := len(roots); n >= 0; n-- {
 		text := fmt.Sprintf("Your directories: %s. %s in %s, mode %s.%s", some(roots, n), subject, cwd, mode, commands)
 		if len(text) <= maxSituation {
@@ -33,22 +43,17 @@ func (s *State) Situation(mode permission.Mode, begins bool) string {
 	return fmt.Sprintf("Your directories: %s. %s in mode %s.%s", some(roots, 0), subject, mode, commands)
 }
 
-// commands says how far commands are confined; "": that is not known yet, and a new client does not wait for it.
-func (s *State) commands() string {
-	if s.Prefs.NoShell != "" {
-		return " No commands run here."
+// Confined says how far commands are confined at a level, to directories under the name dirs.
+func (s *State) Confined(level sandbox.Level, dirs string) string {
+	switch network := s.Confine.Network(); {
+	case level < sandbox.LevelKernel:
+		return "not confined to " + dirs
+	case network == sandbox.NetworkOff:
+		return "confined to " + dirs + " and have no network"
+	case network == sandbox.NetworkList:
+		return "confined to " + dirs + " and to listed hosts"
 	}
-	switch r, known := s.Confine.Known(); {
-	case !known:
-		return ""
-	case r.Level >= sandbox.LevelKernel && s.Confine.Network() == sandbox.NetworkOff:
-		return " Commands are confined to them and have no network."
-	case r.Level >= sandbox.LevelKernel && s.Confine.Network() == sandbox.NetworkList:
-		return " Commands are confined to them and to listed hosts."
-	case r.Level >= sandbox.LevelKernel:
-		return " Commands are confined to them."
-	}
-	return " Commands are not confined to them."
+	return "confined to " + dirs
 }
 
 // some are the first n of names, and how many there are besides.

@@ -35,6 +35,30 @@ func TestSituationOfNetwork(t *testing.T) {
 		if text := s.Situation(permission.Default, true); !strings.HasSuffix(text, want) {
 			t.Errorf("network %v: %s", network, text)
 		}
+		if s.Confine.Owed() {
+			t.Errorf("network %v: it is said again", network)
+		}
+	}
+}
+
+// What a machine does is not known before it was probed: then the first command says it.
+func TestSituationNotKnownYet(t *testing.T) {
+	t.Parallel()
+	space, err := workspace.Open([]string{t.TempDir()}, workspace.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer space.Close()
+	o := confine.Options{Known: func() (sandbox.Report, bool) { return sandbox.Report{}, false }}
+	s := &State{Space: space}
+	for begins, owed := range map[bool]bool{false: false, true: true} {
+		s.Confine = &confine.Session{Confiner: confine.New(o, func() []string { return nil })}
+		if text := s.Situation(permission.Default, begins); !strings.HasSuffix(text, "mode default.") {
+			t.Errorf("begins %v: %s", begins, text)
+		}
+		if s.Confine.Owed() != owed {
+			t.Errorf("begins %v: owed %v", begins, s.Confine.Owed())
+		}
 	}
 }
 
