@@ -12,6 +12,7 @@ func All(e Engines) []tool.Tool {
 		editFile,
 		multiEdit,
 		applyPatch,
+		saveFile(e.Web),
 		notebookEdit,
 		listFiles,
 		grepSearch,

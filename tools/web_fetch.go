@@ -86,20 +86,10 @@ func runWebFetch(ctx context.Context, env tool.Env, client *web.Client, in webFe
 	done := wording.TellIfSlow(env, "fetching from "+in.Host)
 	defer done()
 	page, err := client.Fetch(ctx, web.Request{URL: in.URL, Principal: env.Key.Principal,
-		Follow: func(host string) bool { return mayFollow(env.Rules, host) }})
+		Follow: func(host string) bool { return browsing.MayFollow(env.Rules, host) }})
 	if err != nil {
 		return tool.Result{}, browsing.Refusal(err)
 	}
 	return browsing.Show(ctx, env, page, browsing.Want{Tool: "web_fetch", Prompt: in.Prompt, Offset: in.Offset,
 		Length: in.MaxLength})
-}
-
-// mayFollow says whether a redirect from a host that is allowed may go on to the same host with or without www.: no
-// rule denies it, and none wants to be asked. That the mode would ask about a new host does not count.
-func mayFollow(rules *permission.Policy, host string) bool {
-	return rules.Decide(permission.Request{
-		Tool: "web_fetch", Aliases: []string{"WebFetch"}, Family: permission.FamilyNone, ReadOnly: true,
-		Own: permission.Allow, Mode: permission.Bypass,
-		Targets: []permission.Target{{Kind: permission.Domain, Value: host}},
-	}).Verdict == permission.Allow
 }

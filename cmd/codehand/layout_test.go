@@ -185,7 +185,7 @@ var rooms = map[string][]string{
 	"tools/web":                        {"tools/web/guard", "tools/web/pages"},
 	"tools/web/pages":                  {},
 	"tools/worktrees":                  {"tools/results", "tools/running", "tools/session", "tools/shell", "tools/tool", "tools/wording", "tools/workspace"},
-	"tools/browsing":                   {"tools/media", "tools/results", "tools/secrets", "tools/tool", "tools/web", "tools/wording"},
+	"tools/browsing":                   {"tools/media", "tools/permission", "tools/results", "tools/secrets", "tools/tool", "tools/web", "tools/wording"},
 	"tools/web/search":                 {"tools/keys", "tools/web/guard"},
 	"tools/keys":                       {},
 	"tools/agent/loop":                 {},

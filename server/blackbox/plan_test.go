@@ -172,6 +172,7 @@ var writers = map[string][]string{
 		`{"file_path":"$WORK/a.txt","edits":[{"old_string":"one","new_string":"x"}]}`},
 	"notebook_edit": {`{"notebook_path":"$WORK/a.ipynb","edit_mode":"delete","cell_id":"cell-0","new_source":""}`},
 	"undo_change":   {`{"file_path":"$WORK/made.txt"}`},
+	"save_file":     {`{"file_path":"new.bin","uri":"data:,x"}`, `{"file_path":"new.bin","uri":"https://example.com/x"}`},
 	"apply_patch":   {"{\"patch\":\"*** Begin Patch\\n*** Add File: new.txt\\n+x\\n*** End Patch\"}"},
 	"monitor":       {`{"description":"x","command":"touch new.txt"}`},
 

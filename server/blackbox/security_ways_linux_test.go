@@ -115,6 +115,7 @@ func ways() []way {
 		{"notebook_edit", "notebook_path", writesPath, "FILE_NOT_FOUND", one("notebook_path", "cell_id", "a", "new_source", "gone")},
 		{"edit_file", "file_path", writesPath, "-", one("file_path", "old_string", "", "new_string", "made")},
 		{"write_file", "file_path", writesPath, "-", one("file_path", "content", "made")},
+		{"save_file", "file_path", writesPath, "-", one("file_path", "uri", "data:,made")},
 		{"apply_patch", "patch", writesPath, "FILE_EXISTS", inPatch("*** Add File: %s\n+made")},
 	}
 }
@@ -143,6 +144,7 @@ var noPaths = map[string]string{
 	"task_create.subject": "shown", "task_create.description": "shown", "task_create.activeForm": "shown", "task_create.metadata": "kept", "task_update.subject": "shown", "task_update.description": "shown",
 	"agent.description": "shown", "agent.prompt": "text for a model", "agent.subagent_type": "a list of ours", "agent.model": "a list of the operator's", "agent.name": "shown",
 	"agent.tasks[].description": "shown", "agent.isolation": "a list of ours", "agent.tasks[].prompt": "text for a model", "agent.tasks[].subagent_type": "a list of ours",
+	"save_file.uri": "data:, http:, https: and codehand: alone", "save_file.version": "compared",
 	"web_fetch.url": "http and https alone", "web_fetch.prompt": "shown",
 	"monitor.command": "judged and started as that of run_shell", "monitor.description": "shown", "monitor.filter": "an expression over lines", "job_input.text": "typed", "job_input.keys[]": "a list of ours",
 	"lsp.operation": "a list of ours", "lsp.query": "a word", "lsp_edit.operation": "a list of ours", "lsp_edit.query": "a word", "lsp_edit.newName": "a word",

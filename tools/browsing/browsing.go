@@ -32,8 +32,7 @@ type Want struct {
 // Show makes the result for a page. The error is a *tool.Refusal, or a fault.
 func Show(ctx context.Context, env tool.Env, p web.Page, w Want) (tool.Result, error) {
 	if p.Redirect != "" {
-		return tool.Result{Text: fmt.Sprintf("Redirect to another host: %s → %s (%d). Call %s with that URL.", p.URL,
-			p.Redirect, p.Status, w.Tool)}, nil
+		return tool.Result{Text: Redirect(p, w.Tool)}, nil
 	}
 	switch kind := media.Sniff(p.Body); {
 	case p.Form != "":
@@ -46,6 +45,15 @@ func Show(ctx context.Context, env tool.Env, p web.Page, w Want) (tool.Result, e
 		return document(ctx, env, p, w)
 	}
 	return save(env, p, w, "")
+}
+
+// Redirect says that a page is on another host, for which the tool must be called anew; "": it is not.
+func Redirect(p web.Page, name string) string {
+	if p.Redirect == "" {
+		return ""
+	}
+	return fmt.Sprintf("Redirect to another host: %s → %s (%d). Call %s with that URL.", p.URL, p.Redirect, p.Status,
+		name)
 }
 
 // head is the first line of a result.

@@ -155,7 +155,7 @@ func (c *client) fetch(ctx context.Context, r Request) (Page, error) {
 		start.Scheme, upgraded = "https", true
 	}
 	key := cacheKey{r.Principal, start.String()}
-	if p, ok := c.pages.get(key); ok {
+	if p, ok := c.pages.get(key); ok && !r.Raw {
 		p.Asked, p.Cached = asked.String(), true
 		return c.allowed(r, asked, p), nil
 	}
@@ -173,7 +173,7 @@ func (c *client) fetch(ctx context.Context, r Request) (Page, error) {
 		return Page{}, c.ended(ctx, err)
 	}
 	p.Asked = asked.String()
-	if r.Principal != "" && p.Redirect == "" {
+	if r.Principal != "" && p.Redirect == "" && !r.Raw {
 		c.pages.put(key, p)
 	}
 	return p, nil
@@ -264,7 +264,7 @@ func sentence(err, kind error) string {
 func (c *client) follow(ctx context.Context, r Request, u *url.URL) (Page, error) {
 	first := u
 	for hop := 0; ; hop++ {
-		p, to, err := c.visit(ctx, u)
+		p, to, err := c.visit(ctx, u, r.Raw)
 		if err != nil || to == "" {
 			return p, err
 		}
@@ -311,13 +311,13 @@ func (c *client) sameSite(r Request, from, to *url.URL) bool {
 
 // visit asks one host for one URL: it waits for its place there, and once again if the host wants it to and says for
 // how long. to is where the answer leads; "": it is the page.
-func (c *client) visit(ctx context.Context, u *url.URL) (p Page, to string, err error) {
+func (c *client) visit(ctx context.Context, u *url.URL, raw bool) (p Page, to string, err error) {
 	leave, err := c.hosts.enter(ctx, u.Host)
 	if err != nil {
 		return Page{}, "", err
 	}
 	defer leave()
-	p, to, err = c.once(ctx, u)
+	p, to, err = c.once(ctx, u, raw)
 	e, ok := errors.AsType[*Error](err)
 	if !ok || e.Wait <= 0 {
 		return p, to, err
@@ -329,7 +329,7 @@ func (c *client) visit(ctx context.Context, u *url.URL) (p Page, to string, err 
 	if !sleep(ctx, e.Wait) {
 		return Page{}, "", context.Cause(ctx)
 	}
-	if p, to, err = c.once(ctx, u); err != nil {
+	if p, to, err = c.once(ctx, u, raw); err != nil {
 		if e, ok := errors.AsType[*Error](err); ok && e.Wait > 0 {
 			c.hosts.rest(u.Host, e.Wait)
 		}
@@ -352,7 +352,11 @@ func sleep(ctx context.Context, d time.Duration) bool {
 const accept = "text/markdown, text/html;q=0.9, text/plain;q=0.8, */*;q=0.1"
 
 // once makes one request and reads its answer.
-func (c *client) once(ctx context.Context, u *url.URL) (p Page, to string, err error) {
+func (c *client) once(ctx context.Context, u *url.URL, raw bool) (p Page, to string, err error) {
+	accept := accept
+	if raw {
+		accept = "*/*"
+	}
 	req := (&http.Request{Method: http.MethodGet, URL: u, Host: u.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: http.Header{"Accept": {accept}, "Accept-Encoding": {"gzip"}, "User-Agent": {c.o.UserAgent}},
 	}).WithContext(ctx)
@@ -374,6 +378,10 @@ func (c *client) once(ctx context.Context, u *url.URL) (p Page, to string, err e
 		return Page{}, "", c.broken(ctx, u, err)
 	}
 	p = Page{URL: u.String(), Status: res.StatusCode, Name: nameOf(u)}
+	if raw {
+		p.Type, p.Body = mediaType(res.Header.Get("Content-Type"), body), body
+		return p, "", nil
+	}
 	if len(body) > largePage {
 		if err := take(ctx, c.large); err != nil {
 			return Page{}, "", err

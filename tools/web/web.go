@@ -96,6 +96,9 @@ type Request struct {
 	// Follow says whether a redirect to the same host with or without www. may be followed; host is as guard.Host
 	// returns it. nil: only redirects to the very same host are.
 	Follow func(host string) bool
+	// Raw wants the bytes as the server has them: Page.Body has them whatever they are, and there is no text. Such a
+	// page is neither remembered nor taken from what is.
+	Raw bool
 }
 
 // A Page is what a server answered. It is shared: the caller changes nothing of it.
