@@ -35,6 +35,7 @@ var applyPatch = tool.Define(tool.Def[applyPatchInput]{
 		Hint:     "patch files: update, add, delete, move", // the sections of a patch
 		Deferred: true, ForPatchers: true, Scope: tool.ScopeWrite, Family: permission.FamilyEdit,
 		Traits:    tool.Traits{Local: true},
+		Card:      tool.Drawn,
 		ForAgents: tool.ChangingAgents,
 		Guarded:   true,
 		Elsewhere: []string{"apply_patch", "applypatch", "patch"},

@@ -32,6 +32,7 @@ var editFile = tool.Define(tool.Def[editFileInput]{
 		Name: "edit_file", Aliases: []string{"Edit"}, Title: "Edit file", Description: editFileText,
 		Hint: "replace exact text in a file", Scope: tool.ScopeWrite, Family: permission.FamilyEdit,
 		Traits:    tool.Traits{Local: true},
+		Card:      tool.Drawn,
 		ForAgents: tool.ChangingAgents,
 		Simple:    true,
 		Guarded:   true,

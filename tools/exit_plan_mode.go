@@ -31,6 +31,7 @@ var exitPlanMode = tool.Define(tool.Def[exitPlanModeInput]{
 		Deferred: true, Personal: true, MaxRunes: 50_000, Scope: tool.ScopeWrite, Family: permission.FamilyNone,
 		// what it gives back is a person's to give, within the operator's limit
 		Traits:  tool.Traits{Private: true, Additive: true, Local: true},
+		Card:    tool.Drawn,
 		Example: `{"plan":"1. Think."}`,
 		Finds: []string{
 			"ExitPlanMode", "exit plan mode", "leave plan mode", "present plan to user", "submit plan for approval",

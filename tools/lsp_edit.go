@@ -41,6 +41,7 @@ var lspEdit = tool.Define(tool.Def[lspEditInput]{
 		Hint:     "rename a symbol everywhere, organize imports",
 		Deferred: true, Backed: true, Scope: tool.ScopeWrite, Family: permission.FamilyEdit,
 		Traits:    tool.Traits{Local: true},
+		Card:      tool.Drawn,
 		ForAgents: tool.ChangingAgents,
 		Example:   `{"operation":"organizeImports","filePath":"$WORK/f"}`,
 		Finds:     []string{"rename symbol", "organize imports", "refactor rename"},

@@ -35,6 +35,7 @@ func monitor(trees *changes.Trees) tool.Tool {
 			Hint: "watch a command's output lines as events", Deferred: true, MaxRunes: 2000, Scope: tool.ScopeShell,
 			Family:    permission.FamilyBash,
 			Stands:    []string{"Bash", "run_shell"},
+			Card:      tool.Drawn,
 			ForAgents: tool.ChangingAgents,
 			Elsewhere: []string{"bash", "shell", "execute", "run_shell", "run_shell_command", "terminal"},
 			Example:   `{"description":"a file appears","command":"touch made; sleep 600"}`,

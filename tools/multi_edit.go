@@ -40,6 +40,7 @@ var multiEdit = tool.Define(tool.Def[multiEditInput]{
 		Name: "multi_edit", Aliases: []string{"MultiEdit"}, Title: "Edit files", Description: multiEditText,
 		Hint: "several edits, several files, all or nothing", Scope: tool.ScopeWrite, Family: permission.FamilyEdit,
 		Traits:    tool.Traits{Local: true},
+		Card:      tool.Drawn,
 		ForAgents: tool.ChangingAgents,
 		Guarded:   true,
 		Elsewhere: []string{"edit", "patch", "multiedit"},

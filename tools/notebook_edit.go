@@ -39,6 +39,7 @@ var notebookEdit = tool.Define(tool.Def[notebookEditInput]{
 		Hint: "edit or change cells of jupyter notebooks", Deferred: true, Scope: tool.ScopeWrite,
 		Family:    permission.FamilyEdit,
 		Traits:    tool.Traits{Local: true},
+		Card:      tool.Drawn,
 		ForAgents: tool.ChangingAgents,
 		Elsewhere: []string{"notebook"},
 		Example:   `{"notebook_path":"$WORK/n.ipynb","cell_id":"cell-0","new_source":"two"}`,

@@ -41,6 +41,7 @@ func runShell(trees *changes.Trees) tool.Tool {
 			Name: "run_shell", Aliases: []string{"Bash"}, Title: "Run shell command", Description: runShellText,
 			Hint: "run shell commands and background jobs", MaxRunes: 30_000, Scope: tool.ScopeShell,
 			Family:    permission.FamilyBash,
+			Card:      tool.Drawn,
 			ForAgents: tool.ChangingAgents,
 			Simple:    true,
 			Elsewhere: []string{"bash", "shell", "execute", "run_shell_command", "terminal"},

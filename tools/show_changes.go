@@ -32,6 +32,7 @@ var showChanges = tool.Define(tool.Def[showChangesInput]{
 		Hint: "review the diff of all edits of this session", Deferred: true, MaxRunes: 50_000,
 		Scope: tool.ScopeRead, Family: permission.FamilyRead,
 		Traits:    tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
+		Card:      tool.Drawn,
 		ForAgents: tool.AllAgents,
 		Example:   `{"path":"$WORK/h"}`,
 		Finds: []string{

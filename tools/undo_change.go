@@ -33,6 +33,7 @@ var undoChange = tool.Define(tool.Def[undoChangeInput]{
 		Hint: "undo, revert or roll back a file change", Deferred: true, MaxRunes: 50_000, Scope: tool.ScopeWrite,
 		Family:    permission.FamilyEdit,
 		Traits:    tool.Traits{Local: true},
+		Card:      tool.CardButton,
 		ForAgents: tool.ChangingAgents,
 		Example:   `{"file_path":"$WORK/h"}`,
 		Finds:     []string{"undo", "undo last change", "revert edit", "roll back a file"},

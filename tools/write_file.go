@@ -33,6 +33,7 @@ var writeFile = tool.Define(tool.Def[writeFileInput]{
 		Name: "write_file", Aliases: []string{"Write"}, Title: "Write file", Description: writeFileText,
 		Hint: "create or overwrite a whole file", Scope: tool.ScopeWrite, Family: permission.FamilyEdit,
 		Traits:    tool.Traits{Idempotent: true, Local: true}, // the same content twice is the same as once
+		Card:      tool.Drawn,
 		ForAgents: tool.ChangingAgents,
 		Elsewhere: []string{"write", "create", "edit"},
 		Advice:    tool.Advice{Verb: "write"},

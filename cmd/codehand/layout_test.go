@@ -52,7 +52,8 @@ var rooms = map[string][]string{
 	},
 	"server/progress":     {"server/clients", "tools/results"},
 	"server/waiting":      {"server/jsonrpc", "server/request", "tools/session"},
-	"server/toolset":      {"server/clients", "server/jsonrpc", "tools/catalog", "tools/permission", "tools/results", "tools/session", "tools/tool"},
+	"server/cards":        {},
+	"server/toolset":      {"server/cards", "server/clients", "server/jsonrpc", "tools/catalog", "tools/permission", "tools/results", "tools/session", "tools/tool"},
 	"server/instructions": {"server/auth", "server/tenants", "server/toolset", "tools/catalog", "tools/guidance", "tools/session", "tools/tool"},
 	"server/hub":          {"server/request", "server/sessions", "tools/session"},
 	"server/console":      {"server/asking", "server/auth", "server/signin", "tools/results", "tools/tool"}, // the look of the pages of a sign-in
@@ -64,7 +65,7 @@ var rooms = map[string][]string{
 	},
 	"server/engines": {"filestate", "filestate/lock", "server/config", "server/listen", "server/sessions", "server/state", "server/toolset", "tools", "tools/agent", "tools/agent/loop", "tools/agent/models", "tools/confine", "tools/confine/caches", "tools/credentials", "tools/git/changes", "tools/guarded", "tools/hooks", "tools/keys", "tools/media", "tools/mounts", "tools/mounts/pins", "tools/mounts/upstream", "tools/permission", "tools/sandbox", "tools/search", "tools/session", "tools/settings", "tools/tool", "tools/web", "tools/web/guard", "tools/web/search", "tools/lsp"},
 	"server/mcpgo": {
-		"server/hub", "server/instructions", "server/jsonrpc", "server/notices", "server/prompts", "server/replies", "server/request",
+		"server/cards", "server/hub", "server/instructions", "server/jsonrpc", "server/notices", "server/prompts", "server/replies", "server/request",
 		"server/resources", "server/sessions", "server/tenants", "server/toolset", "tools/results", "tools/session",
 	},
 	"server/notices": {"server/hub", "server/jsonrpc", "server/pipeline", "server/prompts", "server/replies", "server/request", "server/resources", "server/sessions", "server/tenants", "tools/running", "tools/session", "tools/shell", "tools/tool"},

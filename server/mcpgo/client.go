@@ -6,6 +6,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"codehand/server/cards"
 	"codehand/server/jsonrpc"
 	"codehand/server/request"
 	"codehand/server/toolset"
@@ -28,9 +29,10 @@ func (g *Gateway) ClientOf(t *request.Turn) (session.Client, *jsonrpc.Error) {
 		_ = json.Unmarshal(t.Req.ClientInfo, &info) // it need not say who it is
 		c.Modern, c.Revision, c.Name, c.Version, c.CanAsk = true, t.Req.Version, info.Name, info.Version,
 			canElicit(caps.Elicitation)
+		c.Cards = cards.Shows(caps.Extensions)
 		c.Rereads = g.Notices.Hub.Rereads(t.Req.Session)
 	} else {
-		c.Name, c.Version, c.Revision, c.CanAsk = r.Name, r.Version, r.Protocol, r.CanAsk
+		c.Name, c.Version, c.Revision, c.CanAsk, c.Cards = r.Name, r.Version, r.Protocol, r.CanAsk, r.Cards
 	}
 	t.Profile = g.Profiles.Of(c.Name)
 	return g.Profiles.Add(c, t.Profile, toolset.ModelOf(t.Req.Turn), t.Req.Caller.From.Transport), nil

@@ -11,6 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
+	"codehand/server/cards"
 	"codehand/server/instructions"
 	"codehand/server/jsonrpc"
 	"codehand/server/notices"
@@ -89,6 +90,7 @@ func New(p Parts) *Gateway {
 	for _, r := range resources.Constants() {
 		g.Server.AddResource(r, g.readResource)
 	}
+	g.Server.AddResource(mcp.Resource{URI: cards.URI, Name: "card", MIMEType: cards.MIMEType}, readCard)
 	g.Server.AddPrompt(prompts.Commit, g.getPrompt)
 	return g
 }
@@ -197,6 +199,7 @@ func (g *Gateway) greet(ctx context.Context, _ any, req *mcp.InitializeRequest, 
 		Name: results.Line(info.Name, maxClientName), Version: results.Line(info.Version, maxClientName),
 		Protocol: result.ProtocolVersion, CanAsk: canElicit(caps.Elicitation), HasRoots: caps.Roots != nil,
 		Samples: caps.Sampling != nil && caps.Sampling.Tools != nil, Sampling: caps.Sampling != nil,
+		Cards: cards.Shows(caps.Extensions),
 	}
 	if g.Replies.Extended { // the conformance fixture asks for more than we do
 		t.Said.Capabilities = caps
@@ -290,7 +293,7 @@ func (g *Gateway) listResources(ctx context.Context, _ any, _ *mcp.ListResources
 		return
 	}
 	for _, r := range result.Resources {
-		if !resources.Constant(r.URI) { // of Extend
+		if !resources.Constant(r.URI) && r.URI != cards.URI { // of Extend
 			list = append(list, r)
 		}
 	}
@@ -311,6 +314,14 @@ func (g *Gateway) readResource(ctx context.Context, req mcp.ReadResourceRequest)
 		t.Failure = g.Replies.Internal(ctx, "resource", err)
 	}
 	return []mcp.ResourceContents{contents}, nil
+}
+
+// readCard is the handler of the page that chats draw results with. It is the same for everybody, and in no list: the
+// tools name it.
+func readCard(context.Context, mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+	return []mcp.ResourceContents{mcp.TextResourceContents{
+		URI: cards.URI, MIMEType: cards.MIMEType, Text: cards.HTML, Meta: cards.Meta(),
+	}}, nil
 }
 
 // noResource is the error for a resource that the caller does not have, even if another session has it.

@@ -18,6 +18,7 @@ type ClientRecord struct {
 	Version  string   `json:"version,omitempty"`
 	Protocol string   `json:"protocol,omitempty"` // negotiated
 	CanAsk   bool     `json:"ask,omitempty"`      // declared elicitation
+	Cards    bool     `json:"cards,omitempty"`    // declared that it shows cards
 	Samples  bool     `json:"samples,omitempty"`  // declared sampling with tools
 	Sampling bool     `json:"model,omitempty"`    // declared sampling, with tools or without
 	HasRoots bool     `json:"roots,omitempty"`    // declared roots

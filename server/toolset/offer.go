@@ -10,6 +10,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"codehand/server/cards"
 	"codehand/server/clients"
 	"codehand/server/jsonrpc"
 	"codehand/tools/catalog"
@@ -70,18 +71,35 @@ type Listing struct {
 	JSON func() (json.RawMessage, error)
 
 	forPatchers bool // as in its Spec
+	button      bool // a card calls it
+
+	carded func() (json.RawMessage, error) // the entry for clients that show cards; nil: it is the same
 }
 
 // list makes the entry of a tool. d must not change afterwards.
 func list(t tool.Tool, d mcp.Tool) Listing {
-	encode := func() (json.RawMessage, error) {
-		b, err := jsonrpc.Marshal(d)
-		if err != nil {
-			return nil, fmt.Errorf("tool %s: %w", d.Name, err)
-		}
-		return b, nil
+	encode := func() (json.RawMessage, error) { return encodeTool(d) }
+	l := Listing{
+		Name: d.Name, JSON: sync.OnceValues(encode), forPatchers: t.Spec.ForPatchers,
+		button: t.Spec.Card == tool.CardButton,
 	}
-	return Listing{Name: d.Name, JSON: sync.OnceValues(encode), forPatchers: t.Spec.ForPatchers}
+	if t.Spec.Card != tool.NoCard {
+		l.carded = sync.OnceValues(func() (json.RawMessage, error) {
+			drawn := d
+			mark(&drawn, cards.ToolMeta())
+			return encodeTool(drawn)
+		})
+	}
+	return l
+}
+
+// encodeTool is an entry of tools/list.
+func encodeTool(d mcp.Tool) (json.RawMessage, error) {
+	b, err := jsonrpc.Marshal(d)
+	if err != nil {
+		return nil, fmt.Errorf("tool %s: %w", d.Name, err)
+	}
+	return b, nil
 }
 
 // An Offer is what one kind of clients may use of a tenant. All their requests share it and only read it.
@@ -103,18 +121,32 @@ func (o Offer) Listed(c session.Client, known clients.Profile, active []string) 
 		tools = o.Marked
 	}
 	if c.SeesAll {
-		return tools
+		return shownTo(c, tools)
 	}
 	listed := slices.Clip(tools[:o.Always])
 	if c.Modern && !c.Rereads {
 		active = nil
 	}
 	for _, t := range tools[o.Always:] {
-		if c.Patches && t.forPatchers || slices.Contains(active, t.Name) {
+		if c.Patches && t.forPatchers || c.Cards && t.button || slices.Contains(active, t.Name) {
 			listed = append(listed, t)
 		}
 	}
-	return listed
+	return shownTo(c, listed)
+}
+
+// shownTo says of the tools which results are drawn, if the client shows cards.
+func shownTo(c session.Client, tools []Listing) []Listing {
+	if !c.Cards {
+		return tools
+	}
+	tools = slices.Clone(tools)
+	for i, t := range tools {
+		if t.carded != nil {
+			tools[i].JSON = t.carded
+		}
+	}
+	return tools
 }
 
 // Offer makes an offer of these tools. Clients that cannot be asked are told to ask themselves where a person must see

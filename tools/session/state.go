@@ -37,6 +37,7 @@ type Client struct {
 	Revision      string // of the protocol, as 2025-11-25; "": not known
 	Modern        bool   // protocol 2026-07-28 or later
 	CanAsk        bool   // declared elicitation
+	Cards         bool   // declared that it shows cards (server/cards)
 	SeesAll       bool   // every tool is listed for it: nothing is deferred
 	Numbers       bool   // its models are used to lines with their numbers
 	Patches       bool   // its models are trained to change files by patches

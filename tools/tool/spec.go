@@ -53,6 +53,7 @@ type Spec struct {
 	Hint        string   // 3 to 10 words for tool_search; required
 	Deferred    bool     // not part of the core: listed after it
 	ForPatchers bool     // nevertheless listed for clients whose models are trained to write patches
+	Card        Card     // what it is to clients that show cards; the zero value: nothing
 	Backed      bool     // there only where the operator named what answers it
 	Personal    bool     // its Question is for a person: a client that cannot be asked is told to ask one itself
 	MaxRunes    int      // of one result; 0 is DefaultMaxRunes
@@ -77,6 +78,16 @@ type Spec struct {
 	// Finds are what models type into tool_search when they want this tool. It must come first for them.
 	Finds []string
 }
+
+// A Card is what a tool is to a client that shows cards (server/cards).
+type Card int
+
+// The kinds of Card.
+const (
+	NoCard     Card = iota
+	Drawn           // its results are drawn
+	CardButton      // likewise, and a button of a card calls it, so it is listed though it is deferred
+)
 
 // An Audience is which sub-agents get a tool.
 type Audience = agent.Audience
