@@ -3,6 +3,8 @@ package running
 import (
 	"context"
 	"fmt"
+	"path"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -80,8 +82,31 @@ func asideNote(i shell.Info) string {
 	if i.Aside == "" {
 		return ""
 	}
-	return fmt.Sprintf("[made under a protected name, and so renamed to NAME%sXXXXXX, links removed: %s. A person "+
-		"must allow such a name, or open it with permissions.unprotect]", sandbox.Aside, i.Aside)
+	note := fmt.Sprintf("[made under a protected name, and so renamed to NAME%sXXXXXX, links removed: %s. ",
+		sandbox.Aside, i.Aside)
+	switch heads, names := besideGit(i.Aside); {
+	case names == 0:
+		return note + "git would take the directory for a repository of its own, so no command makes that file beside " +
+			".git, and no setting opens it: use another name]"
+	case heads > 0:
+		return note + "A person must allow such a name, or open it with permissions.unprotect, but for HEAD beside " +
+			".git: use another name for that]"
+	}
+	return note + "A person must allow such a name, or open it with permissions.unprotect]"
+}
+
+// besideGit counts those of the names, divided by commas, that are HEAD beside a `.git`, and the others. HEAD is no
+// protected name, so no setting opens it.
+func besideGit(aside string) (heads, others int) {
+	for name := range strings.SplitSeq(aside, ", ") {
+		dir, base := path.Split(filepath.ToSlash(name))
+		if base == "HEAD" && path.Base(dir) != ".git" && !strings.Contains("/"+dir, "/.git/") {
+			heads++
+		} else {
+			others++
+		}
+	}
+	return heads, others
 }
 
 // Troubles are lines about what the sandbox took away of what a command made.

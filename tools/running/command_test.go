@@ -1,10 +1,12 @@
 package running
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"codehand/tools/session"
+	"codehand/tools/shell"
 	"codehand/tools/tool"
 )
 
@@ -28,6 +30,22 @@ func TestAnswerBy(t *testing.T) {
 		env := tool.Env{State: &session.State{Prefs: session.Prefs{ShellBackgroundMS: c.backgroundMS}}, AnswerBy: c.by}
 		if got := AnswerBy(env, start); !got.Equal(c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// The note named permissions.unprotect for HEAD beside .git, which no setting opens.
+func TestAsideNote(t *testing.T) {
+	t.Parallel()
+	for aside, opens := range map[string]bool{
+		"/w/.envrc": true, "/w/.git/HEAD": true, "/w/HEAD": false, "/w/.envrc, /w/HEAD": true, "/w/sub/HEAD": false,
+	} {
+		note := asideNote(shell.Info{Trouble: shell.Trouble{Aside: aside}})
+		if !strings.Contains(note, aside) || strings.Contains(note, "permissions.unprotect") != opens {
+			t.Errorf("%s: %s", aside, note)
+		}
+		if other := strings.HasSuffix(aside, "/HEAD") && !strings.HasSuffix(aside, ".git/HEAD"); strings.Contains(note, "use another name") != other {
+			t.Errorf("%s: %s", aside, note)
 		}
 	}
 }
