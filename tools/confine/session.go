@@ -133,9 +133,11 @@ func (s *Session) Command(u Use) (Command, error) {
 	p.Processes = proven.Processes
 	c.readOnly = u.ReadOnly
 	c.Profile, c.by, c.Groups, c.Spares = &p, now.by, proven.Groups, proven.Spares
-	if all, _ := s.cache(); all != "" {
+	if all, inspected := s.cache(); all != "" {
 		c.Hold = func() (func(), error) { return caches.Hold(filepath.Dir(all)) }
-		if !u.ReadOnly {
+		if u.ReadOnly { // without a network it fills no cache but that of go's compiler
+			c.Empty = slices.DeleteFunc(emptyCaches(inspected), func(program string) bool { return program != "go" })
+		} else {
 			c.Empty = emptyCaches(all)
 		}
 	}

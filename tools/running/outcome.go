@@ -53,7 +53,7 @@ func (o *Outcome) Opened(i shell.Info, screen string) tool.Result {
 // Moved answers a command that has become a job because the call could not wait longer.
 func (o *Outcome) Moved(ctx context.Context, i shell.Info) (tool.Result, error) {
 	o.asked.end()
-	o.slowBuild(time.Since(i.Start))
+	o.slowBuild(time.Since(i.Start), false)
 	c, err := o.Env.Shell.Output(ctx, i.ID, 0, 4*o.Env.Limit)
 	if err != nil {
 		return tool.Result{}, err
@@ -82,7 +82,7 @@ func (o *Outcome) Ended(ctx context.Context, job *shell.Job, i shell.Info, stopp
 	}
 	o.carryCwd(ctx, i)
 	o.leftovers(ctx, i)
-	o.slowBuild(i.End.Sub(i.Start))
+	o.slowBuild(i.End.Sub(i.Start), i.State == shell.TimedOut)
 	if i.State == shell.Failed && stopped == nil {
 		if meaning := shell.Meaning(i.Command, i.Exit, i.Err == 0); meaning != "" {
 			o.Notes = append([]string{"[exit code 1: " + meaning + "]"}, o.Notes...)
