@@ -1,6 +1,7 @@
 package blackbox
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -85,5 +86,41 @@ func TestRepositoriesInRepositories(t *testing.T) {
 	p.outside("", "status")
 	if ran, err := os.ReadFile(p.in("ran")); err == nil {
 		t.Errorf("git of the person ran %d times what a command wrote", strings.Count(string(ran), "\n"))
+	}
+}
+
+// A person allowed to remove a clone, and the kernel kept half of it: its configuration and its hooks were held whatever
+// the question had said. Beside another command they are.
+func TestRemovedRepositories(t *testing.T) {
+	t.Parallel()
+	p := gitWork(t)
+	for _, args := range [][]string{
+		{"init", "-q", "clone"}, {"init", "-q", "sub/other"}, {"init", "-q", "held"},
+		{"worktree", "add", "-q", "tree"}, {"worktree", "add", "-q", "late"}, {"worktree", "add", "-q", "stays"},
+	} {
+		p.outside("", args...)
+	}
+	left := func(name string) bool {
+		_, err := os.Lstat(filepath.Join(p.root, name))
+		return err == nil
+	}
+	for _, c := range []struct{ command, gone string }{
+		{"rm -rf clone && ls", "clone"}, {"cd sub && rm -rf other; ls; cd ..", "sub/other"},
+		{"git worktree remove tree && git worktree list", "tree"},
+		{"git worktree remove --force late; ls", ".git/worktrees/late"},
+	} {
+		if said := p.Must(t, "run_shell", replaytest.AsJSON(t, "command", c.command)); left(c.gone) {
+			t.Errorf("%s: %s stays: %s", c.command, c.gone, said)
+		}
+	}
+	p.lay("a/make.sh", "mkdir -p held/.git/hooks; echo evil >held/.git/hooks/pre-commit")
+	_, err := p.Call("run_shell", json.RawMessage(replaytest.AsJSON(t, "command", "rm -rf held; bash make.sh")))
+	must(t, err)
+	_, err = p.Call("run_shell", json.RawMessage(replaytest.AsJSON(t, "command", "git worktree remove stays; bash make.sh")))
+	if must(t, err); !left("stays/.git") {
+		t.Error("a command removed a work tree that another part of it could have made anew")
+	}
+	if text, _ := os.ReadFile(filepath.Join(p.root, "held/.git/hooks/pre-commit")); strings.Contains(string(text), "evil") {
+		t.Error("a command removed a repository and made hooks in its place")
 	}
 }

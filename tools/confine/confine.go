@@ -139,6 +139,9 @@ type Use struct {
 	Temp     string             // the session's temporary directory, which exists
 	// Allowed are protected files that the decision about the command named, so that a person has allowed it
 	Allowed []string
+	// Removed are directories that the command may remove with all that is in them, also a repository: it does nothing
+	// else, and a person has allowed it, or git looks at what would be lost
+	Removed []string
 	// Open are further directories that it may write, also where a protected name holds them; they exist
 	Open []string
 	// Repositories are those of linked work trees in Roots which lie outside of these, and which the session may change
@@ -253,11 +256,34 @@ func (c *Confiner) protectedNames(u Use) (all, configs []string, whole bool) {
 			return err == nil && filepath.IsLocal(rel) && c.o.Protected.Find(filepath.ToSlash(rel)) != ""
 		})
 	}
-	return slices.DeleteFunc(all, func(path string) bool {
+	removed := u.removed()
+	all = slices.DeleteFunc(all, func(path string) bool {
 		return slices.ContainsFunc(u.Allowed, func(a string) bool {
 			return within(a, path) || within(path, a) && named(a)
-		})
-	}), configs, whole
+		}) || slices.ContainsFunc(removed, func(dir string) bool { return within(path, dir) })
+	})
+	configs = slices.DeleteFunc(configs, func(path string) bool {
+		return slices.ContainsFunc(removed, func(dir string) bool { return within(path, dir) })
+	})
+	return all, configs, whole
+}
+
+// removed are the directories of Removed that hold no root, and what the repository in the roots keeps of those that
+// are linked work trees.
+func (u *Use) removed() (dirs []string) {
+	below := func(dir string) bool {
+		return !slices.ContainsFunc(u.Roots, func(root string) bool { return within(root, dir) }) &&
+			slices.ContainsFunc(u.Roots, func(root string) bool { return within(dir, root) })
+	}
+	dirs = slices.DeleteFunc(slices.Clone(u.Removed), func(dir string) bool { return !below(dir) })
+	for _, dir := range slices.Clone(dirs) {
+		place, ok := git.Find(dir)
+		if ok && place.Top == dir && place.Dir != place.Common && filepath.Dir(place.Dir) == filepath.Join(place.Common, "worktrees") &&
+			below(place.Dir) {
+			dirs = append(dirs, place.Dir)
+		}
+	}
+	return dirs
 }
 
 // Environ returns what a command with this profile gets besides its usual environment: of two values of a name the

@@ -68,6 +68,43 @@ func TestAllowedNames(t *testing.T) {
 			t.Errorf("with %q named, %s is protected: %v", allowed, open, in)
 		}
 	}
+	removed := tree(t, "sub/.git/HEAD", "sub/.git/config", ".git/HEAD", ".git/config")
+	use := Use{Roots: []string{removed}, Removed: []string{filepath.Join(removed, "sub"), removed}}
+	left, configs, _ := c.protectedNames(use)
+	for path, want := range map[string]bool{".git/config": true, "sub/.git/config": false, "sub/.git/hooks": false} {
+		at := filepath.Join(removed, path)
+		if in := slices.Contains(left, at); in != want {
+			t.Errorf("%s is protected: %v, although sub goes with all that is in it", path, in)
+		}
+		if slices.Contains(configs, at) && !want {
+			t.Errorf("a copy of %s is written", path)
+		}
+	}
+	linked := tree(t, ".git/HEAD", ".git/config", ".git/objects/x", ".git/refs/x", ".git/worktrees/w/HEAD",
+		".git/worktrees/other/commondir")
+	for name, text := range map[string]string{
+		"w/.git": "gitdir: " + linked + "/.git/worktrees/w\n", ".git/worktrees/w/gitdir": linked + "/w/.git\n",
+		".git/worktrees/w/commondir": "../..\n", ".git/HEAD": "ref: refs/heads/main\n",
+	} {
+		at := filepath.Join(linked, name)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for removed, want := range map[string]bool{"": true, "w": false} {
+		use := Use{Roots: []string{linked}, Removed: []string{filepath.Join(linked, removed)}}
+		left, _, _ := c.protectedNames(use)
+		for name, want := range map[string]bool{
+			".git/worktrees/w/commondir": want, ".git/worktrees/other/commondir": true, ".git/config": true,
+		} {
+			if in := slices.Contains(left, filepath.Join(linked, name)); in != want {
+				t.Errorf("with %q removed, %s is protected: %v", removed, name, in)
+			}
+		}
+	}
 	got, _, _ := c.protectedNames(Use{Roots: []string{root}})
 	for _, missing := range []string{".git/commondir", ".git/hooks", ".envrc"} {
 		if !slices.Contains(got, filepath.Join(root, missing)) {

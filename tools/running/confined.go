@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"codehand/tools/bash"
 	"codehand/tools/confine"
@@ -18,7 +20,8 @@ import (
 // is needed it is a refusal.
 func Confine(env tool.Env, readOnly, background bool, ask credentials.Asking) (confine.Command, error) {
 	c, err := confineAs(env, confine.Use{
-		Roots: rootsOf(env), Rules: env.Rules, ReadOnly: readOnly, Allowed: changedByName(env),
+		Roots: rootsOf(env), Rules: env.Rules, ReadOnly: readOnly,
+		Allowed: changedByName(env), Removed: removedAlone(env),
 		Background: background, Configs: true, Ask: ask, Repositories: env.Repositories(),
 	})
 	if err == nil && readOnly && env.Analysis.Contained && c.Level < sandbox.LevelFull {
@@ -53,6 +56,43 @@ func rootsOf(env tool.Env) []string {
 		roots = append(roots, env.Worktree)
 	}
 	return roots
+}
+
+// removedAlone are the directories that a command removes which does nothing else but read. A person has allowed `rm`
+// of what cannot be kept: the question says so of a repository. Git removes no linked work tree with changes, unless a
+// person has allowed --force.
+func removedAlone(env tool.Env) (dirs []string) {
+	a := env.Analysis
+	if a == nil || !a.Held {
+		return nil
+	}
+	for _, p := range a.Parts {
+		tree, isTree := strings.CutPrefix(strings.TrimPrefix(p.Text, "command "), "git worktree remove ")
+		edits := p.Edits
+		switch {
+		case p.Class == bash.ReadOnly, strings.HasPrefix(p.Text, "cd "):
+			continue
+		case isTree:
+			tree = strings.TrimPrefix(strings.TrimPrefix(tree, "--force "), "-f ")
+			if strings.ContainsAny(tree, " \t\n'\"\\$`*?[{~") || strings.HasPrefix(tree, "-") || moves(a) {
+				return nil
+			}
+			edits = []string{tree}
+		case edits == nil, !strings.HasPrefix(p.Text, "rm "), a.Kept, a.Class != bash.Dangerous:
+			return nil
+		}
+		for _, path := range edits {
+			if real, inside := env.Space.Resolve(env.Space.Abs(path)); inside {
+				dirs = append(dirs, real)
+			}
+		}
+	}
+	return dirs
+}
+
+// moves says whether a command goes to another directory.
+func moves(a *bash.Analysis) bool {
+	return slices.ContainsFunc(a.Parts, func(p bash.Part) bool { return strings.HasPrefix(p.Text, "cd ") })
 }
 
 // changedByName are the files that the text of a command names as changed. Where one has a protected name, a person was
