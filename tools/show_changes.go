@@ -69,15 +69,20 @@ func runShowChanges(ctx context.Context, env tool.Env, in showChangesInput) (too
 	done := wording.TellIfSlow(env, "comparing "+wording.Plural(len(made), "file", "files"))
 	defer done()
 	p := showPage{form: wording.Form(env, 1000, 10), files: len(made), summary: in.Summary}
+	trees := history.NewTrees(env, nil)
+	if in.Path == "" {
+		trees = history.NewTrees(env, made)
+	}
 	for _, m := range made {
 		now, same, err := m.Now(ctx, env)
 		if err != nil {
 			return tool.Result{}, history.Fault("The changes of "+wording.ShownName(env, m.Path), err)
 		}
-		if !same {
+		if !same && !trees.Take(&now) {
 			p.add(env, &now)
 		}
 	}
+	p.trees = trees.All()
 	return tool.Result{Text: p.text(env, in.Path, unread), Shows: p.shows}, nil
 }
 
@@ -92,6 +97,7 @@ type showPage struct {
 	body           strings.Builder // of files with their diffs
 	named          strings.Builder // of files for whose diffs there is no room
 	unnamed        int
+	trees          []*history.Tree // of files that are told as one
 }
 
 // add adds a file. A diff gets a part of the room that is left beside the names of the files to come: the first ones
@@ -141,9 +147,21 @@ func (p *showPage) text(env tool.Env, path string, unread *journal.UnreadError) 
 	if path != "" {
 		text = "No changes of " + wording.ShownName(env, path) + " in this session."
 	}
+	listed, more := "", 0
+	for _, t := range p.trees {
+		p.changed, p.added = p.changed+t.Files, p.added+t.Added
+		if line := t.Line() + "\n"; p.form.Fits(p.body.String() + p.named.String() + listed + line) {
+			listed += line
+		} else {
+			more++
+		}
+	}
+	if more > 0 {
+		listed += fmt.Sprintf("(And new files in %d more directories.)\n", more)
+	}
 	if p.changed > 0 {
 		text = fmt.Sprintf("%s changed in this session: +%d -%d\n",
-			wording.Plural(p.changed, "file", "files"), p.added, p.removed) + p.body.String()
+			wording.Plural(p.changed, "file", "files"), p.added, p.removed) + listed + p.body.String()
 	}
 	if env.Shared {
 		text = "Several conversations share this session; these are the changes of all of them.\n" + text

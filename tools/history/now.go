@@ -162,12 +162,8 @@ func (n *Now) Line(env tool.Env) string {
 	if n.Others != "" {
 		line += " [" + n.Others + "]"
 	}
-	const most = 5
-	if ids := n.IDs; len(ids) > most {
-		line += fmt.Sprintf(" (undo_change %s; %d more in file_history)", strings.Join(ids[:most], ", then "),
-			len(ids)-most)
-	} else if len(ids) > 0 {
-		line += " (undo_change " + strings.Join(ids, ", then ") + ")"
+	if len(n.IDs) > 0 {
+		line += " (undo_change " + someOf(n.IDs) + ")"
 	}
 	return line
 }
