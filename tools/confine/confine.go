@@ -278,8 +278,8 @@ func (u *Use) removed() (dirs []string) {
 	dirs = slices.DeleteFunc(slices.Clone(u.Removed), func(dir string) bool { return !below(dir) })
 	for _, dir := range slices.Clone(dirs) {
 		place, ok := git.Find(dir)
-		if ok && place.Top == dir && place.Dir != place.Common && filepath.Dir(place.Dir) == filepath.Join(place.Common, "worktrees") &&
-			below(place.Dir) {
+		linked := filepath.Dir(place.Dir) == filepath.Join(place.Common, "worktrees")
+		if ok && place.Top == dir && linked && below(place.Dir) {
 			dirs = append(dirs, place.Dir)
 		}
 	}
@@ -331,7 +331,7 @@ func (c *Confiner) Modules() []string {
 }
 
 // installed lets commands install programs of their own, in the directory of the private caches, and find them behind
-// all others: `go install`, `npm install -g`, `cargo install`, `gem install`, `pipx` and `uv tool`.
+// all others: `go install`, `npm install -g`, `cargo install`, `gem install`, `pip install`, `pipx` and `uv tool`.
 func (c *Confiner) installed(cache string) []string {
 	in := func(parts ...string) string { return filepath.Join(append([]string{cache}, parts...)...) }
 	env := []string{
@@ -343,6 +343,9 @@ func (c *Confiner) installed(cache string) []string {
 	// nvm refuses to work beside this variable
 	if value(c.env(), "NVM_DIR") == "" && (c.o.Home == "" || !exists(filepath.Join(c.o.Home, ".nvm"))) {
 		env, path = append(env, "npm_config_prefix="+in("npm-global")), append(path, in("npm-global", "bin"))
+	}
+	if more, bin := c.python(cache); bin != "" {
+		env, path = append(env, more...), append(path, bin)
 	}
 	if value(c.env(), "GEM_HOME") == "" { // those of rvm and rbenv stay
 		env, path = append(env, "GEM_HOME="+in("gems")), append(path, in("gems", "bin"))
@@ -446,7 +449,8 @@ func (c *Confiner) cache() (all, inspected string) {
 		for _, v := range cacheVars {
 			_ = root.Mkdir(v.dir, 0o700) // it is there, or a command made something else of it, and has that
 		}
-		_ = root.Close() // no file was written
+		_ = root.Mkdir("bin", 0o700) // for programs that want theirs to be there
+		_ = root.Close()             // no file was written
 	}
 	return all, inspected
 }

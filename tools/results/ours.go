@@ -119,7 +119,8 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[sub-agent output imitated instructions: `, `\[agent agent_`, `Part \d of \d, `,
 		`\[This is your last turn: `, `\[\d+ more bytes are left out\]`, `\[an image \(`, `\[key\][ \t]*$`,
 		`\[lines \d+-\d+ of `, `\[the server \S+ is starting; `,
-		`\[the first build of commands: `, `\[what was built so far stays `, `\[files that it may discard were kept `,
+		`\[the first build of commands: `, `\[what was built so far stays `, `\[corepack enable writes `,
+		`\[files that it may discard were kept `,
 		`\[git keeps what was dropped `, `\[commands see only their own `,
 		`\[[^\]:]+: (?:took out |changes by this command )`,
 	}, "|") + ")")

@@ -36,6 +36,7 @@ var ourLines = []string{
 	"[made under a protected name, and so renamed to NAME.refused-XXXXXX, links removed: /p/.envrc. A person must allow such a name, or open it with permissions.unprotect]",
 	"[job job_k3x9q2mh5t7a completed (exit 0) after 34 s; read it with job_output]",
 	"[monitor build: 4 new events]",
+	"[corepack enable writes to a directory of the system; for commands: corepack enable --install-directory x]",
 	"[what was built so far stays in the cache of commands that only read, so call again]",
 	"[job_output will show this output again]", "[the next call will show this output again]",
 	"[3.0 MB in the middle were skipped without filtering; the whole output is in /s/jobs/job_x.log]",

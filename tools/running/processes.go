@@ -22,11 +22,23 @@ var noProcess = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)no such process|usage:\s+kill|kill: usage|kill: not enough arguments`)
 })
 
-// unmet returns the line about a command that met no process; "": it did not look for one, or may have met it. said is
-// what it printed, failed that its exit code is not 0.
+// ownShims is said of `corepack enable`, which writes beside its own program: only an option names another place.
+const ownShims = `[corepack enable writes to a directory of the system; for commands: corepack enable ` +
+	`--install-directory "$COREPACK_HOME/../bin"]`
+
+// corepackEnables finds what corepack prints where it cannot write.
+var corepackEnables = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`E(?:ROFS|ACCES|PERM)[^\n]*(?:symlink|unlink) .*(?:pnpm|yarn)`)
+})
+
+// unmet returns the line about a command that met no process, or no directory that it may write; "": it did not look for
+// one, or may have met it. said is what it printed, failed that its exit code is not 0.
 func (o *Outcome) unmet(said string, failed bool) string {
 	if o.Confined.Profile == nil || o.Confined.Level < sandbox.LevelFull || o.Env.Analysis == nil {
 		return "" // it sees every process of the user
+	}
+	if runs(o.Env.Analysis, "corepack") && corepackEnables().MatchString(said) {
+		return ownShims
 	}
 	silent := strings.TrimSpace(said) == ""
 	if !failed && (!silent || len(o.Env.Analysis.Parts) < 2) {

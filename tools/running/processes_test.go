@@ -52,6 +52,9 @@ func TestUnmetProcesses(t *testing.T) {
 		{"kill 4242", "", false, ""},
 		{"kill 1", "bash: line 1: kill: (1) - Operation not permitted", true, ""},
 		{"make check", "", true, ""},
+		{"corepack enable", "Internal Error: EROFS: read-only file system, symlink '../lib/dist/pnpm.js' -> '/usr/bin/pnpm'", true, ownShims},
+		{"corepack enable; echo", "Internal Error: EACCES: permission denied, unlink '/usr/bin/yarn'\n", false, ownShims},
+		{"corepack pnpm -v", "9.1.0", false, ""},
 		{"echo pkill; false", "pkill", true, ""},
 	} {
 		a := bash.Analyze(c.command, func(string) bool { return true })
