@@ -86,8 +86,8 @@ func asideNote(i shell.Info) string {
 		sandbox.Aside, i.Aside)
 	switch heads, names := besideGit(i.Aside); {
 	case names == 0:
-		return note + "git would take the directory for a repository of its own, so no command makes that file beside " +
-			".git, and no setting opens it: use another name]"
+		return note + "git would take the directory for a repository of its own, so no command makes that file " +
+			"beside .git, and no setting opens it: use another name]"
 	case heads > 0:
 		return note + "A person must allow such a name, or open it with permissions.unprotect, but for HEAD beside " +
 			".git: use another name for that]"

@@ -31,8 +31,8 @@ var corepackEnables = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`E(?:ROFS|ACCES|PERM)[^\n]*(?:symlink|unlink) .*(?:pnpm|yarn)`)
 })
 
-// unmet returns the line about a command that met no process, or no directory that it may write; "": it did not look for
-// one, or may have met it. said is what it printed, failed that its exit code is not 0.
+// unmet returns the line about a command that met no process, or no directory that it may write; "": it did not look
+// for one, or may have met it. said is what it printed, failed that its exit code is not 0.
 func (o *Outcome) unmet(said string, failed bool) string {
 	if o.Confined.Profile == nil || o.Confined.Level < sandbox.LevelFull || o.Env.Analysis == nil {
 		return "" // it sees every process of the user

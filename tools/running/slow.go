@@ -19,11 +19,11 @@ func (o *Outcome) slowBuild(took time.Duration, timedOut bool) {
 	first := len(o.Confined.Empty) > 0 && runs(o.Env.Analysis, o.Confined.Empty...)
 	switch {
 	case first && reads && timedOut:
-		o.Notes = append(o.Notes, "[the first build of commands: those that only read have a cache of their own, which "+
-			"was empty; what was built so far stays there, so call again]")
+		o.Notes = append(o.Notes, "[the first build of commands: those that only read have a cache of their own, "+
+			"which was empty; what was built so far stays there, so call again]")
 	case first && reads:
-		o.Notes = append(o.Notes, "[the first build of commands: those that only read have a cache of their own, which "+
-			"was empty; the next one is faster]")
+		o.Notes = append(o.Notes, "[the first build of commands: those that only read have a cache of their own, "+
+			"which was empty; the next one is faster]")
 	case first:
 		o.Notes = append(o.Notes, "[the first build of commands: they have caches of their own, which were empty; the "+
 			"next one is faster]")
