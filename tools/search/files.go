@@ -66,7 +66,7 @@ func (r *run) list(place *os.File, q FileQuery, p *namePattern, c *collector) (F
 		return func(d *shared, in *index.Dir, f listed) {
 			r.log.searched(1, 0)
 			if p.matches(f.rel) {
-				r.found(c, d.folder, f.rel, in.Entries[f.number].Name)
+				r.found(c, d, in, f)
 			}
 		}
 	})
@@ -78,13 +78,15 @@ func (r *run) list(place *os.File, q FileQuery, p *namePattern, c *collector) (F
 }
 
 // found takes a file whose name matches.
-func (r *run) found(c *collector, d folder, rel, name string) {
-	st, err := d.lstat(name)
+func (r *run) found(c *collector, d *shared, in *index.Dir, f listed) {
+	st, err := d.lstat(in.Entries[f.number].Name)
 	switch {
-	case err != nil && !vanished(err):
-		r.walk.note(ofUnreadable, rel)
-	case err == nil && st.regular && r.walk.may(rel, st):
-		c.open(&entry{rel: rel, size: st.size, hits: FileHits{Path: r.walk.abs(rel), ModTime: st.mtime}})
+	case vanished(err):
+		r.walk.gone(d, in, f)
+	case err != nil:
+		r.walk.note(ofUnreadable, f.rel)
+	case st.regular && r.walk.may(f.rel, st):
+		c.open(&entry{rel: f.rel, size: st.size, hits: FileHits{Path: r.walk.abs(f.rel), ModTime: st.mtime}})
 	}
 }
 

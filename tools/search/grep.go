@@ -102,7 +102,9 @@ func (g *grep) file(s *scanner, d *shared, in *index.Dir, at listed) {
 	}
 	f, err := d.open(name)
 	if err != nil {
-		if !vanished(err) {
+		if vanished(err) {
+			g.walk.gone(d, in, at)
+		} else {
 			g.walk.note(ofUnreadable, at.rel)
 		}
 		return

@@ -95,14 +95,26 @@ func (m *memory) keep(d *shared, in *index.Dir, whole bool) {
 	}
 }
 
+// gone is told of a file that is listed and cannot be found. If its directory has not changed since, the listing was
+// wrong: so it may be where names are kept in another form until a key is there. It is forgotten, and the file is noted.
+func (w *walk) gone(d *shared, in *index.Dir, at listed) {
+	if w.memory == nil || !in.Kept() {
+		return
+	}
+	if now, err := d.stamp(); err == nil && now == in.Stamp {
+		w.memory.table.Drop(in)
+		w.note(ofUnreadable, at.rel)
+	}
+}
+
 // want notes a file that was read, to be learned.
 func (m *memory) want(in *index.Dir, at listed, now stat) {
 	if m == nil || !in.Kept() {
 		return
 	}
 	stamp := now.stamp()
-	known, _ := in.Known(at.number, stamp)
-	if known != index.Unknown || !stamp.Before(m.began.Add(-m.care.files).UnixNano()) {
+	was, known, _ := in.Known(at.number)
+	if known != index.Unknown && was == stamp || !stamp.Before(m.began.Add(-m.care.files).UnixNano()) {
 		return
 	}
 	m.mu.Lock()
@@ -123,21 +135,22 @@ func (g *grep) ruledOut(d *shared, in *index.Dir, at listed) bool {
 	if m == nil || !d.trusted {
 		return false
 	}
-	switch kind := in.Kind(at.number); {
-	case kind == index.Unknown, kind == index.Unfit, kind == index.Text && g.ask == nil:
+	// What may match is opened anyway, so only the others are looked at.
+	was, content, summary := in.Known(at.number)
+	noted := content == index.Large || content == index.Binary && g.q.Multiline // see scanner.file
+	switch {
+	case noted:
+	case content != index.Text && content != index.Binary, g.ask == nil, g.ask.May(summary):
 		return false
 	}
 	now, err := d.lstat(in.Entries[at.number].Name)
-	if err != nil || !now.regular {
+	if err != nil || !now.regular || now.stamp() != was {
 		return false // opening it says what that means
 	}
 	size := now.size
-	switch kind, summary := in.Known(at.number, now.stamp()); {
-	case kind == index.Large, kind == index.Binary && g.q.Multiline: // see scanner.file
+	if noted {
 		g.walk.note(ofBinary, at.rel)
 		size = min(size, smallBinary)
-	case kind != index.Text && kind != index.Binary, g.ask == nil, g.ask.May(summary):
-		return false
 	}
 	m.used.ruledOut.Add(1)
 	g.log.searched(1, size)

@@ -482,6 +482,34 @@ func TestChangedWhileLearned(t *testing.T) {
 	same(t, e, d, "after all writes", GrepQuery{Pattern: "gopher", Mode: Count})
 }
 
+// A listing that names what is not there, although its directory has not changed, is said to be wrong, and read anew.
+func TestWrongListing(t *testing.T) {
+	t.Parallel()
+	d := newDir(t, map[string]string{"here": "treasure\n"})
+	e := remembering(t)
+	learned(t, e, d, 1)
+	var st syscall.Stat_t
+	if err := syscall.Stat(d.path, &st); err != nil {
+		t.Fatal(err)
+	}
+	poison := func() {
+		e.table.Put(&index.Dir{Entries: []index.Listed{{Name: "elsewhere"}}, Stamp: index.Stamp{
+			ID: index.ID{Dev: st.Dev, Ino: st.Ino}, Size: st.Size, Mtime: st.Mtim.Nano(), Ctime: st.Ctim.Nano()}}, true)
+	}
+	poison()
+	if a := ask(t, e, d, GrepQuery{Pattern: "treasure"}); a.Coverage.Unreadable.N != 1 {
+		t.Errorf("coverage %+v, want the file that is not there", a.Coverage)
+	}
+	same(t, e, d, "the next search", GrepQuery{Pattern: "treasure"})
+	poison()
+	for _, want := range []int{1, 0} {
+		a, err := e.Files(t.Context(), FileQuery{Scope: Scope{Place: d.at("")}, Pattern: "**"})
+		if err != nil || a.Coverage.Unreadable.N != want || a.N != 1-want {
+			t.Errorf("listing: %+v, %v", a, err)
+		}
+	}
+}
+
 // Sessions share what is remembered, and it is forgotten with the last of them, or when nobody has searched for long.
 func TestForgotten(t *testing.T) {
 	t.Parallel()

@@ -72,31 +72,18 @@ type Lesson struct {
 	Summary []byte
 }
 
-// Known says what is remembered of a file that has this stamp now; Unknown, if it has another. The summary must not be
-// changed.
-func (d *Dir) Known(number int, now Stamp) (Content, []byte) {
+// Known says what is remembered of a file: it holds if the file still has that stamp. The summary must not be changed.
+func (d *Dir) Known(number int) (Stamp, Content, []byte) {
 	k := d.known.Load()
 	if k == nil {
-		return Unknown, nil
+		return Stamp{}, Unknown, nil
 	}
 	m := &k.marks[number]
-	if m.kind == Unknown || m.stamp != now {
-		return Unknown, nil
-	}
-	return m.kind, k.bits[m.at : m.at+m.n]
+	return m.stamp, m.kind, k.bits[m.at : m.at+m.n]
 }
 
 // Kept says that the listing itself is, or was, remembered: only then can its files be learned.
 func (d *Dir) Kept() bool { return d.kept.Load() }
-
-// Kind is what is remembered of a file, whatever its stamp is now.
-func (d *Dir) Kind(number int) Content {
-	k := d.known.Load()
-	if k == nil {
-		return Unknown
-	}
-	return k.marks[number].kind
-}
 
 const (
 	dirCost   = 400 // bytes of a directory beside its entries, with its place in the map
@@ -230,6 +217,16 @@ func (t *Table) Learn(d *Dir, files []Lesson) {
 	t.bytes -= d.cost
 	d.cost = d.size()
 	t.bytes += d.cost
+}
+
+// Drop forgets a listing that turned out to be wrong.
+func (t *Table) Drop(d *Dir) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.dirs[d.Stamp.ID] == d {
+		delete(t.dirs, d.Stamp.ID)
+		t.bytes -= d.cost
+	}
 }
 
 // Full says that the Table has no room for more of what is in use now.
