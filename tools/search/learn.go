@@ -22,13 +22,14 @@ const (
 // A learner reads once more what queries have read, and remembers summaries of it. It reads only files that a query was
 // allowed to read, one directory after the other, and lets queries go first. Its fields are under the Engine's mutex.
 type learner struct {
-	wake   *sync.Cond // a query ended, a job came, or the learner is done
-	jobs   []job
-	busy   bool // its goroutine lives
-	broken bool // by an error of ours; it learns nothing any more
-	idle   *time.Timer
-	holds  int
-	ended  int // queries, ever
+	wake      *sync.Cond // a query ended, a job came, or the learner is done
+	jobs      []job
+	busy      bool // its goroutine lives
+	broken    bool // by an error of ours; it learns nothing any more
+	idle      *time.Timer
+	holds     int
+	ended     int // queries, ever
+	forgotten int // times that everything was
 }
 
 // A job is what one query has read and nobody knows yet.
@@ -108,24 +109,28 @@ func (e *Engine) study() {
 		}
 		j := l.jobs[0]
 		l.jobs = l.jobs[1:]
+		r.of = l.forgotten
 		e.mu.Unlock()
 		r.job(j)
 	}
 }
 
-// turn lets queries go first: it waits until none is at work, or until one has ended. false: the engine is closed.
-func (e *Engine) turn() bool {
+// turn lets queries go first: it waits until none is at work, or until one has ended. false: the engine is closed, or
+// what is learned is wanted no more.
+func (e *Engine) turn(of int) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for before := e.learner.ended; len(e.active) > 0 && e.learner.ended == before && !e.closed; {
-		e.learner.wake.Wait()
+	l := &e.learner
+	for before := l.ended; len(e.active) > 0 && l.ended == before && !e.closed; {
+		l.wake.Wait()
 	}
-	return !e.closed
+	return !e.closed && l.forgotten == of
 }
 
 // A reader learns files. It belongs to the learner.
 type reader struct {
 	e   *Engine
+	of  int // learner.forgotten when the job was taken
 	buf []byte
 	sum index.Summarizer
 }
@@ -133,7 +138,7 @@ type reader struct {
 func (r *reader) job(j job) {
 	defer j.top.close()
 	for _, w := range j.dirs {
-		if !r.e.turn() || r.e.table.Full() {
+		if !r.e.turn(r.of) || r.e.table.Full() {
 			return
 		}
 		r.dir(j.top, w)
@@ -155,7 +160,10 @@ func (r *reader) dir(top folder, w wanted) {
 		return
 	}
 	var files []index.Lesson
-	for _, number := range w.numbers {
+	for i, number := range w.numbers {
+		if i > 0 && !r.e.turn(r.of) {
+			return
+		}
 		if f, ok := r.file(d, w.in, number); ok {
 			files = append(files, f)
 		}
@@ -257,6 +265,7 @@ func (e *Engine) Hold() (release func()) {
 // forget drops all that is remembered, and what would be learned. mu is held.
 func (e *Engine) forget() {
 	e.stopLearning()
+	e.learner.forgotten++
 	if e.table != nil {
 		e.table.Clear()
 	}

@@ -96,7 +96,7 @@ func (m *memory) keep(d *shared, in *index.Dir, whole bool) {
 }
 
 // gone is told of a file that is listed and cannot be found. If its directory has not changed since, the listing was
-// wrong: so it may be where names are kept in another form until a key is there. It is forgotten, and the file is noted.
+// wrong, as it may be where names have another form until a key is known. It is forgotten, and the file is noted.
 func (w *walk) gone(d *shared, in *index.Dir, at listed) {
 	if w.memory == nil || !in.Kept() {
 		return

@@ -577,6 +577,35 @@ func TestClosedWhileLearning(t *testing.T) {
 	}
 }
 
+// Before each file the learner lets queries go first; it ends when the engine is closed, or the last session ends.
+func TestLearnerTakesTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := New(Options{Memory: 1 << 20})
+		release, h := e.Hold(), newHalt()
+		e.enter(h)
+		turns := make(chan bool, 1)
+		go func() { turns <- e.turn(0) }()
+		synctest.Wait()
+		select {
+		case <-turns:
+			t.Error("it reads while a query does")
+		default:
+		}
+		e.leave(h)
+		if !<-turns || !e.turn(0) {
+			t.Error("no query is at work, and it does not go on")
+		}
+		release()
+		if e.turn(0) {
+			t.Error("the last session ended, and it goes on")
+		}
+		closeEngine(t, e)
+		if e.turn(1) {
+			t.Error("the engine is closed, and it goes on")
+		}
+	})
+}
+
 // On a file system whose stamps need not tell the truth, nothing is remembered.
 func TestOtherFileSystems(t *testing.T) {
 	t.Parallel()
