@@ -167,7 +167,7 @@ func (c *Confiner) profile(u Use) (p sandbox.Profile, configs []string, now rule
 	p = sandbox.Profile{
 		Masked:   masked,
 		Readable: slices.Concat(open(c.home()), open(c.o.Readable), u.Readable),
-		Hidden:   slices.Concat(now.Hide, c.o.Hide, secretsOf(c.o.Home, u.Roots)),
+		Hidden:   slices.Concat(now.Hide, c.o.Hide, secretsOf(c.o.Home, u.Roots), misowned(os.Geteuid())),
 	}
 	if u.ReadOnly {
 		p.Readable = append(p.Readable, u.Roots...)

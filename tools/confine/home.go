@@ -71,6 +71,17 @@ func ofSystem(path string) bool {
 	return slices.ContainsFunc(systemDirs, func(dir string) bool { return within(path, dir) })
 }
 
+// misowned are files of the system that stop a program because of their owner. In the user namespace of a command that
+// is not root's, files of root belong to nobody, and ssh starts nowhere with such a file in the directory (OpenSSH,
+// readconf.c: "Bad owner or permissions"), as systemd and Fedora have some. It starts without the directory.
+func misowned(user int) []string {
+	const dir = "/etc/ssh/ssh_config.d"
+	if user <= 0 || !exists(dir) { // -1: the system has no such numbers
+		return nil
+	}
+	return []string{dir}
+}
+
 // secretsOf returns the secrets of a home directory that lies in one of roots, or holds one: a person who gives a home
 // as a root does not mean its keys. A root inside of one stays readable.
 func secretsOf(home string, roots []string) []string {

@@ -112,3 +112,14 @@ func TestAllowedNames(t *testing.T) {
 		}
 	}
 }
+
+// ssh started nowhere for an ordinary user on a system with a file in /etc/ssh/ssh_config.d: "Bad owner or permissions".
+func TestSSHStartsForAnOrdinaryUser(t *testing.T) {
+	t.Parallel()
+	if got := misowned(0); len(got) > 0 {
+		t.Errorf("root sees its own files, but for %q", got)
+	}
+	if got := misowned(1000); exists("/etc/ssh/ssh_config.d") && !slices.Equal(got, []string{"/etc/ssh/ssh_config.d"}) {
+		t.Errorf("an ordinary user sees all but %q", got)
+	}
+}
