@@ -247,6 +247,10 @@ func (c *Confiner) protectedNames(u Use) (all, configs []string, whole bool) {
 		all = append(all, found.found...)
 		if !u.Background {
 			all = slices.Concat(all, missing(root, c.o.Protected.Texts()), missingTop(root), found.missing)
+			// the person's own git obeys what is there
+			if c.o.Home != root && c.o.Home != "" && within(c.o.Home, root) {
+				all = append(all, missing(c.o.Home, c.o.Protected.Texts())...)
+			}
 		}
 	}
 	// A name above a protected one, as the root, was not what a person was asked about.

@@ -123,3 +123,28 @@ func TestSSHStartsForAnOrdinaryUser(t *testing.T) {
 		t.Errorf("an ordinary user sees all but %q", got)
 	}
 }
+
+// A session whose root holds the person's home made a ~/.gitconfig where there was none, whose credential helper the
+// person's git then ran for another session.
+func TestWiderSessionMakesNoGitConfiguration(t *testing.T) {
+	t.Parallel()
+	above := tree(t, "me/work/x")
+	home := filepath.Join(above, "me")
+	names, err := guarded.ProtectedNames(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := New(Options{Protected: names, Whose: Whose{Home: home, Personal: true}}, func() []string { return nil })
+	for _, root := range []string{above, home} {
+		left, _, _ := c.protectedNames(Use{Roots: []string{root}})
+		for _, name := range []string{".gitconfig", ".config/git"} {
+			if !slices.Contains(left, filepath.Join(home, name)) {
+				t.Errorf("in %s a command may make ~/%s: %q", root, name, left)
+			}
+		}
+	}
+	left, _, _ := c.protectedNames(Use{Roots: []string{filepath.Join(home, "work")}})
+	if slices.Contains(left, filepath.Join(home, ".gitconfig")) {
+		t.Error("what lies outside of the roots is no name of theirs")
+	}
+}
