@@ -50,9 +50,10 @@ var quoted = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?:['"‘“\x60])([^'"‘’“”\x60]+)['"’”\x60]`)
 })
 
-// relative finds what may be a relative path: the word before the reason, as programs print it.
+// relative finds what may be a relative path: the word before the reason, as programs print it. A letter or a dash
+// follows.
 var relative = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?:['"‘“\x60])?([^\s'"‘’“”\x60:]+)['"’”\x60]?\)?: [A-Za-z-]`)
+	return regexp.MustCompile(`(?:['"‘“\x60])?([^\s'"‘’“”\x60:]+)['"’”\x60]?\)?: `)
 })
 
 // Explain names the setting that made a command fail, as far as its output tells, so that the model does not look for a
@@ -204,7 +205,12 @@ func pathsIn(line, dir string) []string {
 		}
 		paths = append(paths, filepath.Clean(path))
 	}
-	before := relative().FindAllStringSubmatch(line, -1)
+	var before [][]string
+	for _, m := range relative().FindAllStringSubmatchIndex(line, -1) {
+		if rest := line[m[1]:]; rest != "" && (rest[0] == '-' || 'a' <= rest[0]|0x20 && rest[0]|0x20 <= 'z') {
+			before = append(before, []string{line[m[0]:m[1]], line[m[2]:m[3]]})
+		}
+	}
 	slices.Reverse(before) // the reason stands last, behind its path; what stands first is the program
 	for _, m := range slices.Concat(quoted().FindAllStringSubmatch(line, -1), before) {
 		if !filepath.IsAbs(m[1]) {

@@ -94,6 +94,7 @@ func TestExplainReadOnly(t *testing.T) {
 		"touch: cannot touch '" + inTemp + "/z': Read-only file system":          inTemp + "/z",
 		"error: could not lock config file .git/config: Read-only file system":   "/w/.git/config",
 		"bash: line 1: .git/hooks/pre-commit: Read-only file system":             "/w/.git/hooks/pre-commit",
+		"bash: line 1: y: Read-only file system":                                 "/w/y",
 		"mv: cannot move 'a' to 'b': Read-only file system":                      "/w/a",
 		"rm: cannot remove 'x': Read-only file system":                           "/w/x",
 		"sed: couldn't open temporary file ./sedAbCdEf: Read-only file system":   "/w/sedAbCdEf",

@@ -84,7 +84,7 @@ func better(env tool.Env, command string) (name, why string) {
 		f := tipForms()
 		switch {
 		case f.edit.MatchString(p.Text):
-			return "edit_file", "it shows what it changed, and undo_change takes it back"
+			return "edit_file", "it shows what it changed"
 		case f.find.MatchString(p.Text) && !f.finder.MatchString(p.Text):
 			return "list_files", "it finds files by a pattern, newest first"
 		case f.grep.MatchString(p.Text):

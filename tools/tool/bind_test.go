@@ -159,6 +159,7 @@ func TestBindProblems(t *testing.T) {
 		{"unknown and near", `{"filepath":"a"}`, []string{`"file_path" is required`, `unknown parameter "filepath" (did you mean "file_path"?)`}},
 		{"unknown, other case", `{"file_path":"a","Offset":3}`, []string{`unknown parameter "Offset" (did you mean "offset"?)`}},
 		{"unknown and near to an accepted name", `{"file_path":"a","contxt":1}`, []string{`unknown parameter "contxt" (did you mean "-A"?)`}},
+		{"a directory where there is no command", `{"file_path":"a","workdir":"x"}`, []string{`unknown parameter "workdir"`}},
 		{"unknown and far", `{"file_path":"a","zebra":1}`, []string{`unknown parameter "zebra"`}},
 		{"unknown and near to a hidden one", `{"file_path":"a","allow_larg":1}`, []string{`unknown parameter "allow_larg"`}},
 		{"an accepted name only counts at the root", `{"file_path":"a","edits":[{"old_string":"x","filename":"b"}]}`,

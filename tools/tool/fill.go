@@ -226,8 +226,14 @@ func (f *filler) take(s *shape, at *place, accept map[string]string, found []giv
 	}
 }
 
+// directories are names by which other shells take the directory of a command.
+var directories = []string{"cwd", "workdir", "working_dir", "working_directory", "workingDirectory", "directory", "dir"}
+
 func (s *shape) unknown(at *place, name string, accept map[string]string) string {
 	line := "unknown parameter " + strconv.Quote(at.String())
+	if s.byName["command"] != nil && slices.Contains(directories, name) {
+		return line + ` (write "cd DIR && ..." into "command")`
+	}
 	if near := s.nearest(name, accept); near != "" {
 		line += " (did you mean " + strconv.Quote(near) + "?)"
 	}

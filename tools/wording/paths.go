@@ -85,6 +85,9 @@ func outsideRefusal(path string, e *workspace.OutsideError) error {
 	if slices.ContainsFunc(e.Whole, func(root string) bool { return Below(root, target) }) {
 		remedy = "The client did not name it as a root. Ask the user to open its directory in the client."
 	}
+	if e.Link == "" && (Below("/tmp", path) || Below("/var/tmp", path)) {
+		remedy = "If a command made it, use run_shell: commands may have a directory of their own there. " + remedy
+	}
 	switch roots := strings.Join(e.Roots, ", "); {
 	case len(e.Wanted) > 0:
 		return tool.Refuse(tool.OutsideRoots,

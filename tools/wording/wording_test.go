@@ -66,6 +66,17 @@ func TestStartRefusal(t *testing.T) {
 	}
 }
 
+// A file in the temporary directory that a command made was refused like any other, and the model asked for a root.
+func TestOutsideRefusalOfTemporaryFiles(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]bool{"/tmp/x": true, "/var/tmp/a/b": true, "/tmpx": false, "/etc/x": false} {
+		err := outsideRefusal(path, &workspace.OutsideError{Roots: []string{"/w"}, Whole: []string{"/w"}})
+		if got := strings.Contains(err.Error(), "If a command made it, use run_shell"); got != want {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
 // A client whose roots have nothing in common with ours learns of both, however many and long they are.
 func TestOutsideRefusalOfClientRoots(t *testing.T) {
 	t.Parallel()
