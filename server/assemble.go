@@ -90,6 +90,9 @@ func (s *Server) answerWith(cfg config.Config) error {
 		Notices: s.notices, Gate: gate, Keeps: s.keeps, Active: e.Active, Observed: s.team.Observed,
 		Lends: calls.Lends{WithTools: cfg.Tools.Agent.Sampling, Plain: cfg.Web.Sampling},
 	})
+	if s.team != nil {
+		s.team.Act = s.calls.ByPerson
+	}
 	s.calls.Agents = subagents.Host{
 		Serve: s.calls.Serve, Memory: e.Memory, End: s.sessions.End, Hooks: e.Hooks, Log: s.replies.Log,
 	}

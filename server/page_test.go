@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -468,5 +470,74 @@ func TestPageOfTeam(t *testing.T) {
 	ann.says(asked, "allow once", "")
 	if a := <-answer; a.Failed || runs.count() != 1 {
 		t.Errorf("%+v", a)
+	}
+}
+
+// TestPageChanges: what a model changed is seen on the page and taken back, by the undo that models have: never over what
+// somebody wrote since.
+func TestPageChanges(t *testing.T) {
+	t.Parallel()
+	// In this mode a person must allow each edit: the click does.
+	x := serveHTTP(t, siteSetup{proven: confined, settings: map[string]string{"permissions.mode": "default", "permissions.ask_fallback": "client"}})
+	b := browserOn(t, x)
+	h := x.client("").Hello()
+	write := func(name, content string) {
+		t.Helper()
+		h.Does("write_file", replaytest.AsJSON(t, "file_path", x.work+"/"+name, "content", content))
+	}
+	holds := func(name, want string) {
+		t.Helper()
+		if got, _ := os.ReadFile(filepath.Join(x.work, name)); string(got) != want {
+			t.Errorf("%s holds %q, want %q", name, got, want)
+		}
+	}
+	write("a.txt", "one\n")
+	write("a.txt", "two\n")
+	write("b.txt", "b\n")
+	_, text := b.get("/changes")
+	ids := regexp.MustCompile(`href="\./changes/([a-z0-9]{16})"`).FindAllStringSubmatch(text, -1)
+	session := regexp.MustCompile(`\?session=([0-9a-f]{8})"`).FindStringSubmatch(text)
+	if len(ids) != 3 || session == nil {
+		t.Fatalf("%d changes: %s", len(ids), text)
+	}
+	_, text = b.get("/changes/" + ids[1][1])
+	if !strings.Contains(text, `<span class="minus">-one</span>`) || !strings.Contains(text, `<span class="plus">&#43;two</span>`) {
+		t.Errorf("the diff: %s", text)
+	}
+	csrf := regexp.MustCompile(`name="csrf" value="([^"]*)"`).FindStringSubmatch(text)[1]
+	undo := func(status int, form ...string) string {
+		t.Helper()
+		values := url.Values{"csrf": {csrf}}
+		for i := 0; i < len(form); i += 2 {
+			values.Set(form[i], form[i+1])
+		}
+		q, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, b.url+"/console/undo", strings.NewReader(values.Encode()))
+		q.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		q.Header.Set("Origin", b.url)
+		r, text := b.read(b.Do(q))
+		if r.StatusCode != status {
+			t.Errorf("%q: %d: %s", form, r.StatusCode, text)
+		}
+		return text
+	}
+	undo(http.StatusOK, "change", ids[1][1])
+	holds("a.txt", "one\n")
+	undo(http.StatusConflict, "change", ids[1][1]) // it is taken back already
+	undo(http.StatusForbidden, "change", ids[0][1], "csrf", "x")
+	undo(http.StatusConflict, "change", strings.Repeat("a", 16))
+
+	must(t, os.WriteFile(filepath.Join(x.work, "a.txt"), []byte("mine\n"), 0o600))
+	text = undo(http.StatusConflict, "session", session[1])
+	if !strings.Contains(text, "1 change was taken back. Then one could not be") || !strings.Contains(text, "UNDO_CONFLICT") {
+		t.Errorf("a session with a conflict: %s", text)
+	}
+	holds("a.txt", "mine\n")
+	if _, err := os.Stat(filepath.Join(x.work, "b.txt")); err == nil {
+		t.Error("b.txt is still there")
+	}
+	must(t, os.WriteFile(filepath.Join(x.work, "a.txt"), []byte("one\n"), 0o600))
+	undo(http.StatusOK, "session", session[1])
+	if left, err := os.ReadDir(x.work); err != nil || len(left) != 0 {
+		t.Errorf("%v is left, %v", left, err)
 	}
 }

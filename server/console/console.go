@@ -1,4 +1,5 @@
-// Package console is the page of serve for people, in a browser: what waits for their approval, at `/`.
+// Package console is the page of serve for people, in a browser: what waits for their approval, at `/`, and what tools
+// changed in their files.
 //
 // It owns the pages, and what a request must bring before anything is shown or done. It keeps nothing: who sent a
 // request, and what waits, it asks of others. Every page is whole without its script, which only keeps an open page up
@@ -54,7 +55,8 @@ type Options struct {
 	// be done. An *auth.Error: this caller gets no page. Any other error is a fault of ours.
 	Person    func(w http.ResponseWriter, r *http.Request, posted string) (Person, error)
 	Questions Questions // nil: there are none, by the settings
-	SignIn    bool      // people sign in below signin/
+	Changes   Changes
+	SignIn    bool // people sign in below signin/
 	Log       *slog.Logger
 }
 
@@ -104,7 +106,8 @@ func named(name string) string {
 
 var page = template.Must(template.New("page.html").Funcs(template.FuncMap{
 	"asset": named, "shown": shown, "clock": clock, "full": full, "ago": ago, "label": label,
-	"choices": choices, "texts": texts,
+	"choices": choices, "texts": texts, "yes": yes, "no": no, "narrowed": narrowed, "base": base,
+	"at": func(now, t time.Time) moment { return moment{now, t} },
 }).ParseFS(files, "pages/*.html"))
 
 // New makes a Console.
@@ -122,6 +125,9 @@ func New(o Options) *Console {
 	})
 	c.routes.HandleFunc("GET /console/live", c.get(c.live))
 	c.routes.HandleFunc("POST /console/answer", c.post(c.answer))
+	c.routes.HandleFunc("GET /changes", c.get(c.changes))
+	c.routes.HandleFunc("GET /changes/{id}", c.get(c.change))
+	c.routes.HandleFunc("POST /console/undo", c.post(c.undo))
 	for name, a := range assets {
 		c.routes.HandleFunc("GET /console/"+name, func(w http.ResponseWriter, _ *http.Request) {
 			h := w.Header()
@@ -157,7 +163,8 @@ func elsewhere(w http.ResponseWriter) {
 
 // Serves says whether a path, without that of http.public_url, is one of ours.
 func Serves(path string) bool {
-	return path == "/" || path == "/console" || strings.HasPrefix(path, "/console/")
+	return path == "/" || path == "/console" || strings.HasPrefix(path, "/console/") ||
+		path == "/changes" || strings.HasPrefix(path, "/changes/")
 }
 
 // ServeHTTP serves a request for a path that Serves.
@@ -269,14 +276,18 @@ type view struct {
 	Off      bool // nothing waits here, by the settings
 	Version  uint64
 	Now      time.Time
-	Text     string // of a page that says one thing; "": the page shows what waits
-	Done     string // what the last form did
-	Refresh  bool   // a page without a script loads itself anew
-	Fragment bool   // only what changes
+	Text     string       // of a page that says one thing; "": the page shows what waits
+	Done     string       // what the last form did
+	Refresh  bool         // a page without a script loads itself anew
+	Fragment bool         // only what changes
+	Changes  *changesView // of the pages about changes; nil: it is none of them
 }
 
 // Home says whether the page shows what waits.
-func (v view) Home() bool { return v.Text == "" }
+func (v view) Home() bool { return v.Text == "" && v.Changes == nil }
+
+// A moment is a time, seen from now.
+type moment struct{ Now, Time time.Time }
 
 func (c *Console) approvals(w http.ResponseWriter, r *http.Request, p Person) {
 	v := view{Title: "Approvals", Person: p, Now: time.Now()}
@@ -420,11 +431,16 @@ func full(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC")
 
 // ago is how long before now something was.
 func ago(now, t time.Time) string {
-	d := max(0, now.Sub(t)).Round(time.Second)
-	if d < time.Minute {
+	switch d := max(0, now.Sub(t)).Round(time.Second); {
+	case d < time.Minute:
 		return strconv.Itoa(int(d/time.Second)) + " s ago"
+	case d < time.Hour:
+		return strconv.Itoa(int(d/time.Minute)) + " min ago"
+	case d < 48*time.Hour:
+		return strconv.Itoa(int(d/time.Hour)) + " h ago"
+	default:
+		return strconv.Itoa(int(d/(24*time.Hour))) + " days ago"
 	}
-	return strconv.Itoa(int(d/time.Minute)) + " min ago"
 }
 
 // label is what stands on the button of the i-th choice of a field.
@@ -446,6 +462,18 @@ func choices(q tool.Question) (all []tool.Field) {
 	}
 	return all
 }
+
+// yes are the choices of a field but the last, which says no. The no has a form of its own, with what a person types:
+// who presses Enter there must not say yes.
+func yes(f tool.Field) (all []int) {
+	for i := range len(f.Choices) - 1 {
+		all = append(all, i)
+	}
+	return all
+}
+
+// no is the last choice.
+func no(f tool.Field) int { return len(f.Choices) - 1 }
 
 // texts are those that a person types.
 func texts(q tool.Question) (all []tool.Field) {

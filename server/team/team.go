@@ -5,6 +5,7 @@ package team
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -56,7 +57,11 @@ type Team struct {
 	o       Options
 	Porter  *auth.Porter
 	Tenants *tenants.Registry
-	Signing *Signing     // nil: people do not sign in by OAuth
+	Signing *Signing // nil: people do not sign in by OAuth
+	// Act makes a call of a tool for a person who clicked on the page, in the session of that person's page: as
+	// calls.Handler.ByPerson. It is set before the Team serves.
+	Act func(ctx context.Context, at *tenants.Tenant, name string, args json.RawMessage) (string, bool, error)
+
 	page    *webPage     // for people; nil: there is none
 	Desk    *asking.Desk // what waits there; nil: nothing does
 	audit   *audit.Log

@@ -1,6 +1,8 @@
 package history
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -157,6 +159,15 @@ func OlderWords(limit int, path string) string {
 	return "run codehand history --json"
 }
 
+// shortSession tells sessions apart for people and programs: the name itself may be what a client proves itself with.
+func shortSession(name string) string {
+	if name == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(name))
+	return hex.EncodeToString(sum[:4])
+}
+
 // JSON is as many changes as an answer holds, and whether there are more.
 func JSON(env tool.Env, view *View, entries []journal.Entry, more bool) (tool.Result, error) {
 	list, text, room := []json.RawMessage{}, "", wording.Form(env, 100, 0)
@@ -166,7 +177,8 @@ func JSON(env tool.Env, view *View, entries []journal.Entry, more bool) (tool.Re
 			journal.Entry
 			Tool    string `json:"tool,omitempty"`
 			Command string `json:"command,omitempty"`
-		}{e, e.By.Tool, e.By.Command})
+			Session string `json:"session,omitempty"`
+		}{e, e.By.Tool, e.By.Command, shortSession(e.By.Session)})
 		if text += string(raw) + ","; len(list) > 0 && !room.Fits(text) {
 			more = true
 			break

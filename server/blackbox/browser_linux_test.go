@@ -1,0 +1,16 @@
+package blackbox
+
+import "testing"
+
+// TestApprovalsInChromium: a client that cannot ask has its calls approved on the page of serve: on a phone and a desk,
+// light and dark, by keyboard alone, without script, by one of two browsers, and not by a page of another port.
+func TestApprovalsInChromium(t *testing.T) {
+	t.Parallel()
+	long(t)
+	h := settle(t)
+	if confinedLevel(t, h) < 2 {
+		unavailable(t, "commands are not confined here")
+	}
+	cmd := chromiumBy(t, "approvals.mjs", "--url", h.serve().url)
+	conversed(t, cmd, func(string) (string, bool) { return "", false })
+}

@@ -1,0 +1,191 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"codehand/server/auth"
+)
+
+// A journal is what was changed in a test, the newest first. It lists two changes at a time.
+type journal struct {
+	all      []Change
+	conflict string // id that cannot be taken back
+	said     string // why nothing is listed
+	err      error
+	undone   []string
+	asked    []string // for whom
+}
+
+func (j *journal) List(_ context.Context, who auth.Principal, before string) ([]Change, bool, string, error) {
+	j.asked = append(j.asked, who.ID)
+	from := 0
+	if before != "" {
+		from = 1 + slices.IndexFunc(j.all, func(c Change) bool { return c.ID == before })
+	}
+	to := min(from+2, len(j.all))
+	return j.all[from:to], to < len(j.all), j.said, j.err
+}
+
+func (j *journal) Show(_ context.Context, _ auth.Principal, id string) (string, error) {
+	return "the change " + id + "\n@@ -1 +1 @@\n-old <b>\n+new \u202e\n", j.err
+}
+
+func (j *journal) Undo(_ context.Context, _ auth.Principal, id string) (string, bool, error) {
+	if id == j.conflict {
+		return "UNDO_CONFLICT: somebody changed it <b>", false, j.err
+	}
+	j.undone = append(j.undone, id[:1])
+	return "Took it back", true, j.err
+}
+
+// made are changes a to g of two sessions; b undid f, and c is a kept content.
+func made() []Change {
+	id := func(letter string) string { return strings.Repeat(letter, 16) }
+	one, two := "00000001", "00000002"
+	return []Change{
+		{ID: id("a"), Session: one, Tool: "write_file", Files: []ChangedFile{{Path: "/w/<b>.txt", Op: "update", Added: 2, Removed: 1}}},
+		{ID: id("b"), Session: one, Tool: "undo_change", Undoes: []string{id("f")}, Files: []ChangedFile{{Path: "/w/f.txt", Op: "update"}}},
+		{ID: id("c"), Session: one, Kept: "external", Files: []ChangedFile{{Path: "/w/f.txt", Op: "update"}}},
+		{ID: id("d"), Session: two, Tool: "edit_file", Files: []ChangedFile{{Path: "/w/d.txt", Op: "create", Added: 5}}},
+		{ID: id("e"), Session: one, Tool: "run_shell", Command: "make <all>", Files: []ChangedFile{{Path: "/w/f.txt", Op: "update"}}},
+		{ID: id("f"), Session: one, Tool: "write_file", Undone: true, Files: []ChangedFile{{Path: "/w/f.txt", Op: "update"}}},
+		{ID: id("g"), Session: one, Tool: "write_file", Files: []ChangedFile{{Path: "/w/<b>.txt", Op: "create", Added: 9}}},
+	}
+}
+
+func changing(who Person, j *journal) *Console {
+	c := site(who, &desk{})
+	c.o.Changes = j
+	return c
+}
+
+func undo(c *Console, form url.Values) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, "/console/undo", strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	w := httptest.NewRecorder()
+	c.ServeHTTP(w, r)
+	return w
+}
+
+// TestChangesListed: the list has all changes, narrowed to a session or a file where that is asked for, and escapes what it
+// shows.
+func TestChangesListed(t *testing.T) {
+	t.Parallel()
+	for query, want := range map[string]struct{ ids, has string }{
+		"":                                      {"abcdefg", "+11 -1"},
+		"?session=00000001":                     {"abcefg", "Undo 3 changes of this session"},
+		"?session=00000002":                     {"d", "Undo 1 change of this session"},
+		"?session=00000001&path=%2Fw%2Ff.txt":   {"bcef", "Undo 1 change of this file"},
+		"?session=00000003":                     {"", "No changes by these tools are recorded."},
+		"?session=%22%3E%3Cscript%3E":           {"abcdefg", "Sessions"}, // no name of a session
+		"?path=%22%3E%3Cscript%3Ealert(1)%3C":   {"", "No changes by these tools are recorded."},
+		"?session=00000001&ticket=of-this-page": {"abcefg", "Undo 3 changes"},
+	} {
+		text := get(changing(ann(), &journal{all: made()}), "/changes"+query).Body.String()
+		got := ""
+		for _, c := range made() {
+			if strings.Contains(text, `href="./changes/`+c.ID) {
+				got += c.ID[:1]
+			}
+		}
+		if got != want.ids || !strings.Contains(text, want.has) {
+			t.Errorf("%s lists %q, want %q with %q: %s", query, got, want.ids, want.has, text)
+		}
+		if strings.Contains(text, "<script>") || strings.Contains(text, "<b>") || strings.Contains(text, "<all>") {
+			t.Errorf("%s: %s", query, text)
+		}
+	}
+	many := &journal{}
+	for i := range mostListed + 100 {
+		many.all = append(many.all, Change{ID: fmt.Sprintf("%016d", i), Session: "00000001", Time: time.Now(), Tool: "write_file"})
+	}
+	text := get(changing(ann(), many), "/changes").Body.String()
+	if n := strings.Count(text, `href="./changes/0`); n != mostShown || !strings.Contains(text, "There are older ones.") || len(many.asked) != mostListed/2 {
+		t.Errorf("%d listed, asked %d times", n, len(many.asked))
+	}
+}
+
+// TestChangeShown: its diff, with a form to take it back; no form where that is barred.
+func TestChangeShown(t *testing.T) {
+	t.Parallel()
+	barred := ann()
+	barred.Bars = "Not here."
+	for name, who := range map[string]Person{"ann": ann(), "barred": barred} {
+		text := get(changing(who, &journal{}), "/changes/"+strings.Repeat("a", 16)).Body.String()
+		for _, want := range []string{`<span class="hunk">@@ -1 &#43;1 @@</span>`, `<span class="minus">-old &lt;b&gt;</span>`, `<span class="plus">&#43;new \u202e</span>`} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: %q is missing in %s", name, want, text)
+			}
+		}
+		if strings.Contains(text, "<form") != (name == "ann") {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+	for _, path := range []string{"/changes/short", "/changes/" + strings.Repeat("A", 16), "/changes/" + strings.Repeat("a", 16) + "/x"} {
+		if w := get(changing(ann(), &journal{}), path); w.Code != http.StatusNotFound {
+			t.Errorf("%s: %d", path, w.Code)
+		}
+	}
+	w := get(changing(ann(), &journal{err: errors.New("secret cause")}), "/changes/"+strings.Repeat("a", 16))
+	if w.Code != http.StatusServiceUnavailable || strings.Contains(w.Body.String(), "secret cause") {
+		t.Errorf("%d: %s", w.Code, w.Body)
+	}
+	said := get(changing(ann(), &journal{said: "PERMISSION_DENIED: no"}), "/changes").Body.String()
+	if !strings.Contains(said, "PERMISSION_DENIED: no") || strings.Contains(said, "No changes by") {
+		t.Error(said)
+	}
+}
+
+// TestUndo: one change, or those of a session or a file in it, the newest first, up to the first that cannot be.
+func TestUndo(t *testing.T) {
+	t.Parallel()
+	token, g := "csrf-of-ann", strings.Repeat("g", 16)
+	barred := ann()
+	barred.Bars = "Not here."
+	for name, tt := range map[string]struct {
+		who      Person
+		form     url.Values
+		conflict string
+		code     int
+		undone   string
+		has      string
+	}{
+		"a change":         {ann(), url.Values{"change": {g}}, "", 200, "g", "Taken back."},
+		"a conflict":       {ann(), url.Values{"change": {g}}, g, 409, "", "UNDO_CONFLICT: somebody changed it &lt;b&gt;"},
+		"a session":        {ann(), url.Values{"session": {"00000001"}}, "", 200, "aeg", "3 changes were taken back."},
+		"a file":           {ann(), url.Values{"session": {"00000001"}, "path": {"/w/<b>.txt"}}, "", 200, "ag", "2 changes were taken back."},
+		"up to a conflict": {ann(), url.Values{"session": {"00000001"}}, strings.Repeat("e", 16), 409, "a", "1 change was taken back. Then one could not be"},
+		"a file alone":     {ann(), url.Values{"path": {"/w/f.txt"}}, "", 400, "", ""},
+		"both":             {ann(), url.Values{"change": {g}, "session": {"00000001"}}, "", 400, "", ""},
+		"no id":            {ann(), url.Values{"change": {"g"}}, "", 400, "", ""},
+		"nothing":          {ann(), url.Values{}, "", 400, "", ""},
+		"barred":           {barred, url.Values{"change": {g}}, "", 403, "", "Not here."},
+		"nobody":           {Person{Token: token}, url.Values{"change": {g}}, "", 403, "", ""},
+		"forged":           {ann(), url.Values{"change": {g}, "csrf": {"x"}}, "", 403, "", ""},
+	} {
+		if tt.form.Get("csrf") == "" {
+			tt.form.Set("csrf", token)
+		}
+		j := &journal{all: made(), conflict: tt.conflict}
+		w := undo(changing(tt.who, j), tt.form)
+		if got := strings.Join(j.undone, ""); w.Code != tt.code || got != tt.undone || !strings.Contains(w.Body.String(), tt.has) {
+			t.Errorf("%s: %d, took back %q: %s", name, w.Code, got, w.Body)
+		}
+	}
+	j := &journal{all: made()}
+	for _, path := range []string{"/changes", "/changes/" + g} {
+		if text := get(changing(Person{}, j), path).Body.String(); !strings.Contains(text, "Sign in first.") || len(j.asked) > 0 {
+			t.Errorf("%s without a sign-in: %s", path, text)
+		}
+	}
+}

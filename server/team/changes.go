@@ -1,0 +1,67 @@
+package team
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"codehand/server/auth"
+	"codehand/server/console"
+)
+
+// pageChanges are the console.Changes of a team: each is a call of the tool that a model would use, so the same rules
+// and the same undo hold.
+type pageChanges struct{ team *Team }
+
+// The tools behind the page.
+const (
+	listTool = "file_history"
+	undoTool = "undo_change"
+)
+
+// act makes a call for a person. failed: text says why it was refused.
+func (p pageChanges) act(ctx context.Context, who auth.Principal, name string, args any) (text string, failed bool,
+	err error) {
+	at, err := p.team.Tenants.Of(who)
+	if err != nil {
+		return "", false, err
+	}
+	raw, err := json.Marshal(args)
+	if err != nil {
+		return "", false, err
+	}
+	return p.team.Act(ctx, at, name, raw)
+}
+
+// List is console.Changes.List.
+func (p pageChanges) List(ctx context.Context, who auth.Principal, before string) (list []console.Change, more bool,
+	said string, err error) {
+	args := map[string]any{"format": "json", "limit": 200}
+	if before != "" {
+		args["before"] = before
+	}
+	text, failed, err := p.act(ctx, who, listTool, args)
+	if err != nil || failed {
+		return nil, false, text, err
+	}
+	var page struct {
+		Changes []console.Change `json:"changes"`
+		More    bool             `json:"more"`
+	}
+	if err := json.Unmarshal([]byte(text), &page); err != nil {
+		return nil, false, "", err
+	}
+	return page.Changes, page.More, "", nil
+}
+
+// Show is console.Changes.Show.
+func (p pageChanges) Show(ctx context.Context, who auth.Principal, id string) (text string, err error) {
+	text, _, err = p.act(ctx, who, listTool, map[string]any{"change_id": id})
+	return text, err
+}
+
+// Undo is console.Changes.Undo.
+func (p pageChanges) Undo(ctx context.Context, who auth.Principal, id string) (said string, done bool, err error) {
+	text, failed, err := p.act(ctx, who, undoTool, map[string]any{"change_id": id})
+	return strings.TrimSpace(text), err == nil && !failed, err
+}
