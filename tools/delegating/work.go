@@ -45,6 +45,9 @@ type work struct {
 func (w *work) do(ctx context.Context) (tool.Result, error) {
 	w.began = time.Now()
 	w.watched.Store(!w.background)
+	if w.background {
+		w.alone() // before the work begins, or its first question would still reach the client
+	}
 	job, err := shell.Begin(ctx, w.env.Shell, shell.Command{Text: w.title(), Background: w.background}, w.work)
 	if err != nil {
 		for _, x := range w.runs {
@@ -58,7 +61,6 @@ func (w *work) do(ctx context.Context) (tool.Result, error) {
 		return tool.Result{}, wording.StartRefusal(err)
 	}
 	if w.background {
-		w.alone()
 		return w.started(job.Info(), "Started job "+job.Info().ID+": "+w.title()), nil
 	}
 	defer job.Release()
