@@ -171,7 +171,7 @@ func TestBridgeSessions(t *testing.T) {
 		}
 		t.Run(replaytest.ScriptName(path), func(t *testing.T) {
 			t.Parallel()
-			settings := map[string]string{"sandbox.policy": "off", "permissions.ask_fallback": "client", "plan.approval_fallback": "client", "permissions.mode": "default"} // as on stdio
+			settings := map[string]string{"sandbox.policy": "off", "permissions.ask_fallback": "client", "plan.approval_fallback": "client", "permissions.mode": "default", "console.approvals": "off"} // as on stdio
 			for k, v := range file.Settings(t) {
 				settings[k] = v
 			}

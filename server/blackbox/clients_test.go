@@ -271,7 +271,7 @@ func TestInstructionsSayWhere(t *testing.T) {
 		}
 		p.Must(t, "run_shell", `{"command":"cd sub"}`)
 		p.Must(t, "call_tool", `{"name":"enter_plan_mode"}`)
-		want = "Your directories: " + work + ". This session is in " + filepath.Join(work, "sub") + ", mode plan. Commands are "
+		want = "Your directories: " + work + ". This session is in " + filepath.Join(work, "sub") + ", mode plan."
 		if text := p.Must(t, "session_config", `{}`); !strings.HasPrefix(text, want) {
 			t.Errorf("modern %t: %s", modern, text)
 		}
