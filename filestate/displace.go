@@ -246,7 +246,7 @@ func (l *Ledger) replaceBack(ctx context.Context, w *work) error {
 	if err != nil {
 		return w.failed(at, err)
 	}
-	if err := w.dir.Rename(t.name, w.name); err != nil {
+	if err := renameOver(w, t.name); err != nil {
 		_ = w.dir.Remove(t.name) // the first error counts; sweep finds what stays
 		return w.failed(fault.Rename, err)
 	}

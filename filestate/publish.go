@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"runtime"
 	"syscall"
 
 	"codehand/filestate/disk"
@@ -42,7 +43,7 @@ func (l *Ledger) publish(ctx context.Context, w *work) error {
 	case errors.Is(err, errors.ErrUnsupported) && !w.unchanged(ctx):
 		return l.foreign(ctx, w)
 	case err == nil, errors.Is(err, errors.ErrUnsupported):
-		err = w.dir.Rename(w.temporary, w.name)
+		err = renameOver(w, w.temporary)
 	}
 	if errors.Is(err, syscall.EBUSY) && l.mayOverwrite(w) {
 		discard([]*work{w})
@@ -53,6 +54,21 @@ func (l *Ledger) publish(ctx context.Context, w *work) error {
 	}
 	w.written(w.temp)
 	return nil
+}
+
+// renameOver gives a temporary file the name of the target. Windows replaces a file that is open on NTFS alone, and
+// Wine nowhere: ours on the old file, which was compared just before, is closed there.
+func renameOver(w *work, temporary string) error {
+	err := w.dir.Rename(temporary, w.name)
+	if runtime.GOOS != "windows" || !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	_ = w.file.Close() // only read
+	err = w.dir.Rename(temporary, w.name)
+	if again, openErr := w.dir.Open(w.name); openErr == nil {
+		w.file = again // has the metadata, if the old content must be put back
+	}
+	return err
 }
 
 // publishNew gives a new file its name, unless another program has taken it.
