@@ -1,5 +1,6 @@
 // Command pack makes what goreleaser does not make of its binaries: bundles for Claude Desktop (MCPB), packages for
-// npm, and the entry of the MCP registry. It is no part of the released binary, and uses no network.
+// npm, recipes for Homebrew, Scoop and Nix, and the entry of the MCP registry. It is no part of the released binary,
+// and uses no network.
 //
 //	go run ./packaging/pack -repository https://github.com/OWNER/codehand dist
 //	go run ./packaging/pack -man cmd/codehand/testdata/help -version 1.2.3 packaging/out/man
@@ -65,6 +66,9 @@ func pack(dist, repository string) error {
 		return err
 	}
 	if err := r.packages(); err != nil {
+		return err
+	}
+	if err := r.recipes(); err != nil {
 		return err
 	}
 	return r.entry(bundles)

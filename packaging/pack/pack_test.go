@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"io"
 	"io/fs"
@@ -45,6 +47,10 @@ func dist(t *testing.T) string {
 			t.Fatal(err)
 		}
 		list = append(list, a)
+		if arch != "all" {
+			r := release{version: "1.2.3"}
+			lay(t, filepath.Join(dir, r.archive(osName+"_"+arch)), "the archive for "+p, 0o644)
+		}
 	}
 	b, err := json.Marshal(list)
 	if err != nil {
@@ -283,5 +289,48 @@ func TestPages(t *testing.T) {
 		"Do a thing, with\ntwo lines. More.\n\n\\&.config is a name, 'quoted' too\n\\&'and \\en\n.fi\n"
 	if got != want {
 		t.Errorf("page:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// TestRecipes: each names the archives of its systems with the sums that they have, and nothing of the template is left.
+func TestRecipes(t *testing.T) {
+	dir := dist(t)
+	if err := pack(dir, repository); err != nil {
+		t.Fatal(err)
+	}
+	sum := func(platform string) (asHex, asSRI string) {
+		b := sha256.Sum256([]byte("the archive for " + platform))
+		return hex.EncodeToString(b[:]), "sha256-" + base64.StdEncoding.EncodeToString(b[:])
+	}
+	for name, platforms := range map[string][]string{
+		"homebrew/codehand.rb": {"darwin/arm64", "darwin/amd64", "linux/arm64", "linux/amd64"},
+		"scoop/codehand.json":  {"windows/amd64", "windows/arm64"},
+		"nix/flake.nix":        {"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64"},
+	} {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(b)
+		for _, p := range platforms {
+			file := "codehand_1.2.3_" + strings.ReplaceAll(p, "/", "_")
+			_, rest, ok := strings.Cut(text, repository+"/releases/download/v1.2.3/"+file)
+			asHex, asSRI := sum(p)
+			if here, _, _ := strings.Cut(rest, "releases/download"); !ok || !strings.Contains(here, asHex) && !strings.Contains(here, asSRI) {
+				t.Errorf("%s does not have %s with its sum:\n%s", name, p, text)
+			}
+		}
+		if strings.Contains(text, "{{") || strings.Contains(text, "<no value>") {
+			t.Errorf("%s still has something of its template:\n%s", name, text)
+		}
+		if filepath.Ext(name) == ".json" && !json.Valid(b) {
+			t.Errorf("%s is no JSON", name)
+		}
+	}
+	if err := os.Remove(filepath.Join(dir, "codehand_1.2.3_linux_arm64.tar.gz")); err != nil {
+		t.Fatal(err)
+	}
+	if err := pack(dir, repository); err == nil {
+		t.Error("an archive that is missing is no error")
 	}
 }
