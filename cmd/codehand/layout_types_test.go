@@ -188,7 +188,7 @@ var checkedHouse = sync.OnceValues(func() (*checked, error) {
 				outside[other] = true
 			}
 		}
-	}, "-tags=conformance", "./...")
+	}, "-tags=conformance,score", "./...")
 	if err != nil {
 		return nil, err
 	}
