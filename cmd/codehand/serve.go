@@ -384,8 +384,17 @@ func (run *serving) describe(urls []string) {
 		run.say("clients connect to %s", cfg.HTTP.PublicURL)
 	}
 	run.say("auth mode %s", run.access())
-	if at := run.signInURL(urls); at != "" {
-		run.say("to sign in, add %s/mcp to your client; its browser window then leads to %s/signin/", at, at)
+	page, signIn := run.pages(urls)
+	if signIn != "" {
+		run.say("to sign in, add %s/mcp to your client; its browser window then leads to %s/signin/",
+			signIn, signIn)
+	}
+	if page != "" {
+		shows := "what waits for your approval, and takes changes back"
+		if cfg.Console.Approvals == "off" {
+			shows = "what tools changed, and takes it back"
+		}
+		run.say("a browser at %s/ shows %s", page, shows)
 	}
 	run.say("data directory %s (store %s)", cfg.DataDir(), cfg.Store.URL)
 	run.say("%s", run.confinement())
@@ -406,17 +415,21 @@ func (run *serving) describe(urls []string) {
 	}
 }
 
-// signInURL is the address at which people sign in to this server; "": they do not, or no address is known yet.
-func (run *serving) signInURL(urls []string) string {
+// pages are the addresses of the page for people, and at which they sign in; "": there is none, or no address is known
+// yet. Both end without a slash.
+func (run *serving) pages(urls []string) (page, signIn string) {
 	modes, err := auth.ParseModes(run.mode)
-	switch {
-	case err != nil || !modes.Pages():
-		return ""
-	case run.cfg.HTTP.PublicURL != "":
-		return run.cfg.HTTP.PublicURL
+	if err != nil || !modes.None && !modes.Pages() {
+		return "", ""
 	}
-	e, _ := run.endpoint(urls)
-	return strings.TrimSuffix(e.URL, "/mcp")
+	if page = run.cfg.HTTP.PublicURL; page == "" {
+		e, _ := run.endpoint(urls)
+		page = strings.TrimSuffix(e.URL, "/mcp")
+	}
+	if page = strings.TrimSuffix(page, "/"); modes.Pages() {
+		signIn = page
+	}
+	return page, signIn
 }
 
 // access says who can connect, and in mode token why tokens are needed and how many there are.
