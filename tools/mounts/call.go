@@ -27,7 +27,7 @@ const lastAnswer = time.Second
 var errTimeout = errors.New("it took too long")
 
 // runner is what runs a tool that its server calls own.
-func (x *mount) runner(name, own string) func(context.Context, tool.Env, json.RawMessage) (tool.Result, error) {
+func (x *mount) runner(name, own string) runFunc {
 	return func(ctx context.Context, env tool.Env, input json.RawMessage) (tool.Result, error) {
 		if x.unaccepted(own) { // it changed after this call was bound
 			return tool.Result{}, tool.Refuse(tool.DefinitionChanged, "Server %s has just changed %s. Nothing was "+

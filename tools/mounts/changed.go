@@ -79,7 +79,7 @@ func (x *mount) again(ctx context.Context) {
 	}
 	x.mu.Lock()
 	x.changed = changed
-	x.tools = x.make(all)
+	x.tools = x.make(all, x.runner)
 	x.mu.Unlock()
 	x.tell()
 }

@@ -75,6 +75,9 @@ type mount struct {
 	changed map[string]pins.Pin   // of tools that it described in another way before, by its names for them
 	tools   []tool.Tool
 	ended   bool
+
+	// until the server answers, tools are what its pins tell of earlier runs. It is set once
+	recalled bool
 }
 
 // New makes the mounts. Nothing is started.
@@ -90,7 +93,10 @@ func New(o Options) *Mounts {
 	for _, s := range o.Servers {
 		s.Scope = cmp.Or(s.Scope, PerProcess)
 		s.Timeout, s.Start = cmp.Or(s.Timeout, 2*time.Minute), cmp.Or(s.Start, time.Minute)
-		m.all = append(m.all, &mount{Remote: s, of: m, log: o.Log.With("server", s.Name), links: map[string]*link{}})
+		x := &mount{Remote: s, of: m, log: o.Log.With("server", s.Name), links: map[string]*link{}}
+		x.tools = x.make(m.pins.Known(s.Name), x.lateRunner)
+		x.recalled = len(x.tools) > 0
+		m.all = append(m.all, x)
 	}
 	return m
 }
@@ -120,7 +126,8 @@ func (m *Mounts) Names() []string {
 	return names
 }
 
-// Tools are those of the servers that have answered.
+// Tools are those of the servers that have answered, and of others what they had in earlier runs: a call of one starts
+// its server.
 func (m *Mounts) Tools() []tool.Tool {
 	var all []tool.Tool
 	for _, x := range m.all {
@@ -165,8 +172,9 @@ const (
 	namedWait = 5 * time.Second
 )
 
-// Await starts the servers and waits for those whose tools are not known yet, for a moment after their start, and for a
-// longer one with needed. arrived: there are more tools than before. starting are the servers that still start.
+// Await starts the servers and waits for those whose tools are not known, nor were in an earlier run, for a moment
+// after their start, and for a longer one with needed. arrived: there are more tools than before. starting are the
+// servers that still start.
 func (m *Mounts) Await(ctx context.Context, key session.Key, needed func(server string) bool) (
 	arrived bool, starting []string) {
 	if m == nil {
@@ -174,7 +182,7 @@ func (m *Mounts) Await(ctx context.Context, key session.Key, needed func(server 
 	}
 	m.Wake(key)
 	for _, x := range m.all {
-		if x.known() {
+		if x.known() || x.recalled {
 			continue
 		}
 		patience := firstWait
@@ -284,7 +292,7 @@ func (x *mount) define(all []upstream.Definition, left int) {
 	changed := x.hold(x.of.ctx, all)
 	x.mu.Lock()
 	x.sum, x.defined, x.changed = string(raw), all, changed
-	x.tools = x.make(all)
+	x.tools = x.make(all, x.runner)
 	made := len(x.tools)
 	x.mu.Unlock()
 	if left > 0 {

@@ -96,6 +96,68 @@ func TestLate(t *testing.T) {
 	}
 }
 
+// Claude Code searches its own list of tools before a mounted server has answered, and did not find it there. What an
+// earlier run saw is listed at once, nobody waits for it, and the first call starts the server. What the server says then
+// counts: a tool that it describes in another way, or has no more, is not called.
+func TestRecalled(t *testing.T) {
+	t.Parallel()
+	lists := []string{
+		echoTool + `,{"name":"moved","description":"one"},{"name":"gone"}`,
+		echoTool + `,{"name":"moved","description":"two"}`,
+	}
+	var round, started atomic.Int32
+	reach := over(fake{tools: func() string { return lists[round.Load()] }})
+	dir := t.TempDir()
+	mount := func() *Mounts {
+		m := New(Options{Pins: pins.New(dir, lock.New(t.TempDir())), Servers: []Remote{
+			{Name: "demo", Reach: func() (upstream.Options, error) { started.Add(1); return reach() }, Trusted: true},
+			{Name: "other", Reach: func() (upstream.Options, error) { return upstream.Options{}, errors.New("none") }},
+		}})
+		t.Cleanup(m.Close)
+		return m
+	}
+	m := mount()
+	must(t, m.Reach(t.Context(), "demo"))
+	m.Close()
+	round.Store(1)
+	m = mount()
+	names := []string{}
+	for _, x := range m.Tools() {
+		names = append(names, x.Spec.Name)
+		if !x.Spec.Deferred || len(x.Schema) == 0 {
+			t.Errorf("%+v", x.Spec)
+		}
+	}
+	if got := strings.Join(names, " "); got != "mcp__demo__echo mcp__demo__gone mcp__demo__moved" || started.Load() != 1 {
+		t.Fatalf("listed %q, started %d times", got, started.Load())
+	}
+	r := tooltest.New(t, nil)
+	listed := m.Tools()
+	if _, err := use(t.Context(), t, r, listed[0], `{"n":"x"}`); codeOf(err) != tool.InputInvalid || started.Load() != 1 {
+		t.Errorf("%v; started %d times", err, started.Load())
+	}
+	got, err := use(t.Context(), t, r, listed[0], `{"n":7}`)
+	must(t, err)
+	if inside(t, got.Text) != `echo {"n":7}` || started.Load() != 2 {
+		t.Errorf("%q; started %d times", got.Text, started.Load())
+	}
+	if _, err := use(t.Context(), t, r, listed[1], `{}`); codeOf(err) != tool.UnknownTool {
+		t.Errorf("a tool that is gone: %v", err)
+	}
+	if _, err := use(t.Context(), t, r, listed[2], `{}`); codeOf(err) != tool.DefinitionChanged {
+		t.Errorf("a tool that changed: %v", err)
+	}
+	if n := len(m.Tools()); n != 2 {
+		t.Errorf("%d tools once it has answered", n)
+	}
+	// A server that never answers holds up no search for what is known of it.
+	reach = over(fake{silent: true})
+	m = mount()
+	if arrived, starting := m.Await(t.Context(), testKey, func(string) bool { return true }); arrived || len(starting) > 0 {
+		t.Errorf("arrived %t, starting %v", arrived, starting)
+	}
+}
+
 // What a server says of its tools counts only where the operator trusts it.
 func TestHints(t *testing.T) {
 	t.Parallel()
@@ -397,6 +459,7 @@ func TestChangedDefinition(t *testing.T) {
 	mount := func() *Mounts {
 		m := New(Options{Servers: []Remote{{Name: "demo", Trusted: true, Reach: over(list)}}, Pins: book, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 		t.Cleanup(m.Close)
+		must(t, m.Reach(t.Context(), "demo")) // until then its tools are those of the run before
 		return m
 	}
 	r := tooltest.New(t, nil)

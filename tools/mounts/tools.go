@@ -17,8 +17,8 @@ const (
 	maxHint        = 120
 )
 
-// make makes tools of what a server says that it has. x.mu is held.
-func (x *mount) make(all []upstream.Definition) []tool.Tool {
+// make makes tools of what a server says that it has, which run runs. x.mu is held, or nobody else has x yet.
+func (x *mount) make(all []upstream.Definition, run func(name, own string) runFunc) []tool.Tool {
 	var tools []tool.Tool
 	taken := map[string]bool{}
 	for _, d := range all {
@@ -38,7 +38,7 @@ func (x *mount) make(all []upstream.Definition) []tool.Tool {
 		if was, changed := x.changed[d.Name]; changed {
 			t, err = x.asking(name, was, d)
 		} else {
-			t, err = tool.Foreign(x.spec(name, d), fit(d.Schema), checker(d.Schema), x.runner(name, d.Name))
+			t, err = tool.Foreign(x.spec(name, d), fit(d.Schema), checker(d.Schema), run(name, d.Name))
 		}
 		if err != nil {
 			x.log.Warn("a tool of a mounted server is left out", "cause", err)
@@ -91,6 +91,17 @@ func audience(t tool.Traits) tool.Audience {
 		return tool.AllAgents
 	}
 	return tool.ChangingAgents
+}
+
+// runFunc is how a tool is run.
+type runFunc = func(context.Context, tool.Env, json.RawMessage) (tool.Result, error)
+
+// lateRunner is what runs a tool that the server had in an earlier run. What it says of it by then counts: one that it
+// describes in another way waits for a person.
+func (x *mount) lateRunner(name, _ string) runFunc {
+	return func(ctx context.Context, env tool.Env, input json.RawMessage) (tool.Result, error) {
+		return x.runLate(ctx, env, name, input)
+	}
 }
 
 // late makes the tool that stands for one that is not known yet.

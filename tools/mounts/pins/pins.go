@@ -14,8 +14,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"codehand/filestate/lock"
@@ -105,6 +107,23 @@ func (b *Book) Hold(ctx context.Context, server string, all []upstream.Definitio
 		}
 	}
 	return changed, err
+}
+
+// Known returns the tools of a server that have a pin, as far as their definitions were kept whole, by name. It waits
+// for no other process. What cannot be read has none.
+func (b *Book) Known(server string) (all []upstream.Definition) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	pinned := b.memory[server]
+	if pinned == nil && b.dir != "" {
+		pinned, _ = b.read(server) // the server itself says what it has, once it has started
+	}
+	for _, name := range slices.Sorted(maps.Keys(pinned)) {
+		if d := pinned[name].Definition; d != nil && d.Name == name {
+			all = append(all, *d)
+		}
+	}
+	return all
 }
 
 // forget drops what a server lists no longer.
