@@ -133,6 +133,14 @@ func TestEnterWorktree(t *testing.T) {
 			r.write(".git/hooks/post-checkout", "#!/bin/sh\ntouch '"+r.dir+"/HOOK'\n")
 			_ = os.Chmod(filepath.Join(r.dir, ".git/hooks/post-checkout"), 0o755)
 		},
+		"refs packed alone": func(r treeRig) { r.git("branch", "side"); r.git("pack-refs", "--all", "--prune") },
+		// the person's own configuration names it, so it runs, and what it made is no change
+		"a filter": func(r treeRig) {
+			r.git("config", "filter.f.smudge", "sed s/one/ONE/")
+			r.git("config", "filter.f.clean", "sed s/ONE/one/")
+			r.git("config", "filter.f.required", "true")
+			r.write(".git/info/attributes", "*.txt filter=f\n")
+		},
 		"a monitor": func(r treeRig) {
 			r.write(".git/monitor", "#!/bin/sh\ntouch '"+r.dir+"/HOOK'\n")
 			_ = os.Chmod(filepath.Join(r.dir, ".git/monitor"), 0o755)
@@ -160,6 +168,9 @@ func TestEnterWorktree(t *testing.T) {
 			}
 			if got := r.gitIn(treeX, "status", "--porcelain"); got != "" {
 				t.Errorf("it is not clean: %s", got)
+			}
+			if name == "a filter" {
+				r.holds(treeX+"/a.txt", "ONE\n")
 			}
 			r.fails(tool.InWorktree, "enter_worktree", `{"name":"y"}`)
 			r.ok("exit_worktree", `{"action":"remove"}`)

@@ -66,7 +66,7 @@ type Def[In any] struct {
 	// Verdict is the tool's own opinion. It can only tighten: Allow here means no objection.
 	Verdict func(*session.State, In) permission.Verdict
 
-	// Activity says in at most 50 characters what is going on ("Reading main.go"), for progress notes
+	// Activity says in at most 100 characters what is going on ("Reading main.go"), for progress notes
 	// and the page.
 	Activity func(In) string
 
@@ -196,7 +196,7 @@ type Call struct {
 	Traits   Traits          // for this input
 	Targets  []permission.Target
 	Verdict  permission.Verdict // Allow when the tool has no opinion
-	Activity string             // one line, at most 50 characters
+	Activity string             // one line, at most 100 characters
 
 	Details  func(context.Context, *session.State) string             // nil: none
 	Question func(context.Context, *session.State) (*Question, error) // nil: none
