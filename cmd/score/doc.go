@@ -1,5 +1,3 @@
-//go:build score
-
 // Command score plays the cases of testdata/score, of what people want from a server that works on their files, against
 // codehand and against other servers where they are installed, and prints one table. It is never shipped.
 //
