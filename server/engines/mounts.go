@@ -15,6 +15,7 @@ import (
 
 	"codehand/filestate/lock"
 	"codehand/server/config"
+	"codehand/server/listen"
 	"codehand/server/state"
 	"codehand/tools/confine"
 	"codehand/tools/guarded"
@@ -33,7 +34,10 @@ type Local struct {
 
 // mounts makes what the operator's further MCP servers are reached by; nil: there are none.
 func (o Options) mounts(e *Set, local func() Local) *mounts.Mounts {
-	as := mounts.Options{Log: o.Log, Pins: pins.New(filepath.Join(e.Dir, "mounts"), e.Locker)}
+	as := mounts.Options{
+		Log: o.Log, Pins: pins.New(filepath.Join(e.Dir, "mounts"), e.Locker),
+		Shared: o.Serve && listen.WhyShared(o.Config) != "",
+	}
 	for _, m := range o.Config.Mounts {
 		if m.Off {
 			continue

@@ -117,8 +117,8 @@ func (x *mount) asking(name string, was pins.Pin, now upstream.Definition) (tool
 		return t, err
 	}
 	return t.Asking(func(ctx context.Context, _ *session.State) (*tool.Question, error) {
-		if x.of.pins.Same(ctx, x.Name, now) {
-			return nil, nil // a person accepted it elsewhere
+		if x.of.shared || x.of.pins.Same(ctx, x.Name, now) {
+			return nil, nil // nobody here may accept it, or a person did so elsewhere
 		}
 		return x.changedQuestion(name, was, now), nil
 	}), nil
@@ -165,7 +165,7 @@ type changedCall struct {
 
 func (x *mount) runChanged(ctx context.Context, env tool.Env, c changedCall) (tool.Result, error) {
 	said := env.Answer.Values[changedField]
-	accepted := env.Answer.Outcome == tool.Accepted && env.Answer.Seen == pins.Sum(c.now) &&
+	accepted := !x.of.shared && env.Answer.Outcome == tool.Accepted && env.Answer.Seen == pins.Sum(c.now) &&
 		len(said) == 1 && said[0] == changedAccept
 	switch {
 	case accepted:
@@ -175,13 +175,17 @@ func (x *mount) runChanged(ctx context.Context, env tool.Env, c changedCall) (to
 				"server's log says why. Nothing was called.", c.name)
 		}
 	case x.of.pins.Same(ctx, x.Name, c.now):
-	case env.Answer.Outcome != tool.Unanswered && !env.Answer.Silent:
+	case !x.of.shared && env.Answer.Outcome != tool.Unanswered && !env.Answer.Silent:
 		return tool.Result{}, tool.Refuse(tool.UserDeclined, "The user did not accept that server %s changed %s of "+
 			"%s. Nothing was called. Go on without it.", x.Name, whatChanged(c.was, c.now), c.name)
 	default:
+		who := "The user"
+		if x.of.shared {
+			who = "The operator"
+		}
 		return tool.Result{}, tool.Refuse(tool.DefinitionChanged, "Server %s has changed %s of %s since it was first "+
-			"used, and a person must accept that before it is called. Nothing was called. The user can look at it and "+
-			"accept it with: codehand mcp test %s --accept", x.Name, whatChanged(c.was, c.now), c.name, x.Name)
+			"used, and a person must accept that before it is called. Nothing was called. %s can look at it and "+
+			"accept it with: codehand mcp test %s --accept", x.Name, whatChanged(c.was, c.now), c.name, who, x.Name)
 	}
 	x.again(ctx)
 	return x.runNamed(ctx, env, c.name, c.input)

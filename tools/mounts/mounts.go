@@ -50,12 +50,14 @@ type Options struct {
 	Servers []Remote
 	Log     *slog.Logger // nil: nothing is logged
 	Pins    *pins.Book   // how tools were described when they were first seen; nil: nothing outlives the process
+	Shared  bool         // by several people: none of them accepts for the others what a server changed
 }
 
 // Mounts are the mounted servers. Its methods are safe for concurrent use. A nil Mounts has none.
 type Mounts struct {
 	all     []*mount
 	pins    *pins.Book
+	shared  bool // as in Options
 	changed chan struct{}
 	ctx     context.Context // of all connections
 	stop    context.CancelFunc
@@ -85,7 +87,7 @@ func New(o Options) *Mounts {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	m := &Mounts{changed: make(chan struct{}, 1), pins: o.Pins}
+	m := &Mounts{changed: make(chan struct{}, 1), pins: o.Pins, shared: o.Shared}
 	if m.pins == nil {
 		m.pins = pins.New("", nil)
 	}

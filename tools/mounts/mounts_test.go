@@ -744,3 +744,44 @@ func TestFloods(t *testing.T) {
 		t.Errorf("%d lists for 10 calls", lists.Load())
 	}
 }
+
+// TestSharedAccepts: where several people use a server, one of them accepted for all what it changed.
+func TestSharedAccepts(t *testing.T) {
+	t.Parallel()
+	var changed atomic.Bool
+	list := fake{tools: func() string {
+		if changed.Load() {
+			return `{"name":"a","description":"two"}`
+		}
+		return `{"name":"a","description":"one"}`
+	}}
+	book := pins.New(t.TempDir(), lock.New(t.TempDir()))
+	mount := func() *Mounts {
+		m := New(Options{Servers: []Remote{{Name: "demo", Reach: over(list)}}, Pins: book, Shared: true})
+		t.Cleanup(m.Close)
+		must(t, m.Reach(t.Context(), "demo"))
+		return m
+	}
+	mount()
+	changed.Store(true)
+	m, r := mount(), tooltest.New(t, nil)
+	bound, err := find(t, m, "mcp__demo__a").Bind(r.State, json.RawMessage(`{}`))
+	must(t, err)
+	if q, err := bound.Question(t.Context(), r.State); q != nil || err != nil {
+		t.Errorf("it is asked %v, %v", q, err)
+	}
+	env := r.Env(bound)
+	env.Answer = tool.Answer{Outcome: tool.Accepted, Values: map[string][]string{changedField: {changedAccept}},
+		Seen: pins.Sum(m.named("demo").defined[0])}
+	_, err = bound.Run(t.Context(), env)
+	if refused, ok := errors.AsType[*tool.Refusal](err); !ok || refused.Code != tool.DefinitionChanged || !strings.Contains(refused.Text, "The operator can") {
+		t.Errorf("%v", err)
+	}
+	if len(m.Changes("demo")) != 1 {
+		t.Error("one person accepted it for all")
+	}
+	must(t, m.Accept(t.Context(), "demo"))
+	if len(m.Changes("demo")) != 0 {
+		t.Error("the operator's word does not count")
+	}
+}
