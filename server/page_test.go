@@ -226,6 +226,38 @@ func TestPageClosed(t *testing.T) {
 	})
 }
 
+// TestPageApprovesPlans: with plan.approval_fallback = "console" a plan of a client that cannot ask waits on the page, and
+// where nobody has that open the answer says where it is.
+func TestPageApprovesPlans(t *testing.T) {
+	t.Parallel()
+	settings := askingSettings("plan.approval_fallback", "console")
+	x := serveHTTP(t, siteSetup{settings: settings, proven: confined})
+	c, b := onHTTP(t, x, "", false, replaytest.Undeclared), browserOn(t, x)
+	if a := c.Call("enter_plan_mode", `{}`, replaytest.Never(t)); a.Failed {
+		t.Fatalf("%+v", a)
+	}
+	a := c.Call("exit_plan_mode", `{"plan":"1. Think."}`, replaytest.Never(t))
+	if !strings.HasPrefix(a.Text, "Plan mode stays on: no person has approved the plan. The user is asked on "+x.url+"/ as long as") {
+		t.Errorf("%+v", a)
+	}
+	t.Cleanup(x.server.team.Desk.Open("local"))
+	for _, say := range []struct{ decision, reason, want string }{
+		{"keep planning", "think more", "The user wants to keep planning."},
+		{"approve, ask for edits", "", "User has approved your plan."},
+	} {
+		answer := make(chan replaytest.ElicitAnswer, 1)
+		go func() { answer <- c.Call("exit_plan_mode", `{"plan":"1. Think.\n2. Write."}`, replaytest.Never(t)) }()
+		asked := b.wait(1)[0]
+		if !strings.Contains(asked.text, "approve this plan?") || !strings.Contains(asked.text, "2. Write.") {
+			t.Error(asked.text)
+		}
+		b.says(asked, say.decision, say.reason)
+		if a := <-answer; a.Failed || !strings.HasPrefix(a.Text, say.want) {
+			t.Errorf("%+v", a)
+		}
+	}
+}
+
 // TestPageAsksInstead: a client that can ask does, also while the page is open.
 func TestPageAsksInstead(t *testing.T) {
 	t.Parallel()

@@ -33,7 +33,7 @@ var enterPlanMode = tool.Define(tool.Def[enterPlanModeInput]{
 		},
 	},
 	Available: func(s *session.State) string {
-		if s.Client.CanAsk || s.PlanFallback != "console" {
+		if s.Client.CanAsk || s.PlanFallback != "console" || s.PlanPage != "" {
 			return ""
 		}
 		return "this client cannot ask its user, so nobody could approve the plan. The operator can set " +

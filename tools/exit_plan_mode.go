@@ -90,7 +90,7 @@ func askExitPlanMode(ctx context.Context, s *session.State, in exitPlanModeInput
 	if err != nil || planning.Bound(s) {
 		return nil, err
 	}
-	return planning.Question(file, in.Plan, known.Before.AtMost(s.Highest), s.Shared), nil
+	return planning.Question(s, file, in.Plan, known.Before.AtMost(s.Highest)), nil
 }
 
 func runExitPlanMode(ctx context.Context, env tool.Env, in exitPlanModeInput) (tool.Result, error) {

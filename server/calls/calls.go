@@ -277,8 +277,8 @@ func (t *turn) progress() (note tool.Progress, stop func()) {
 	return ticker.Set, sync.OnceFunc(ticker.Stop)
 }
 
-// planNobody is the plan.approval_fallback with which nobody approves a plan.
-const planNobody = "console"
+// planOnPage is the plan.approval_fallback with which a plan is approved on the page, or not at all.
+const planOnPage = "console"
 
 // identify fills in who called, and what may be found for it.
 func (t *toolCall) identify() {
@@ -300,7 +300,10 @@ func (t *toolCall) identify() {
 	plain, withTools := t.lends()
 	st.Samples, st.PageModel = withTools && t.h.Lends.WithTools, plain && t.h.Lends.Plain
 	if t.Req.Caller.From.Page {
-		st.PlanFallback = planNobody
+		st.PlanFallback = planOnPage
+	}
+	if st.PlanPage = ""; st.PlanFallback == planOnPage {
+		st.PlanPage = t.page.URL
 	}
 	if t.inProcess() {
 		st.Prefs.ShellBackgroundMS = 0 // the process ends with its call, and a job with the process

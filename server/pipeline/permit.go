@@ -158,7 +158,7 @@ func (c *call) ask(ctx context.Context, what string, q tool.Question) (tool.Answ
 		a.Seen = c.found.Seen
 		return a, nil
 	}
-	if !c.canAsk() || what == askedTool && onPage(c) { // the tool itself says what holds for such clients
+	if !c.canAsk() || what == askedTool && onPage(c) && !q.OnPage { // the tool itself says what holds for such clients
 		return tool.Answer{}, nil
 	}
 	c.visit.stepAside()

@@ -19,6 +19,7 @@ type Approval struct {
 	feedback string // the person's words
 	by       string // who approved; "": the user, who was asked
 	nobody   bool   // there was no person to ask
+	page     string // where a person can be asked; "": nowhere
 	silent   bool   // no person answered
 	Outdated bool   // the session itself changed the plan meanwhile
 	Bound    bool   // the operator allows plan mode only
@@ -34,7 +35,7 @@ func Decide(env tool.Env, text string) (Approval, error) {
 		return by, nil
 	}
 	if a.Silent {
-		return Approval{silent: true}, nil
+		return Approval{silent: true, page: env.PlanPage}, nil
 	}
 	if a.Outcome != tool.Unanswered {
 		return Approval{}, nil // declined and cancelled mean: stay
@@ -49,7 +50,7 @@ func Decide(env tool.Env, text string) (Approval, error) {
 	case "auto":
 		return Approval{Approved: true, by: approvedByNobody}, nil
 	}
-	return Approval{nobody: true}, nil
+	return Approval{nobody: true, page: env.PlanPage}, nil
 }
 
 func first(values []string) string {
@@ -103,9 +104,12 @@ func (a Approval) Answer(file File, edited bool, mode permission.Mode) string {
 	case a.Outdated:
 		return fmt.Sprintf("Plan mode stays on: the plan file changed while the user was deciding, so the answer does "+
 			"not count. The plan is in %s. Call exit_plan_mode again to present it.", file.Path)
+	case a.page != "":
+		return fmt.Sprintf("Plan mode stays on: no person has approved the plan. The user is asked on %s as long as "+
+			"that page is open: tell them, and call exit_plan_mode again. The plan is saved at %s.", a.page, file.Path)
 	case a.nobody:
 		return fmt.Sprintf("Plan mode stays on: no one can approve the plan. This client cannot ask its user, and "+
-			"this version has no web console. "+
+			"there is no page here on which the user could. "+
 			"The plan is saved at %s. The user can read it there; the operator can set plan.approval_fallback to "+
 			"client or auto, or the user can use a client that supports elicitation.", file.Path)
 	case a.silent:

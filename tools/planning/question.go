@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"codehand/tools/permission"
+	"codehand/tools/session"
 	"codehand/tools/tool"
 )
 
@@ -28,8 +29,8 @@ const (
 )
 
 // Question asks a person about a plan: text, if the call brought it, else what is in the file. back is the mode from
-// before plan mode. Where several conversations share the session, none of them may have the others' edits accepted.
-func Question(file File, text string, back permission.Mode, shared bool) *tool.Question {
+// before plan mode. Where several conversations share the session s, none of them may have the others' edits accepted.
+func Question(s *session.State, file File, text string, back permission.Mode) *tool.Question {
 	if text == "" {
 		text = file.Text
 	}
@@ -41,7 +42,7 @@ func Question(file File, text string, back permission.Mode, shared bool) *tool.Q
 		where += fmt.Sprintf("\n%q returns to mode %s, which was active before plan mode.", approveAsk, back)
 	}
 	choices := []string{approveAccept, approveAsk, keepPlanning}
-	if shared && permission.AcceptEdits.AtMost(back) != permission.AcceptEdits {
+	if s.Shared && permission.AcceptEdits.AtMost(back) != permission.AcceptEdits {
 		choices = []string{approveAsk, keepPlanning}
 	}
 	return &tool.Question{
@@ -51,7 +52,8 @@ func Question(file File, text string, back permission.Mode, shared bool) *tool.Q
 			{Name: planDecision, Label: "Decision", Choices: choices},
 			{Name: planFeedback, Label: "Feedback (optional)"},
 		},
-		Seen: file.Sum,
+		Seen:   file.Sum,
+		OnPage: s.PlanPage != "",
 	}
 }
 

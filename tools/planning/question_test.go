@@ -6,21 +6,24 @@ import (
 	"testing"
 
 	"codehand/tools/permission"
+	"codehand/tools/session"
 	"codehand/tools/tooltest"
 )
+
+var alone = &session.State{}
 
 // The question shows where the plan is and how it begins.
 func TestPlanQuestion(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("ö", 5000)
-	q := Question(File{Path: "/p", Text: long, Sum: "s"}, "", permission.Default, false)
+	q := Question(alone, File{Path: "/p", Text: long, Sum: "s"}, "", permission.Default)
 	if n := len([]rune(q.Title + q.Text)); n > 4000 || !strings.HasPrefix(q.Text, "Plan file: /p\n\nöö") || !strings.HasSuffix(q.Text, "[the rest, 2000 characters, is in the plan file]") || q.Seen != "s" {
 		t.Errorf("%d characters, %.40q … %q", n, q.Text, q.Seen)
 	}
-	tooltest.Same(t, Question(File{Path: "/p", Text: "old"}, "new", permission.Default, false).Text, "Plan file: /p\n\nnew")
-	tooltest.Same(t, Question(File{}, "new", permission.Default, false).Text, "The plan is not in a file yet.\n\nnew")
+	tooltest.Same(t, Question(alone, File{Path: "/p", Text: "old"}, "new", permission.Default).Text, "Plan file: /p\n\nnew")
+	tooltest.Same(t, Question(alone, File{}, "new", permission.Default).Text, "The plan is not in a file yet.\n\nnew")
 	// Where edits were not asked about before plan mode, "ask for edits" promised what did not follow.
-	tooltest.Same(t, Question(File{Path: "/p", Text: "old"}, "new", permission.AcceptEdits, false).Text,
+	tooltest.Same(t, Question(alone, File{Path: "/p", Text: "old"}, "new", permission.AcceptEdits).Text,
 		"Plan file: /p\n\"approve, ask for edits\" returns to mode acceptEdits, which was active before plan mode.\n\nnew")
 }
 
@@ -38,7 +41,7 @@ func TestPlanQuestionRest(t *testing.T) {
 		{File{Path: "/p", Text: "old", Sum: "s"}, long, "\n[5 more characters are not shown and not yet in the plan file; to read them first, keep planning and ask for them]"},
 		{File{}, long, "\n[5 more characters are not shown and not yet in the plan file; to read them first, keep planning and ask for them]"},
 	} {
-		if q := Question(c.file, c.text, permission.AcceptEdits, false); !strings.HasSuffix(q.Text, c.says) || len(q.Title+q.Text) > 4000 {
+		if q := Question(alone, c.file, c.text, permission.AcceptEdits); !strings.HasSuffix(q.Text, c.says) || len(q.Title+q.Text) > 4000 {
 			t.Errorf("got …%s\nwant %s", q.Text[len(q.Text)-200:], c.says)
 		}
 	}
@@ -58,7 +61,7 @@ func TestPlanQuestionShared(t *testing.T) {
 		{permission.AcceptEdits, true, true},
 		{permission.Bypass, true, true},
 	} {
-		choices := Question(File{}, "new", c.back, c.shared).Fields[0].Choices
+		choices := Question(&session.State{Shared: c.shared}, File{}, "new", c.back).Fields[0].Choices
 		if slices.Contains(choices, approveAccept) != c.offers || !slices.Contains(choices, approveAsk) || !slices.Contains(choices, keepPlanning) {
 			t.Errorf("%+v: %q", c, choices)
 		}

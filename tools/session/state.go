@@ -186,6 +186,7 @@ type Reach struct {
 type PlanFiles struct {
 	Plans        string // directory of plan files, absolute
 	PlanFallback string // who approves a plan when nobody can be asked: client, console, auto
+	PlanPage     string // where a person approves it then, with console; "": nowhere
 }
 
 // A Todo is one line of the todo list.

@@ -11,6 +11,10 @@ type Question struct {
 	// Seen is what Run gets back with the answer, as it was when the question went out: a digest of what the person was
 	// shown, for a Run that must know whether it is still the same. At most 1 KiB.
 	Seen string
+
+	// OnPage says that a tool's own question may be answered on the page of serve, by the person of a client that
+	// cannot ask. Questions about permission may without it.
+	OnPage bool
 }
 
 // A Field is one thing to fill in. A text need never be, a choice must be unless it is Optional or Many.
