@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -16,6 +17,24 @@ import (
 	"codehand/tools/lsp/lsptest"
 	"codehand/tools/sandbox"
 )
+
+// lockedBuffer is what several write to.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
 
 // A real process: what it starts ends with it, it is started anew when it is killed, and its last words are in the
 // error.
@@ -25,7 +44,7 @@ func TestProgram(t *testing.T) {
 	must(t, err)
 	r := newRig(t, lsptest.How{}, Limits{})
 	r.write("a.toy", "fn a\n")
-	var log bytes.Buffer
+	var log lockedBuffer // each server has a logger of its own, and what the first says may come late
 	var pids []int
 	var released atomic.Int32
 	launch := func(ctx context.Context, _ Server) (Process, error) {
