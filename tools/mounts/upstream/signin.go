@@ -41,6 +41,8 @@ type Grant struct {
 const (
 	// tokenTime is how long an authorization server may take for one answer.
 	tokenTime = 30 * time.Second
+	// lastPage is how long a browser may take to get its last page.
+	lastPage  = time.Second
 	maxTokens = 1 << 20 // bytes of an answer or of a Store
 )
 
@@ -377,12 +379,22 @@ func (g Grant) SignIn(ctx context.Context, show func(address string)) error {
 		return err
 	}
 	store := &fileStore{path: g.Store, kept: signed{URL: g.URL, ID: g.ID, Secret: g.Secret}}
+	state, err := transport.GenerateState()
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
 	back := make(chan url.Values, 1)
-	server := &http.Server{ReadHeaderTimeout: tokenTime, Handler: returned(back)}
+	server := &http.Server{ReadHeaderTimeout: tokenTime, Handler: returned(state, back)}
 	var served sync.WaitGroup
 	served.Go(func() { _ = server.Serve(l) }) // until it is closed
 	defer served.Wait()
-	defer func() { _ = server.Close() }()
+	defer func() {
+		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastPage)
+		defer cancel()
+		if server.Shutdown(late) != nil { // the browser still gets its page
+			_ = server.Close()
+		}
+	}()
 
 	h := g.handler(store, "http://"+l.Addr().String()+"/callback")
 	g.discover(ctx, h)
@@ -397,41 +409,39 @@ func (g Grant) SignIn(ctx context.Context, show func(address string)) error {
 	if err != nil {
 		return err
 	}
-	state, err := transport.GenerateState()
-	if err != nil {
-		return err
-	}
 	address, err := h.GetAuthorizationURL(ctx, state, transport.GenerateCodeChallenge(verifier))
 	if err != nil {
 		return err
 	}
 	show(address)
-	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case said := <-back:
-			if said.Get("state") != state {
-				continue // it is none of this sign-in
-			}
-			if refused := said.Get("error"); refused != "" {
-				return fmt.Errorf("the authorization server refuses: %s", refused)
-			}
-			return h.ProcessAuthorizationResponse(ctx, said.Get("code"), state, verifier)
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case said := <-back:
+		if refused := said.Get("error"); refused != "" {
+			return fmt.Errorf("the authorization server refuses: %s", refused)
 		}
+		return h.ProcessAuthorizationResponse(ctx, said.Get("code"), state, verifier)
 	}
 }
 
-// returned is the page to which a browser comes back.
-func returned(back chan<- url.Values) http.Handler {
+// returned is the page to which a browser comes back. The first answer with the state of this sign-in counts; whoever
+// sends another one changes nothing.
+func returned(state string, back chan<- url.Values) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /callback", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		w.Header().Set("Referrer-Policy", "no-referrer")
+		said := r.URL.Query()
+		if said.Get("state") != state {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, "This is not the answer to the sign-in that waits here.\n")
+			return
+		}
 		_, _ = io.WriteString(w, "You can close this page and go back to codehand.\n")
 		select {
-		case back <- r.URL.Query():
-		default: // another answer is not read yet
+		case back <- said:
+		default: // a second one
 		}
 	})
 	return mux
