@@ -166,6 +166,7 @@ func (w *work) work(ctx context.Context, out io.Writer) error {
 	var all sync.WaitGroup
 	for i, x := range w.runs {
 		all.Go(func() {
+			defer func() { w.tellEnd(x, ends[i]) }()
 			defer func() {
 				if p := recover(); p != nil { // a recover of the job does not reach here
 					ends[i] = agent.Outcome{Stopped: loop.Failed, Detail: "internal error"}
@@ -179,7 +180,6 @@ func (w *work) work(ctx context.Context, out io.Writer) error {
 				_, _ = fmt.Fprintln(out, line) // a full disk is told at the end
 				w.tell()
 			})
-			w.tellEnd(x, ends[i])
 		})
 	}
 	all.Wait()
