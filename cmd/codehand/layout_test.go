@@ -101,7 +101,7 @@ var rooms = map[string][]string{
 	"server/signin":          {"server/auth", "server/oauth", "server/people", "server/state", "tools/permission"}, // names and order of modes
 	"server/control":         {"server/oauth", "server/state", "tools/sandbox"},                                    // the Store, where no server runs; whether a caller is a confined command
 	"server/issuer":          {"server/auth", "server/config"},
-	"server/config":          {"server/auth", "server/auth/limits", "server/state", "tools/agent", "tools/keys", "tools/permission", "tools/web/guard", "tools/web/search"}, // what a host and a private network are; which flags of an agent ask nobody
+	"server/config":          {"server/auth", "server/auth/limits", "server/state", "tools/agent", "tools/credentials", "tools/keys", "tools/permission", "tools/web/guard", "tools/web/search"}, // what a host and a private network are; which flags of an agent ask nobody; how a host of git is written
 	"server/state":           {},
 	"server/state/storetest": {"server/state"}, // imported by tests only
 	"server/clients":         {},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -182,12 +183,22 @@ func TestGitPasswords(t *testing.T) {
 			if head := p.git("-C", p.root, "rev-parse", "HEAD"); a.Failed || !strings.Contains(a.Text, strings.TrimSpace(head)) || strings.Contains(a.Text, "s3cret") {
 				t.Errorf("%+v", a)
 			}
-			a = shell(t, c, "git remote add other "+p.forges[1].url+"; git ls-remote other", replaytest.Never(t))
-			if !a.Failed || !strings.Contains(a.Text, "no remote had that host when the session began") {
+			other := strings.TrimSuffix(p.forges[1].url, "/r.git")
+			a = shell(t, c, "git remote add other "+p.forges[1].url+"; git ls-remote other", func(q string) string {
+				if !strings.Contains(q, other+" in the commands") || !strings.Contains(q, "No repository here had that host when the session began") {
+					t.Errorf("it asked %s", q)
+				}
+				return replaytest.SayDecline
+			})
+			if !a.Failed || a.Asked != 1 || !strings.Contains(a.Text, "sandbox.git_hosts") {
 				t.Errorf("%+v", a)
 			}
-			if other := strings.TrimPrefix(strings.TrimSuffix(p.forges[1].url, "/r.git"), "https://"); strings.Contains(p.forges[1].got.String(), "passed") || strings.Contains(p.asked(), other) {
+			if strings.Contains(p.forges[1].got.String(), "passed") || strings.Contains(p.asked(), strings.TrimPrefix(other, "https://")) {
 				t.Errorf("the other host got %s; the helper was asked %s", p.forges[1].got, p.asked())
+			}
+			a = shell(t, c, "git clone -q "+p.forges[0].url+" cloned && cd cloned && git commit -q --allow-empty -m more && git push -q", replaytest.Never(t))
+			if a.Failed {
+				t.Errorf("%+v", a)
 			}
 		})
 	}
@@ -220,6 +231,47 @@ func TestGitPasswords(t *testing.T) {
 			}
 		})
 	}
+}
+
+// From clone to pushed branch in one session, which began where no repository was: in a client that asks with one
+// question, in one that cannot with the setting that its failure names.
+func TestGitPasswordsCloned(t *testing.T) {
+	t.Parallel()
+	push := func(p *pusher) string {
+		return "git clone -q " + p.forges[0].url + " ours && cd ours && git switch -q -c next && " +
+			"git commit -q --allow-empty -m next && git push -q -u origin next"
+	}
+	begin := func(t *testing.T) *pusher {
+		p := newPusher(t)
+		p.git("-C", p.root, "push", "-q", filepath.Join(p.base, "srv", "r.git"), "main")
+		p.root = filepath.Join(p.base, "empty")
+		must(t, os.Mkdir(p.root, 0o755))
+		return p
+	}
+	t.Run("asked", func(t *testing.T) {
+		t.Parallel()
+		p := begin(t)
+		if a := shell(t, p.start(false, replaytest.Declared), push(p), replaytest.Always(`{"action":"accept","content":{}}`)); a.Failed || a.Asked != 1 {
+			t.Errorf("%+v", a)
+		}
+	})
+	t.Run("nobody", func(t *testing.T) {
+		t.Parallel()
+		p := begin(t)
+		host := strings.TrimPrefix(strings.TrimSuffix(p.forges[0].url, "/r.git"), "https://")
+		want := fmt.Sprintf(`sandbox.git_credentials = "on" and sandbox.git_hosts = [%q]`, host)
+		if a := shell(t, p.start(false, replaytest.Undeclared), push(p), replaytest.Never(t)); !a.Failed || !strings.Contains(a.Text, want) {
+			t.Errorf("%+v", a)
+		}
+	})
+	t.Run("set", func(t *testing.T) {
+		t.Parallel()
+		p := begin(t)
+		c := p.start(false, replaytest.Undeclared, "--sandbox-git-credentials=on", "--sandbox-git-hosts="+strings.TrimPrefix(strings.TrimSuffix(p.forges[0].url, "/r.git"), "https://"))
+		if a := shell(t, c, push(p), replaytest.Never(t)); a.Failed {
+			t.Errorf("%+v", a)
+		}
+	})
 }
 
 // With a password in reach of git, a command gets none for another host, makes the server start nothing, and erases or

@@ -209,6 +209,7 @@ func samples(w *world) map[string][2]string {
 		"sandbox.hide":             {`["` + w.path("home") + `"]`, w.path("home")},
 		"sandbox.memory":           {`"2GiB"`, "2GiB"},
 		"sandbox.domains":          {`["Example.com.", "*.npmjs.org", "example.org:8443"]`, "example.com,*.npmjs.org,example.org:8443"},
+		"sandbox.git_hosts":        {`["GitHub.com", "gitlab.example:8443"]`, "https://github.com,https://gitlab.example:8443"},
 		"web.allow_private":        {`["10.1.0.0/16", "fd12::/32"]`, "10.1.0.0/16,fd12::/32"},
 		"web.nat64":                {"true", "true"},
 		"web.user_agent":           {`"bot/1 (+https://example.org)"`, "bot/1 (+https://example.org)"},

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"codehand/tools/credentials"
 	"codehand/tools/web/guard"
 )
 
@@ -21,6 +22,7 @@ type Sandbox struct {
 	Addresses guard.Options  // what web.* opens besides public addresses; no ports
 	Display   bool           // commands of the person at the machine reach the display
 	Git       string         // whether their git gets stored passwords: off, ask, on
+	GitHosts  []string       // for which it does besides those of remotes, as credentials.Site returns them
 	Memory    int64          // bytes of a command with all that it starts, where control groups can be used
 	Processes int            // of a command, with threads
 	CacheMax  int64          // bytes that the private caches of one principal may keep
@@ -63,6 +65,9 @@ func sandboxTable(c *Config) []setting {
 			"whether git in commands on stdio gets the passwords that your own git has for the hosts of the remotes: " +
 				"off, ask (once a session) or on; such a command can read them", narrower,
 			choice{&c.Sandbox.Git, []string{GitOff, "ask", GitOn}}},
+		{"sandbox.git_hosts",
+			"hosts besides those of the remotes for which sandbox.git_credentials holds, as github.com for a clone; " +
+				"about any other host you are asked separately", operatorOnly, sites{&c.Sandbox.GitHosts}},
 		{memoryKey, "memory of a command with all that it starts, where a delegated cgroup v2 tree limits it (doctor " +
 			"says whether); by default also at most half of the machine's", operatorOnly,
 			size{&c.Sandbox.Memory, 64 * mib, 1024 * gib}},
@@ -125,6 +130,20 @@ func (v domains) text() string {
 	}
 	return strings.Join(texts, ",")
 }
+
+// sites is a list of hosts whose passwords git may get.
+type sites struct{ p *[]string }
+
+func (v sites) set(in input) error {
+	list, bad := each(in, func(s string, _ input) (string, error) { return credentials.Site(s) })
+	if len(bad) > 0 {
+		return bad
+	}
+	*v.p = list
+	return nil
+}
+
+func (v sites) text() string { return strings.Join(*v.p, ",") }
 
 // readPrivate reads a network that an operator opens.
 func readPrivate(s string, in input) (netip.Prefix, error) {

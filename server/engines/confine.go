@@ -67,7 +67,7 @@ func (o Options) confinement(dir string, proven func() sandbox.Report) *Confinem
 	// Where the network is open, what a command may read can leave: then the operator says so, and not a default.
 	c.AutoAllow = cfg.Sandbox.AutoAllow && (c.Network.Network != sandbox.NetworkOn || cfg.Said("sandbox.auto_allow"))
 	if !o.Serve && cfg.Sandbox.Git != config.GitOff {
-		c.Credentials = cfg.Sandbox.Git
+		c.Credentials, c.CredentialSites = cfg.Sandbox.Git, cfg.Sandbox.GitHosts
 	}
 	made.Options = c
 	return made

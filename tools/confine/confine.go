@@ -32,6 +32,7 @@ type Options struct {
 	Needed                   func() sandbox.Level          // below it no command runs
 	AutoAllow                bool                          // a command at level 3 needs no question
 	Credentials              string                        // mode of the desk for passwords of git; "": there is none
+	CredentialSites          []string                      // besides those of remotes, as credentials.Site returns them
 }
 
 // Whose are commands, and where these people keep what is theirs.

@@ -13,8 +13,9 @@ import (
 // CredentialsGap names that git in commands gets passwords of the person.
 const CredentialsGap = "git-credentials"
 
-// Begin looks, before the first command of a session, whose passwords its git may get: those for the remotes that its
-// repositories have now. Later a command may have added one. roots are those of the session, canonical.
+// Begin looks, before the first command of a session, which passwords its git may get: those for the remotes that its
+// repositories have now, and for what the operator named. About another host the person is asked separately, since a
+// command may have added it. roots are those of the session, canonical.
 func (s *Session) Begin(roots []string) {
 	if s.o.Credentials == "" || !s.o.Personal || s.o.Off || s.o.Network.Network != sandbox.NetworkOn {
 		return
@@ -23,8 +24,9 @@ func (s *Session) Begin(roots []string) {
 	if s.o.State != "" {
 		written = append(written, s.o.State) // with the private caches and temporary directories
 	}
-	s.desk = credentials.New(credentials.Options{Mode: s.o.Credentials, Remotes: s.remotes(roots), Written: written,
-		Home: s.o.Home, Dir: filepath.Join(filepath.Dir(s.Temp), "credentials")})
+	s.desk = credentials.New(credentials.Options{Mode: s.o.Credentials, Remotes: s.remotes(roots),
+		Sites: s.o.CredentialSites, Written: written, Home: s.o.Home,
+		Dir: filepath.Join(filepath.Dir(s.Temp), "credentials")})
 }
 
 // maxBeside is how many entries of a root are looked at for repositories.
@@ -67,8 +69,7 @@ func (s *Session) openDoor(c *Command, ask credentials.Asking) {
 	case s.o.Credentials == "" && s.o.Personal:
 		c.unstored = `git gets no stored password here: sandbox.git_credentials is "off", or this is a server` + instead
 	case s.desk == nil:
-		c.unstored = "git gets no stored password here: no repository had an https remote when the session began" +
-			instead
+		c.unstored = "git gets no stored password here: the network is not open" + instead
 	default:
 		door, err := s.desk.Open(ask)
 		if err != nil {

@@ -19,13 +19,14 @@ import (
 // Values of Options.Mode. Any other hands out nothing.
 const (
 	Ask = "ask" // the person is asked once for each session
-	On  = "on"  // for every session
+	On  = "on"  // for every session; about a site that is neither a remote's nor named, the person is asked even so
 )
 
 // Options are those of a Desk.
 type Options struct {
 	Mode    string
 	Remotes []string // URLs of the repositories' remotes, as they are when the session begins
+	Sites   []string // others that the operator named, as Site returns them
 	// Written are all directories that commands of this person write, without links, also in other sessions
 	Written []string
 	Home    string // of the person; "": unknown
@@ -50,17 +51,17 @@ type Desk struct {
 
 	asking sync.Mutex // one question at a time
 
-	mu       sync.Mutex // covers what follows; never held while a person is asked
-	allowed  bool
-	declined time.Time // when the person last said no; zero: never
+	mu       sync.Mutex         // covers what follows; never held while a person is asked
+	allowed  map[string]bool    // sites that the person said yes about
+	declined map[bool]time.Time // when the person last said no, about strange sites (true) and about the others
 }
 
-// New returns a Desk, nil if there is nothing to hand out: no remote is one of http or https, or the mode is none.
+// New returns a Desk, nil if there is nothing to hand out: the mode is none.
 func New(o Options) *Desk {
-	if o.Mode != Ask && o.Mode != On || len(o.Remotes) == 0 {
+	if o.Mode != Ask && o.Mode != On {
 		return nil
 	}
-	d := &Desk{o: o, now: time.Now, allowed: o.Mode == On}
+	d := &Desk{o: o, now: time.Now, allowed: map[string]bool{}, declined: map[bool]time.Time{}}
 	if exe, err := os.Executable(); err == nil {
 		if d.program, err = filepath.EvalSymlinks(exe); err != nil {
 			d.program = ""
@@ -76,7 +77,7 @@ func (d *Desk) Allowed() bool {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.allowed
+	return len(d.allowed) > 0 || d.o.Mode == On && len(d.o.Remotes)+len(d.o.Sites) > 0
 }
 
 const (
@@ -90,12 +91,18 @@ const (
 	patience = 10 * time.Second
 )
 
-// may asks the person if need be.
-func (d *Desk) may(ctx context.Context, ask Asking, all []string) error {
+// may asks the person about a site if need be: in one question about all known ones, those that the session began with
+// and those that the operator named, or about a strange one alone.
+func (d *Desk) may(ctx context.Context, ask Asking, site string, known []string) error {
+	strange := !slices.Contains(known, site)
+	if d.o.Mode == On && !strange {
+		return nil
+	}
 	d.asking.Lock()
 	defer d.asking.Unlock()
 	d.mu.Lock()
-	allowed, declined := d.allowed, !d.declined.IsZero() && d.now().Sub(d.declined) < again
+	at, declined := d.declined[strange]
+	allowed, declined := d.allowed[site], declined && d.now().Sub(at) < again
 	d.mu.Unlock()
 	switch {
 	case allowed:
@@ -105,14 +112,20 @@ func (d *Desk) may(ctx context.Context, ask Asking, all []string) error {
 	case ask == nil:
 		return ErrNobody
 	}
-	err := ask(ctx, question(all))
+	about := known
+	if strange {
+		about = []string{site}
+	}
+	err := ask(ctx, question(about, strange))
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
 	case err == nil:
-		d.allowed = true
+		for _, site := range about {
+			d.allowed[site] = true
+		}
 	case errors.Is(err, ErrDeclined):
-		d.declined = d.now()
+		d.declined[strange] = d.now()
 	}
 	return err
 }
@@ -120,14 +133,25 @@ func (d *Desk) may(ctx context.Context, ask Asking, all []string) error {
 // maxNamed is how many sites a question names.
 const maxNamed = 8
 
-func question(all []string) string {
-	names := slices.Clone(all[:min(len(all), maxNamed)])
-	if more := len(all) - len(names); more > 0 {
+func question(about []string, strange bool) string {
+	names := slices.Clone(about[:min(len(about), maxNamed)])
+	if more := len(about) - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("%d more hosts", more))
 	}
+	origin, settings := "", `sandbox.git_credentials = "on" or "off".`
+	if strange {
+		origin = "No repository here had that host when the session began: a command named it.\n"
+		settings = openSite(about[0])
+	}
 	return "Let git use your stored password for " + strings.Join(names, ", ") + " in the commands of this session?\n" +
-		"Your own git looks it up outside of the sandbox. A command can read it, and send it anywhere, until it " +
-		"expires.\n" + `To answer for good: sandbox.git_credentials = "on" or "off".`
+		origin + "Your own git looks it up outside of the sandbox. A command can read it, and send it anywhere, " +
+		"until it expires.\nTo answer for good: " + settings
+}
+
+// openSite are the settings that open a site for good.
+func openSite(site string) string {
+	return fmt.Sprintf(`sandbox.git_credentials = "on" and sandbox.git_hosts = [%q]`,
+		strings.TrimPrefix(site, "https://"))
 }
 
 // A Door is where the helper of one command asks. It is safe for concurrent use.
@@ -258,18 +282,22 @@ func (o *Door) lookUp(ctx context.Context, text string) (string, error) {
 	if err != nil {
 		return none(err)
 	}
-	all := sites(o.desk.o.Remotes, insteadOf(said))
-	if !slices.Contains(all, r.site()) {
-		return none(errors.New("no remote had that host when the session began; let the user run it, or begin a " +
-			"session in its repository"))
+	known := sites(o.desk.o.Remotes, insteadOf(said))
+	for _, site := range o.desk.o.Sites {
+		if !slices.Contains(known, site) {
+			known = append(known, site)
+		}
 	}
-	switch err := o.desk.may(ctx, o.ask, all); {
+	open := `sandbox.git_credentials = "on"`
+	if !slices.Contains(known, r.site()) {
+		open = openSite(r.site())
+	}
+	switch err := o.desk.may(ctx, o.ask, r.site(), known); {
 	case errors.Is(err, ErrDeclined):
-		return none(errors.New("the user declined, and is asked again after a minute; " +
-			`sandbox.git_credentials = "on" lets all sessions have it`))
+		return none(errors.New("the user declined, and is asked again after a minute; " + open +
+			" lets all sessions have it"))
 	case errors.Is(err, ErrNobody):
-		return none(errors.New("nobody can be asked here; " +
-			`the user can set sandbox.git_credentials = "on", or use an ssh remote`))
+		return none(errors.New("nobody can be asked here; the user can set " + open + ", or use an ssh remote"))
 	case err != nil:
 		return none(fmt.Errorf("no answer came (%w); run it again", err))
 	}

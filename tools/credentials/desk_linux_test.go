@@ -92,7 +92,8 @@ func open(t *testing.T, d *Desk, ask Asking) (*Door, func(text string) string) {
 
 const wanted = "username=ann\npassword=s3cret\n"
 
-// A password goes to the host of a remote only, without what git does not need, and nothing is asked for another.
+// Where nobody can be asked, a password goes to the host of a remote only, without what git does not need, and the
+// person's git is asked for no other.
 func TestDeskHosts(t *testing.T) {
 	p := newPerson(t)
 	door, get := open(t, New(p.options(On, "https://example.com/a.git")), nil)
@@ -107,15 +108,62 @@ func TestDeskHosts(t *testing.T) {
 			t.Errorf("%q got %q", text, got)
 		}
 	}
-	if why := strings.Join(door.Why(), "\n"); !strings.Contains(why, "https://example.com.evil.example: no remote had that host") {
+	if why := strings.Join(door.Why(), "\n"); !strings.Contains(why, `https://example.com.evil.example: nobody can be asked here; the user can set sandbox.git_credentials = "on" and sandbox.git_hosts = ["example.com.evil.example"]`) {
 		t.Errorf("it says %q", why)
 	}
 	asked, err := os.ReadFile(p.asked)
 	if err != nil || strings.Count(string(asked), "op=") != 1 || strings.Contains(string(asked), "evil") {
 		t.Errorf("the helper was asked %q, %v", asked, err)
 	}
-	if New(p.options("", "https://example.com/a.git")) != nil || New(p.options(On)) != nil || New(p.options("yes", "https://a/b")) != nil {
-		t.Error("a desk without a mode or a remote is open")
+	if New(p.options("", "https://example.com/a.git")) != nil || New(p.options("yes", "https://a/b")) != nil {
+		t.Error("a desk without a mode is open")
+	}
+}
+
+// A session may begin before there is a repository: then the person is asked about the host that a clone names, about no
+// other with it, and those that the operator named go with the remotes.
+func TestDeskStrangers(t *testing.T) {
+	p := newPerson(t)
+	const request = "protocol=https\nhost=example.com\n\n"
+	for _, mode := range []string{Ask, On} {
+		d := New(p.options(mode))
+		var questions []string
+		answer := error(nil)
+		ask := func(_ context.Context, question string) error {
+			questions = append(questions, question)
+			return answer
+		}
+		door, get := open(t, d, ask)
+		for range 2 {
+			if got := get(request); got != wanted {
+				t.Errorf("%s: got %q, %q", mode, got, door.Why())
+			}
+		}
+		answer = ErrDeclined
+		for _, host := range []string{"evil.example", "evil2.example"} { // no stream of questions about ever new hosts
+			if got := get("protocol=https\nhost=" + host + "\n\n"); got != "" {
+				t.Errorf("%s: %s got %q", mode, host, got)
+			}
+		}
+		if len(questions) != 2 || !strings.Contains(questions[0], "your stored password for https://example.com in the") ||
+			!strings.Contains(questions[0], "a command named it") || !strings.Contains(questions[1], "https://evil.example in") {
+			t.Errorf("%s: the questions were %q", mode, questions)
+		}
+	}
+	for mode, want := range map[string]int{Ask: 1, On: 0} {
+		o := p.options(mode, "https://b.example/c")
+		o.Sites = []string{"https://example.com"}
+		asked := 0
+		_, get := open(t, New(o), func(_ context.Context, question string) error {
+			asked++
+			if !strings.Contains(question, "https://b.example, https://example.com in") {
+				t.Errorf("it asked %s", question)
+			}
+			return nil
+		})
+		if got := get(request); got != wanted || asked != want {
+			t.Errorf("%s: got %q with %d questions", mode, got, asked)
+		}
 	}
 }
 

@@ -76,6 +76,21 @@ func (r request) text() string {
 // site is what a person knows of the request, such as https://example.com.
 func (r request) site() string { return siteOf(r.protocol, r.host) }
 
+// Site reads what an operator writes of a host: github.com, gitlab.example:8443, or with http:// before it. The error
+// says what to write.
+func Site(text string) (string, error) {
+	whole := text
+	if !strings.Contains(text, "://") {
+		whole = "https://" + text
+	}
+	at, err := url.Parse(strings.TrimSuffix(whole, "/"))
+	found := sites([]string{whole}, nil)
+	if err == nil && len(found) == 1 && *at == (url.URL{Scheme: at.Scheme, Host: at.Host}) {
+		return found[0], nil
+	}
+	return "", fmt.Errorf("%q: write a host, as github.com, gitlab.example:8443 or http://10.0.0.7", text)
+}
+
 func siteOf(protocol, host string) string {
 	return protocol + "://" + strings.TrimSuffix(host, map[string]string{"https": ":443", "http": ":80"}[protocol])
 }

@@ -44,3 +44,16 @@ func TestSites(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// An operator writes a host, not a path or a pattern.
+func TestSite(t *testing.T) {
+	for text, want := range map[string]string{
+		"GitHub.com": "https://github.com", "gitlab.example:8443": "https://gitlab.example:8443", "a.example:443": "https://a.example",
+		"http://10.0.0.7": "http://10.0.0.7", "https://a.example/": "https://a.example", "gitlab": "https://gitlab",
+		"": "", "*.example.com": "", "a.example/x": "", "ssh://a.example": "", "u@a.example": "", "a b": "", "a.example?x": "",
+	} {
+		if got, err := Site(text); got != want || (err != nil) != (want == "") {
+			t.Errorf("%q: got %q, %v", text, got, err)
+		}
+	}
+}
