@@ -80,6 +80,8 @@ func (s *Server) answerWith(cfg config.Config) error {
 	var desk *asking.Desk
 	if s.team != nil {
 		desk = s.team.Desk
+	} else if cfg.Console.Approvals != "off" {
+		desk = asking.NewDesk(false, s.event)
 	}
 	gate := mcpgo.New(mcpgo.Parts{
 		Replies: s.replies, Tools: e.Tools, Profiles: profiles, Notices: s.notices, Active: e.Active,
@@ -91,7 +93,7 @@ func (s *Server) answerWith(cfg config.Config) error {
 		Lends: calls.Lends{WithTools: cfg.Tools.Agent.Sampling, Plain: cfg.Web.Sampling},
 	})
 	if s.team != nil {
-		s.team.Act = s.calls.ByPerson
+		s.team.Behind = team.Behind{Act: s.calls.ByPerson, Commands: s.sessions}
 	}
 	s.calls.Agents = subagents.Host{
 		Serve: s.calls.Serve, Memory: e.Memory, End: s.sessions.End, Hooks: e.Hooks, Log: s.replies.Log,

@@ -194,6 +194,12 @@ func (s *Server) Call(ctx context.Context, name string,
 	return s.calls.Call(ctx, s.local, s.names.Key, name, arguments)
 }
 
+// CallByPerson is Call for a person who clicked on a page: where a person must allow the call, that click does.
+func (s *Server) CallByPerson(ctx context.Context, name string,
+	arguments json.RawMessage) (text string, failed bool, err error) {
+	return s.calls.ByPerson(ctx, s.local, name, arguments)
+}
+
 // Explain says what would become of a call of principal local, without running anything: the same code decides as about
 // a call that runs. err is an *explain.UnknownToolError, a state store that does not answer, or a fault of ours.
 func (s *Server) Explain(ctx context.Context, name string, arguments json.RawMessage) (explain.Explanation, error) {

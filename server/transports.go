@@ -22,6 +22,7 @@ func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	if _, err := s.engines.Journals.Of(sessions.JournalOf(s.local.Who.ID)); err != nil {
 		return &sessions.StateError{Err: err}
 	}
+	defer s.reachable(ctx)()
 	return stdio.Serve(ctx, in, out, stdio.Options{
 		Server: s.front(), Tenant: s.local, Key: s.names.Key, Links: true,
 	}, stdio.Pipe{

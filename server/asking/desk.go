@@ -43,6 +43,7 @@ type Desk struct {
 
 	mu      sync.Mutex
 	url     string
+	visited bool // by the page of another process, which may end at any time
 	waiting map[string]*waitingQuestion
 	open    map[string]*openPages // by principal
 	version uint64                // grows with each change of waiting
@@ -112,7 +113,19 @@ func (d *Desk) Page(principal string) (url string, open bool) {
 		return "", false
 	}
 	p := d.open[principal]
+	if d.visited && (p == nil || p.n == 0 && time.Since(p.last) >= linger) {
+		return "", false // who knows whether it is still there
+	}
 	return d.url, d.always || p != nil && (p.n > 0 || time.Since(p.last) < linger)
+}
+
+// Visit notes that the page of another process, at url, is open for a principal, until leave is called and a little
+// longer. Then the Desk knows of no page again. It is for a Desk that nobody has told to Serve.
+func (d *Desk) Visit(principal, url string) (leave func()) {
+	d.mu.Lock()
+	d.url, d.visited = url, true
+	d.mu.Unlock()
+	return d.Open(principal)
 }
 
 // Open notes that a page of a principal is open, until close is called and a little longer.

@@ -36,6 +36,8 @@ type Change struct {
 	Undone  bool          `json:"undone"`
 	Kept    string        `json:"kept"` // it is no change, but a content that was kept
 	Open    bool          `json:"open"` // it is being made
+
+	Workspace string `json:"-"` // its directory, where there are several; "": the one that there is
 }
 
 // A ChangedFile is one file of a Change.
@@ -76,6 +78,7 @@ const (
 // A sessionRow is a session with changes.
 type sessionRow struct {
 	Name           string
+	Workspace      string
 	Last           time.Time
 	Changes        int
 	Added, Removed int
@@ -135,7 +138,7 @@ func (c *Console) list(ctx context.Context, p Person, v *changesView) error {
 		for _, x := range some {
 			row := rows[x.Session]
 			if row == nil {
-				row = &sessionRow{Name: x.Session, Last: x.Time}
+				row = &sessionRow{Name: x.Session, Workspace: x.Workspace, Last: x.Time}
 				rows[x.Session] = row
 			}
 			row.Changes++

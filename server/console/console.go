@@ -49,14 +49,16 @@ type Person struct {
 // ErrForged says that a form is none of a page that this browser has open.
 var ErrForged = errors.New("a form that is not of this page")
 
-// Options of a Console. All but Log are needed.
+// Options of a Console. All but Notes and Log are needed.
 type Options struct {
 	// Person finds out who sent a request; posted is the CSRF token of its form, "" for a GET. ErrForged: nothing may
 	// be done. An *auth.Error: this caller gets no page. Any other error is a fault of ours.
 	Person    func(w http.ResponseWriter, r *http.Request, posted string) (Person, error)
 	Questions Questions // nil: there are none, by the settings
 	Changes   Changes
-	SignIn    bool // people sign in below signin/
+	Activity  Activity
+	Notes     func() []string // what else is said above what waits; nil: nothing
+	SignIn    bool            // people sign in below signin/
 	Log       *slog.Logger
 }
 
@@ -106,7 +108,7 @@ func named(name string) string {
 
 var page = template.Must(template.New("page.html").Funcs(template.FuncMap{
 	"asset": named, "shown": shown, "clock": clock, "full": full, "ago": ago, "label": label,
-	"choices": choices, "texts": texts, "yes": yes, "no": no, "narrowed": narrowed, "base": base,
+	"choices": choices, "texts": texts, "yes": yes, "no": no, "narrowed": narrowed, "base": base, "brief": brief,
 	"at": func(now, t time.Time) moment { return moment{now, t} },
 }).ParseFS(files, "pages/*.html"))
 
@@ -125,6 +127,8 @@ func New(o Options) *Console {
 	})
 	c.routes.HandleFunc("GET /console/live", c.get(c.live))
 	c.routes.HandleFunc("POST /console/answer", c.post(c.answer))
+	c.routes.HandleFunc("GET /activity", c.get(c.activity))
+	c.routes.HandleFunc("POST /console/stop", c.post(c.stop))
 	c.routes.HandleFunc("GET /changes", c.get(c.changes))
 	c.routes.HandleFunc("GET /changes/{id}", c.get(c.change))
 	c.routes.HandleFunc("POST /console/undo", c.post(c.undo))
@@ -164,7 +168,7 @@ func elsewhere(w http.ResponseWriter) {
 // Serves says whether a path, without that of http.public_url, is one of ours.
 func Serves(path string) bool {
 	return path == "/" || path == "/console" || strings.HasPrefix(path, "/console/") ||
-		path == "/changes" || strings.HasPrefix(path, "/changes/")
+		path == "/activity" || path == "/changes" || strings.HasPrefix(path, "/changes/")
 }
 
 // ServeHTTP serves a request for a path that Serves.
@@ -281,10 +285,12 @@ type view struct {
 	Refresh  bool         // a page without a script loads itself anew
 	Fragment bool         // only what changes
 	Changes  *changesView // of the pages about changes; nil: it is none of them
+	Activity *activityView
+	Notes    []string // of the page that shows what waits
 }
 
 // Home says whether the page shows what waits.
-func (v view) Home() bool { return v.Text == "" && v.Changes == nil }
+func (v view) Home() bool { return v.Text == "" && v.Changes == nil && v.Activity == nil }
 
 // A moment is a time, seen from now.
 type moment struct{ Now, Time time.Time }
@@ -298,6 +304,9 @@ func (c *Console) approvals(w http.ResponseWriter, r *http.Request, p Person) {
 		v.Done = "Nothing was done: this question was answered before, or its call has ended."
 	}
 	c.fill(&v, p)
+	if c.o.Notes != nil && p.In {
+		v.Notes = c.o.Notes()
+	}
 	v.Refresh = p.In && len(v.Waiting) == 0 && !v.Off
 	c.show(w, r, http.StatusOK, v)
 }
@@ -369,11 +378,16 @@ func (c *Console) answer(w http.ResponseWriter, r *http.Request, p Person) {
 		_, _ = fmt.Fprintf(w, `{"done":%q}`, done)
 		return
 	}
+	c.redirect(w, p, "../", done)
+}
+
+// redirect leads from a form to a page of ours that says what it did.
+func (c *Console) redirect(w http.ResponseWriter, p Person, to, done string) {
 	query := "?"
 	if p.Query != "" {
 		query = p.Query + "&"
 	}
-	w.Header().Set("Location", "../"+query+"done="+done)
+	w.Header().Set("Location", to+query+"done="+done)
 	w.WriteHeader(http.StatusSeeOther)
 }
 
@@ -423,6 +437,17 @@ func (c *Console) show(w http.ResponseWriter, r *http.Request, status int, v vie
 func shown(text string) string {
 	text, _ = results.Show(text)
 	return text
+}
+
+// maxBrief is how many characters of a text a row of a table has.
+const maxBrief = 500
+
+// brief is what a row of a table shows of a text.
+func brief(text string) string {
+	if r := []rune(text[:min(len(text), 4*maxBrief)]); len(r) > maxBrief {
+		return shown(string(r[:maxBrief-1])) + "…"
+	}
+	return shown(text)
 }
 
 func clock(t time.Time) string { return t.UTC().Format("15:04:05") }

@@ -81,10 +81,15 @@ func (j *Journals) recover(name string) error {
 // JournalOf names the directory of a principal's journal.
 func JournalOf(principal string) string { return state.Hash(principal)[:16] }
 
+// JournalDir is the directory of a principal's journal in a state directory.
+func JournalDir(stateDir, principal string) string {
+	return filepath.Join(stateDir, journalsDir, JournalOf(principal))
+}
+
 // Worked says whether a principal has changed files or had sessions, as far as a state directory shows.
 func Worked(stateDir, principal string) bool {
 	for _, dir := range []string{
-		filepath.Join(stateDir, journalsDir, JournalOf(principal)),
+		JournalDir(stateDir, principal),
 		filepath.Join(stateDir, Dir, state.Hash(principal)[:16]),
 	} {
 		if info, err := os.Stat(dir); err == nil && info.IsDir() {

@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -203,6 +204,64 @@ func (t *Table) Jobs() map[string]int {
 		}
 	}
 	return n
+}
+
+// A RunningCommand is one that runs in a session.
+type RunningCommand struct {
+	Key   session.Key
+	Roots []string // of the session's tenant
+	shell.Info
+}
+
+// Running returns the commands that run in the sessions in use, the oldest first.
+func (t *Table) Running(ctx context.Context) (all []RunningCommand) {
+	t.mu.Lock()
+	shells := map[*shell.Shell]RunningCommand{}
+	for at, l := range t.live {
+		if l.state.Shell != nil {
+			shells[l.state.Shell] = RunningCommand{Key: at.key, Roots: at.at.Space.Whole()}
+		}
+	}
+	t.mu.Unlock()
+	for sh, c := range shells {
+		jobs, err := sh.List(ctx)
+		if err != nil {
+			continue // the Store's own numbers say that it does not answer
+		}
+		for _, j := range jobs {
+			if j.State == shell.Running {
+				c.Info = j
+				all = append(all, c)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b RunningCommand) int {
+		return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.ID, b.ID))
+	})
+	return all
+}
+
+// StopCommand ends a command of a session in use with its whole tree. found is false if no such command runs there.
+func (t *Table) StopCommand(ctx context.Context, id string, of func(session.Key) bool) (found bool, err error) {
+	t.mu.Lock()
+	var shells []*shell.Shell
+	for at, l := range t.live {
+		if l.state.Shell != nil && of(at.key) {
+			shells = append(shells, l.state.Shell)
+		}
+	}
+	t.mu.Unlock()
+	for _, sh := range shells {
+		jobs, err := sh.List(ctx)
+		if err != nil {
+			return false, err
+		}
+		if slices.ContainsFunc(jobs, func(i shell.Info) bool { return i.ID == id && i.State == shell.Running }) {
+			_, err := sh.Stop(ctx, id)
+			return true, err
+		}
+	}
+	return false, nil
 }
 
 // sweep drops the handles of idle sessions. The caller holds mu.

@@ -30,7 +30,7 @@ func (p pageChanges) act(ctx context.Context, who auth.Principal, name string, a
 	if err != nil {
 		return "", false, err
 	}
-	return p.team.Act(ctx, at, name, raw)
+	return p.team.Behind.Act(ctx, at, name, raw)
 }
 
 // List is console.Changes.List.

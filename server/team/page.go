@@ -34,7 +34,8 @@ func newPage(t *Team) *webPage {
 	}
 	p := &webPage{team: t, none: modes.None, key: make([]byte, sha256.Size)}
 	_, _ = rand.Read(p.key) // it never fails
-	o := console.Options{Person: p.person, SignIn: modes.Pages(), Changes: pageChanges{t}, Log: t.o.Log}
+	o := console.Options{Person: p.person, SignIn: modes.Pages(), Changes: pageChanges{t},
+		Activity: pageActivity{t}, Log: t.o.Log}
 	if t.Desk != nil {
 		o.Questions = t.Desk
 	}

@@ -58,9 +58,7 @@ type Team struct {
 	Porter  *auth.Porter
 	Tenants *tenants.Registry
 	Signing *Signing // nil: people do not sign in by OAuth
-	// Act makes a call of a tool for a person who clicked on the page, in the session of that person's page: as
-	// calls.Handler.ByPerson. It is set before the Team serves.
-	Act func(ctx context.Context, at *tenants.Tenant, name string, args json.RawMessage) (string, bool, error)
+	Behind  Behind   // what does what people want on the page; set before the Team serves
 
 	page    *webPage     // for people; nil: there is none
 	Desk    *asking.Desk // what waits there; nil: nothing does
@@ -73,6 +71,13 @@ type Team struct {
 
 	scrapeToken string // opens /metrics; "": there is none
 	quiet       *quiet
+}
+
+// Behind is what does on the page what people click on.
+type Behind struct {
+	// Act makes a call of a tool for a person, in the session of that person's page: as calls.Handler.ByPerson.
+	Act      func(ctx context.Context, at *tenants.Tenant, name string, args json.RawMessage) (string, bool, error)
+	Commands Commands
 }
 
 // New makes a Team, in the order of the start: who may call, the ids of sessions, the audit. Its Watch must be called

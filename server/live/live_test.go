@@ -1,0 +1,235 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"codehand/filestate/leaktest"
+	"codehand/server/asking"
+	"codehand/tools/tool"
+)
+
+// A place is a process of a test: what waits there, and what was stopped.
+type place struct {
+	desk    *asking.Desk
+	bars    string
+	stopped []string
+	end     func()
+}
+
+// begin serves a process on a state directory until the test is over or end is called.
+func begin(t *testing.T, state string, p *place) *place {
+	t.Helper()
+	if !Available() {
+		t.Skip("this system does not say who connects")
+	}
+	before := sockets(filepath.Join(state, socketsDir))
+	p.desk = asking.NewDesk(false, func(string, map[string]any) {})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		err := Serve(ctx, state, Process{
+			Principal: "local", Roots: []string{"/w"}, Desk: p.desk, Bars: func() string { return p.bars },
+			Running: func(context.Context) []RunningCommand {
+				return []RunningCommand{{Session: "00000001", ID: "job_a", Command: "make"}}
+			},
+			Stop: func(_ context.Context, session, id string) (bool, error) {
+				p.stopped = append(p.stopped, session+" "+id)
+				return id == "job_a", nil
+			},
+		}, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Error(err)
+		}
+	}()
+	p.end = func() { cancel(); <-done }
+	t.Cleanup(p.end)
+	within(t, "the socket is there", func() bool {
+		return slices.ContainsFunc(sockets(filepath.Join(state, socketsDir)), func(name string) bool { return !slices.Contains(before, name) })
+	})
+	return p
+}
+
+// within waits until something holds that another goroutine brings about.
+func within(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for range 2_000 {
+		if holds() {
+			return
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+	t.Fatalf("%s: not after 10 s", what)
+}
+
+// ask lets a question wait in a process, once a page has it open.
+func (p *place) ask(t *testing.T, tool string) <-chan *asking.Elicited {
+	t.Helper()
+	answer := make(chan *asking.Elicited, 1)
+	go func() {
+		answer <- p.desk.Put(t.Context(), asking.Waiting{Principal: "local", Tool: tool, Question: question}, time.Minute, nil)
+	}()
+	return answer
+}
+
+var question = tool.Question{Title: "Allow it?", Fields: []tool.Field{{Name: "decision", Choices: []string{"allow once", "deny"}}}}
+
+// TestHub: a page sees what waits in each process and which commands run there, answers each question once where it waits,
+// and stops commands. A process knows of the page only while a person has it open.
+func TestHub(t *testing.T) {
+	t.Parallel()
+	state := leaktest.Dir(t)
+	one, two := begin(t, state, &place{}), begin(t, state, &place{})
+	barred := begin(t, state, &place{bars: "Not confined."})
+	h := NewHub(state, "http://page/")
+	defer h.Close()
+	if url, open := one.desk.Page("local"); url != "" || open {
+		t.Errorf("without a page a question goes to %q, %t", url, open)
+	}
+	stop := h.Open("local")
+	defer stop()
+	for _, p := range []*place{one, two} {
+		within(t, "the process knows of the page", func() bool { url, open := p.desk.Page("local"); return url == "http://page/" && open })
+	}
+	if url, open := barred.desk.Page("local"); open {
+		t.Errorf("a process whose commands are not confined lets questions wait at %q", url)
+	}
+	if got := fmt.Sprint(h.Barred()); got != "[/w: Not confined.]" {
+		t.Error(got)
+	}
+	said := one.ask(t, "run_shell")
+	ids := map[string]string{}
+	within(t, "the question is seen", func() bool {
+		list, _, _ := h.Of("", false)
+		for _, w := range list {
+			ids[w.Tool] = w.ID
+		}
+		return len(list) == 1
+	})
+	id := ids["run_shell"]
+	for what, c := range map[string]struct {
+		id    string
+		value string
+		want  error
+	}{"unknown": {"nothing", "deny", asking.ErrOver}, "not offered": {id, "always", asking.ErrChoice}} {
+		if err := h.Answer(c.id, "local", false, map[string]string{"decision": c.value}); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if err := h.Answer(id, "local", false, map[string]string{"decision": "deny"}); err != nil {
+		t.Fatal(err)
+	}
+	if e := <-said; e == nil || fmt.Sprint(e.Content) != "map[decision:deny]" {
+		t.Errorf("%v", e)
+	}
+	if err := h.Answer(id, "local", false, map[string]string{"decision": "allow once"}); !errors.Is(err, asking.ErrOver) {
+		t.Errorf("a second answer: %v", err)
+	}
+
+	all := h.Running(t.Context())
+	if len(all) != 3 || all[0].Command != "make" || all[0].Process == all[1].Process {
+		t.Fatalf("%+v", all)
+	}
+	if err := h.Stop(t.Context(), all[0].Process, "00000001", "job_a"); err != nil {
+		t.Error(err)
+	}
+	for _, gone := range [][2]string{{all[0].Process, "job_b"}, {"nothing", "job_a"}, {"../x", "job_a"}} {
+		if err := h.Stop(t.Context(), gone[0], "00000001", gone[1]); !errors.Is(err, ErrGone) {
+			t.Errorf("%v: %v", gone, err)
+		}
+	}
+	if n := len(one.stopped) + len(two.stopped) + len(barred.stopped); n != 2 {
+		t.Errorf("stopped %v %v %v", one.stopped, two.stopped, barred.stopped)
+	}
+
+	waiting := two.ask(t, "edit_file")
+	within(t, "the second question is seen", func() bool { list, _, _ := h.Of("", false); return len(list) == 1 })
+	two.end()
+	within(t, "what waited in a process that ended is gone", func() bool { list, _, _ := h.Of("", false); return len(list) == 0 })
+	_ = waiting // it ends with the test
+}
+
+// TestSockets: a socket and its directory are this user's alone, goes with its process, and that of a killed one goes
+// with the next process or page, in a directory with a long name, too.
+func TestSockets(t *testing.T) {
+	t.Parallel()
+	state := filepath.Join(leaktest.Dir(t), fmt.Sprintf("%0150d", 1))
+	if err := os.Mkdir(state, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(state, socketsDir)
+	p := begin(t, state, &place{})
+	for _, name := range []string{dir, filepath.Join(dir, sockets(dir)[0])} {
+		if info, err := os.Stat(name); err != nil || info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s: %v, %v", name, info.Mode(), err)
+		}
+	}
+	p.end()
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+	dead := func() {
+		at, release, err := short(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer release()
+		l, err := net.Listen("unix", filepath.Join(at, "dead"+suffix))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.(*net.UnixListener).SetUnlinkOnClose(false)
+		_ = l.Close()
+	}
+	dead()
+	begin(t, state, &place{}).end()
+	dead2 := len(sockets(dir))
+	dead()
+	h := NewHub(state, "http://page/")
+	h.Open("local")()
+	h.Close()
+	if n := len(sockets(dir)); dead2 != 0 || n != 0 {
+		t.Errorf("%d and %d sockets of dead processes are left", dead2, n)
+	}
+}
+
+// TestStrangers: a request without a connection of this user's program gets nothing.
+func TestStrangers(t *testing.T) {
+	t.Parallel()
+	state := leaktest.Dir(t)
+	p := begin(t, state, &place{})
+	dir := filepath.Join(state, socketsDir)
+	web := clientOf(dir, sockets(dir)[0])
+	defer web.CloseIdleConnections()
+	for path, want := range map[string]int{"/look": 200, "/answer": 405, "/stop": 405, "/": 404} {
+		r, err := web.Get("http://live" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = r.Body.Close()
+		if r.StatusCode != want {
+			t.Errorf("%s: %d", path, r.StatusCode)
+		}
+	}
+	r, err := web.Post("http://live/answer", "application/json", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = r.Body.Close()
+	if r.StatusCode != http.StatusBadRequest {
+		t.Errorf("no answer at all: %d", r.StatusCode)
+	}
+	if _, open := p.desk.Page("local"); open {
+		t.Error("a look without a page opens one")
+	}
+}
