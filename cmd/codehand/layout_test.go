@@ -32,11 +32,11 @@ const root = "../.."
 
 // rooms are all packages, from the top down, each with the rooms that it may import.
 var rooms = map[string][]string{
-	"cmd/codehand":    {"server", "server/audit", "server/auth", "server/bridge", "server/clients", "server/clients/install", "server/clients/install/forms", "server/config", "server/control", "server/doctor", "server/engines", "server/explain", "server/instructions", "server/issuer", "server/listen", "server/logging", "server/people", "server/public", "server/replies", "server/sessions", "server/state", "server/toolset", "tools", "tools/bash", "tools/confine/caches", "tools/credentials", "tools/results", "tools/sandbox", "tools/secrets", "tools/tool"},
+	"cmd/codehand":    {"server", "server/audit", "server/auth", "server/bridge", "server/clients", "server/clients/install", "server/clients/install/forms", "server/config", "server/control", "server/doctor", "server/engines", "server/explain", "server/instructions", "server/issuer", "server/listen", "server/logging", "server/people", "server/public", "server/replies", "server/sessions", "server/state", "server/toolset", "server/userpage", "tools", "tools/bash", "tools/confine/caches", "tools/credentials", "tools/results", "tools/sandbox", "tools/secrets", "tools/tool"},
 	"cmd/conformance": {"server", "server/config", "server/engines", "server/listen", "server/mcpgo"},
 	"cmd/score":       {}, // knows servers from outside alone, ours too
 
-	"server":         {"server/asking", "server/calls", "server/config", "server/endpoint", "server/engines", "server/explain", "server/listen", "server/mcpgo", "server/notices", "server/opening", "server/pipeline", "server/public", "server/replies", "server/sessions", "server/stdio", "server/subagents", "server/team", "server/tenants", "server/toolset", "tools/sandbox"},
+	"server":         {"server/asking", "server/calls", "server/config", "server/endpoint", "server/engines", "server/explain", "server/listen", "server/live", "server/mcpgo", "server/notices", "server/opening", "server/pipeline", "server/public", "server/replies", "server/sessions", "server/stdio", "server/subagents", "server/team", "server/tenants", "server/toolset", "tools/sandbox", "tools/session"},
 	"server/calls":   {"server/answers", "server/asking", "server/jsonrpc", "server/mcpgo", "server/notices", "server/pipeline", "server/places", "server/progress", "server/replies", "server/request", "server/sessions", "server/subagents", "server/tenants", "server/toolset", "server/waiting", "tools/agent", "tools/guidance", "tools/running", "tools/session", "tools/tool", "tools/workspace", "tools/language"},
 	"server/places":  {"server/auth/limits", "server/pipeline", "server/request", "server/sessions", "server/toolset", "tools/tool"},
 	"server/opening": {"filestate", "server/config", "server/engines", "server/pipeline", "server/sessions", "server/state", "server/tenants", "tools/hooks", "tools/permission", "tools/results", "tools/session", "tools/shell"},
@@ -58,7 +58,9 @@ var rooms = map[string][]string{
 	"server/instructions": {"server/auth", "server/tenants", "server/toolset", "tools/catalog", "tools/guidance", "tools/session", "tools/tool"},
 	"server/hub":          {"server/request", "server/sessions", "tools/session"},
 	"server/console":      {"server/asking", "server/auth", "server/signin", "tools/results", "tools/tool"}, // the look of the pages of a sign-in
-	"server/team":         {"server/asking", "server/audit", "server/auth", "server/config", "server/console", "server/control", "server/endpoint", "server/issuer", "server/jsonrpc", "server/listen", "server/metrics", "server/oauth", "server/people", "server/pipeline", "server/public", "server/request", "server/resources", "server/signin", "server/state", "server/tenants", "server/toolset", "tools/sandbox", "tools/tool"},
+	"server/live":         {"server/asking", "server/auth/peers"},
+	"server/userpage":     {"filestate/journal", "server/asking", "server/auth", "server/auth/peers", "server/console", "server/live", "server/sessions", "tools/session"}, // the journal is only read
+	"server/team":         {"server/asking", "server/audit", "server/auth", "server/config", "server/console", "server/control", "server/endpoint", "server/issuer", "server/jsonrpc", "server/listen", "server/metrics", "server/oauth", "server/people", "server/pipeline", "server/public", "server/request", "server/resources", "server/sessions", "server/signin", "server/state", "server/tenants", "server/toolset", "tools/sandbox", "tools/session", "tools/tool"},
 	"server/replies":      {"server/answers", "server/jsonrpc", "server/request", "server/resources", "tools/results", "tools/tool"},
 	"server/subagents": {
 		"server/jsonrpc", "server/pipeline", "server/request", "server/sessions", "server/state", "server/waiting", "tools/agent",

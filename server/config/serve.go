@@ -176,8 +176,8 @@ func serveTable(c *Config) []setting {
 			choice{&c.Audit.Commands, []string{"digest", "redacted"}}},
 
 		{"console.approvals",
-			"when a call of a client that cannot ask waits for a person on the page of serve: off (never), open " +
-				"(while that person has the page open) or always",
+			"when a call of a client that cannot ask waits for a person on the page: off (never), open (while that " +
+				"person has the page open) or always (serve alone)",
 			operatorOnly, choice{&c.Console.Approvals, []string{"off", "open", "always"}}},
 
 		{"metrics.listen",
