@@ -56,11 +56,11 @@ const via = "token:"
 
 // A Porter says who sent a request. It is safe for concurrent use.
 type Porter struct {
-	o        Options
-	file     *TokenFile
-	peers    *peers.Peers // nil: the system does not tell, or each request needs a token
-	failures limits.Failures
-	uses     uses
+	o       Options
+	file    *TokenFile
+	peers   *peers.Peers // nil: the system does not tell, or each request needs a token
+	clients clients
+	uses    uses
 
 	loading sync.Mutex // one reading of the file at a time; covers seen
 	seen    sight
@@ -86,7 +86,8 @@ func New(o Options) (*Porter, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	p := &Porter{o: o, uses: uses{at: map[string]time.Time{}}, rights: rights{workspaces: o.Workspaces}}
+	p := &Porter{o: o, clients: clients{log: o.Log}, uses: uses{at: map[string]time.Time{}},
+		rights: rights{workspaces: o.Workspaces}}
 	if p.o.Local.Slug == "" && p.o.Local.ID != "" {
 		p.o.Local.Slug = Slug(p.o.Local.ID)
 	}
@@ -260,7 +261,9 @@ func NotAccepted(reason string) *Error {
 // Authenticate says who sent r, or an *Error. It removes the Authorization header from r.
 //
 // Whatever is answered with 401 counts as a failure of the client's address, unless there were no credentials: a client
-// that asks before it shows its token guesses nothing.
+// that asks before it shows its token guesses nothing. An address with too many failures gets 429 for whatever else it
+// sends, but a good token passes: behind a proxy or a tunnel, or in one office, the failures of one client are not
+// those of the others.
 func (p *Porter) Authenticate(r *http.Request) (Principal, error) {
 	who, err := p.authenticate(r)
 	return who, p.o.challenged(r, err)
@@ -273,14 +276,13 @@ func (p *Porter) authenticate(r *http.Request) (Principal, error) {
 		return p.local(r)
 	}
 	now, from := p.o.Now(), p.ClientIP(r)
-	if wait := p.failures.Refused(from, now); wait > 0 {
-		// Behind a tunnel all clients share one address. The failures of others must not lock out a client that a
-		// person signed in; its token cannot be guessed.
-		if who, ok := p.signedIn(r, shows, now); ok {
+	p.clients.forwarded(r, p.o.Trusted)
+	if wait := p.clients.failures.Refused(from, now); wait > 0 {
+		if who, ok := p.good(r, shows, now); ok {
 			return who, nil
 		}
 		return Principal{}, &Error{Status: http.StatusTooManyRequests, Code: "too_many_failures", RetryAfter: wait,
-			Message: "Too many attempts to authenticate failed. Try again later with a valid token."}
+			Message: "Too many attempts to authenticate failed. Send a valid token, or try again later."}
 	}
 	if tokenInQuery(r.URL.RawQuery) {
 		return Principal{}, inQuery()
@@ -289,17 +291,17 @@ func (p *Porter) authenticate(r *http.Request) (Principal, error) {
 	switch shown {
 	case noCredentials:
 		if len(shows) > 0 {
-			p.failures.Add(from, now)
+			p.clients.failed(from, now)
 		}
 		return Principal{}, &Error{Status: http.StatusUnauthorized, Code: "unauthenticated", Challenge: challenge,
 			Message: "Authentication is needed: send the header Authorization: Bearer TOKEN."}
 	case badCredentials:
-		p.failures.Add(from, now)
+		p.clients.failed(from, now)
 		return Principal{}, NotAccepted("not one Bearer token")
 	}
 	if f, mine, err := p.o.ofSource(r, token, now); err != nil {
 		if e, ok := errors.AsType[*Error](err); !ok || e.Status == http.StatusUnauthorized {
-			p.failures.Add(from, now)
+			p.clients.failed(from, now)
 		}
 		return Principal{}, err
 	} else if mine {
@@ -307,7 +309,7 @@ func (p *Porter) authenticate(r *http.Request) (Principal, error) {
 	}
 	h, err := p.find(token, now)
 	if err != nil {
-		p.failures.Add(from, now)
+		p.clients.failed(from, now)
 		return Principal{}, err
 	}
 	if !h.enabled {
@@ -317,18 +319,25 @@ func (p *Porter) authenticate(r *http.Request) (Principal, error) {
 	return h.principal.clone(), nil
 }
 
-// signedIn returns the principal of a good token of a Source; !ok: r brings none. It counts no failure.
-func (p *Porter) signedIn(r *http.Request, shows []string, now time.Time) (who Principal, ok bool) {
+// good returns the principal of the one good token that r brings; !ok: it brings none. It counts no failure.
+func (p *Porter) good(r *http.Request, shows []string, now time.Time) (who Principal, ok bool) {
 	token, shown := bearer(shows)
 	if shown != oneToken || tokenInQuery(r.URL.RawQuery) {
 		return Principal{}, false
 	}
 	f, mine, err := p.o.ofSource(r, token, now)
-	if !mine || err != nil {
+	if mine {
+		if err == nil {
+			who, err = p.foreign(&f)
+		}
+		return who, err == nil
+	}
+	h, err := p.find(token, now)
+	if err != nil || !h.enabled {
 		return Principal{}, false
 	}
-	who, err = p.foreign(&f)
-	return who, err == nil
+	p.uses.note(h.token.ID, now)
+	return h.principal.clone(), true
 }
 
 // ofSource asks the sources of r for the token. !mine: none of them made it, and err is nil.

@@ -180,13 +180,19 @@ func TestAuthenticateRefuses(t *testing.T) {
 	}
 }
 
+// One client with a wrong token behind a proxy, or in an office with one address, must not lock out the others there.
 func TestTooManyFailures(t *testing.T) {
 	t.Parallel()
 	f := tokenFile(t)
 	at := newClock()
 	_, good := f.add(t, Token{Principal: "ann"})
+	_, off := f.add(t, Token{Principal: "off"})
+	revoked, gone := f.add(t, Token{Principal: "ann", Revoked: at.now()})
+	var log bytes.Buffer
 	p := porter(t, f, func(o *Options) {
 		o.Now = at.now
+		o.Named = map[string]Values{"off": {Enabled: new(false)}}
+		o.Log = slog.New(slog.NewTextHandler(&log, nil))
 		o.Trusted = []netip.Prefix{netip.MustParsePrefix("10.0.0.1/32")}
 	})
 	from := func(remote, forwarded, token string) *http.Request {
@@ -209,11 +215,24 @@ func TestTooManyFailures(t *testing.T) {
 			}
 		}
 	}
+	inQuery := from("192.0.2.1:9", "", good)
+	inQuery.URL.RawQuery = "token=" + good
 	for name, r := range map[string]*http.Request{
-		"wrong again": from("192.0.2.1:9", "", "wrong"), "right": from("192.0.2.1:9", "", good), "none": from("192.0.2.1:9", "", ""), "by proxy": from("10.0.0.1:1", "192.0.2.9", good),
+		"wrong again": from("192.0.2.1:9", "", "wrong"), "none": from("192.0.2.1:9", "", ""), "by proxy": from("10.0.0.1:1", "192.0.2.9", "wrong"),
+		"revoked " + revoked.ID: from("192.0.2.1:9", "", gone), "disabled": from("192.0.2.1:9", "", off), "in the URL": inQuery,
 	} {
 		if e := refused(t, p, r); e == nil || e.Status != 429 || e.Code != "too_many_failures" || e.RetryAfter != time.Minute || e.Challenge != "" {
 			t.Errorf("%s: got %+v", name, e)
+		}
+	}
+	for name, r := range map[string]*http.Request{"right": from("192.0.2.1:9", "", good), "right, by proxy": from("10.0.0.1:1", "192.0.2.9", good)} {
+		if e := refused(t, p, r); e != nil {
+			t.Errorf("%s: a valid token is locked out: %+v", name, *e)
+		}
+	}
+	for _, line := range []string{"ip=192.0.2.1\n", "ip=192.0.2.9\n"} {
+		if n := strings.Count(log.String(), "too many wrong tokens from one address"); n != 2 || strings.Count(log.String(), line) != 1+strings.Count(log.String(), "X-Forwarded-For from "+line[3:len(line)-1]+" ") {
+			t.Errorf("%d lines of lockouts, want one for each of two addresses:\n%s", n, log.String())
 		}
 	}
 	for name, r := range map[string]*http.Request{"another address": from("192.0.2.2:1", "", good), "the proxy": from("10.0.0.1:1", "", good), "another client": from("10.0.0.1:1", "192.0.2.8", good)} {
@@ -224,6 +243,40 @@ func TestTooManyFailures(t *testing.T) {
 	at.move(time.Minute)
 	if e := refused(t, p, from("192.0.2.1:9", "", good)); e != nil {
 		t.Errorf("a minute later: got %+v", *e)
+	}
+}
+
+// A proxy that nobody named makes all its clients one address: the log says so once, and what to do.
+func TestForwardedByStranger(t *testing.T) {
+	t.Parallel()
+	f := tokenFile(t)
+	_, good := f.add(t, Token{Principal: "ann"})
+	var log bytes.Buffer
+	p := porter(t, f, func(o *Options) {
+		o.Trusted = []netip.Prefix{netip.MustParsePrefix("10.0.0.1/32")}
+		o.Log = slog.New(slog.NewTextHandler(&log, nil))
+	})
+	for i := range 300 {
+		for _, remote := range []string{"192.0.2.2:1", "10.0.0.1:1", fmt.Sprintf("198.51.%d.1:1", i)} {
+			r := ask(good)
+			r.RemoteAddr = remote
+			if i > 0 || remote != "192.0.2.2:1" { // the first one has no header
+				r.Header.Set("X-Forwarded-For", "203.0.113.5")
+			}
+			if e := refused(t, p, r); e != nil {
+				t.Fatalf("%s: %+v", remote, *e)
+			}
+		}
+		if i == 0 && strings.Contains(log.String(), "192.0.2.2") {
+			t.Errorf("without the header: %s", log.String())
+		}
+	}
+	said := log.String()
+	if strings.Count(said, `X-Forwarded-For from 192.0.2.2 is ignored: if that is your proxy, add it to http.trusted_proxies`) != 1 {
+		t.Errorf("the log does not say once that 192.0.2.2 is no trusted proxy:\n%.2000s", said)
+	}
+	if strings.Contains(said, "10.0.0.1") || strings.Count(said, "is ignored") != maxIgnored {
+		t.Errorf("%d lines; the trusted proxy among them: %v", strings.Count(said, "is ignored"), strings.Contains(said, "10.0.0.1"))
 	}
 }
 

@@ -17,7 +17,9 @@ func TestFailures(t *testing.T) {
 		if wait := f.Refused(at, now); wait != 0 {
 			t.Fatalf("failure %d waits %s", i, wait)
 		}
-		f.Add(at, now)
+		if locked := f.Add(at, now); locked != (i == maxFailures-1) {
+			t.Errorf("failure %d: tells of the wait: %v", i, locked)
+		}
 	}
 	now := start.Add(29 * time.Second)
 	if wait := f.Refused(at, now); wait != 31*time.Second {
@@ -31,7 +33,9 @@ func TestFailures(t *testing.T) {
 	if wait := f.Refused(at, now); wait != 0 {
 		t.Errorf("a minute after the first one the wait is %s", wait)
 	}
-	f.Add(at, now)
+	if f.Add(at, now) {
+		t.Error("one that goes on failing is told of again and again")
+	}
 	if wait := f.Refused(at, now); wait != time.Second {
 		t.Errorf("after one more the wait is %s, want 1s", wait)
 	}
