@@ -124,3 +124,69 @@ func TestRemovedRepositories(t *testing.T) {
 		t.Error("a command removed a repository and made hooks in its place")
 	}
 }
+
+// A repository that a command itself had made ran what the command wrote as soon as a person asked git for the state of
+// the whole: its hooks, what its commondir or a `.git` that is a file or a link led to at any depth or in the caches,
+// and a configuration that was a link, locked, too large or not understood.
+func TestRepositoriesOfACommand(t *testing.T) {
+	t.Parallel()
+	p := gitWork(t)
+	evil := p.in("home/evil")
+	p.lay("home/evil", "#!/bin/sh\necho it ran >>"+p.in("ran")+"\n")
+	must(t, os.Chmod(evil, 0o700))
+	const (
+		commit = "git -c core.fsmonitor= -C $1 commit -q --allow-empty -m x; "
+		lib    = "git init -q NAME/lib; set -- NAME/lib; " + commit
+		deep   = "git init -q NAME/a/b/c/d/e; set -- NAME/a/b/c/d/e; " + commit + "mkdir NAME/lib; "
+		config = "printf '[core]\\n\\trepositoryformatversion = 0\\n\\tbare = false\\n\\tfsmonitor = EVIL\\n' "
+		script = "printf '#!/bin/sh\\n\"EVIL\"\\n' >hook; chmod +x hook; "
+		hook   = script + "cp hook $1/.git/hooks/post-index-change; cp hook $1/.git/hooks/post-checkout; touch $1/new; git -C $1 add new; "
+	)
+	cases := []struct{ name, text string }{
+		{"hooks", lib + hook},
+		{"hooks-link", lib + script + "mv $1/.git/hooks $1/.git/h; ln -s h $1/.git/hooks; cp hook $1/.git/h/post-index-change; touch $1/n; git -C $1 add n; "},
+		{"commondir", lib + "mkdir -p NAME/a/b/c/d; cp -rL $1/.git NAME/a/b/c/d/e; " + config + ">NAME/a/b/c/d/e/config; echo ../../a/b/c/d/e >$1/.git/commondir"},
+		{"file", deep + config + ">$1/.git/config; echo 'gitdir: ../a/b/c/d/e/.git' >NAME/lib/.git"},
+		{"file-hooks", deep + hook + "echo 'gitdir: ../a/b/c/d/e/.git' >NAME/lib/.git"},
+		{"file-nul", deep + config + ">$1/.git/config; printf 'gitdir: ../a/b/c/d/e/.git\\0x\\n' >NAME/lib/.git"},
+		{"file-turns", deep + config + ">$1/.git/config; ln -s ../a/b/c/d/e NAME/lib/z; echo 'gitdir: z/../e/.git' >NAME/lib/.git"},
+		{"file-cache", "git init -q $GOCACHE/NAME; set -- $GOCACHE/NAME; " + commit + config + ">$1/.git/config; mkdir -p NAME/lib; echo \"gitdir: $1/.git\" >NAME/lib/.git"},
+		{"link", deep + config + ">$1/.git/config; ln -s ../a/b/c/d/e/.git NAME/lib/.git"},
+		{"config-link", lib + config + ">$1/.git/c; rm $1/.git/config; ln -s c $1/.git/config"},
+		{"config-lock", lib + config + ">$1/.git/config; touch $1/.git/config.lock"},
+		{"config-large", lib + config + ">$1/.git/config; yes '#' | head -c 3000000 >>$1/.git/config"},
+		{"config-odd", lib + config + ">$1/.git/config; printf '[odd \"\\n' >>$1/.git/config"},
+	}
+	look := func(name string) {
+		t.Helper()
+		for _, args := range [][]string{{"status"}, {"diff"}, {"-C", name + "/lib", "status"}, {"-C", name + "/lib", "checkout", "-q", "-B", "other"}} {
+			p.outside("", args...)
+		}
+		if ran, err := os.ReadFile(p.in("ran")); err == nil {
+			t.Errorf("%s: git of the person ran %d times what a command wrote", name, strings.Count(string(ran), "\n"))
+			must(t, os.Remove(p.in("ran")))
+		}
+	}
+	for _, c := range cases {
+		text := "mkdir -p NAME; " + c.text + "\ngit update-index --add --cacheinfo 160000,$(git -c core.fsmonitor= -C NAME/lib rev-parse HEAD || git rev-parse HEAD),NAME/lib; :"
+		said := p.script(strings.NewReplacer("NAME", c.name, "EVIL", evil).Replace(text))
+		if !strings.Contains(said, ": set aside ") && !strings.Contains(said, ": took out ") {
+			t.Errorf("%s: nothing is told: %s", c.name, said)
+		}
+		look(c.name)
+	}
+	// In two steps: what leads there first, then what it leads to.
+	p.script(strings.NewReplacer("NAME", "steps", "EVIL", evil).Replace("mkdir steps; " + deep + "echo 'gitdir: ../a/b/c/d/e/.git' >NAME/lib/.git; " +
+		"git update-index --add --cacheinfo 160000,$(git -C NAME/lib rev-parse HEAD),NAME/lib; :"))
+	p.script(strings.NewReplacer("NAME", "steps", "EVIL", evil).Replace("set -- NAME/a/b/c/d/e; " + config + ">$1/.git/config; " + hook + ":"))
+	look("steps")
+	// What git itself makes stays as it is.
+	said := p.script(`git init -q --bare ../b/new.git; git clone -q ../b/bare own/clone; git init -q own/new; git worktree add -q own/tree;
+		git -C own/new commit -q --allow-empty -m x; git -c protocol.file.allow=always submodule add -q ./own/new own/module; git -C own/tree log --oneline; git -C own/module log --oneline`)
+	if strings.Contains(said, "set aside") || strings.Contains(said, "took out") || strings.Count(said, " x\n")+strings.Count(said, " first\n") != 2 {
+		t.Errorf("repositories as git makes them: %s", said)
+	}
+	if got := p.outside("own/module", "log", "--oneline") + p.outside("own/tree", "status"); !strings.Contains(got, " x\n") || strings.Contains(got, "fatal") {
+		t.Errorf("repositories as git makes them: %s", got)
+	}
+}

@@ -28,7 +28,9 @@ type configs struct {
 	dir     string   // has the copies, in temp
 	all     []config
 	known   map[string]bool // files that were there when the command started, and what a person allowed it to change
-	newer   func() []string // the configuration files that are there now
+	allowed []string        // files and directories that a person allowed it to change
+	others  []string        // what the command writes besides: caches, its temporary directory
+	newer   func() names    // what there is now
 }
 
 // A config is a file of which the command has a copy.
@@ -48,8 +50,14 @@ const (
 // ownConfigs gives a command copies of the configuration files that were found and that p protects, but for those that
 // rules keep. It changes p.
 func (s *Session) ownConfigs(p *sandbox.Profile, u Use, found, keep []string) *configs {
-	c := &configs{roots: u.Roots, written: slices.Concat(u.Roots, s.commonsOf(u)), known: map[string]bool{}}
+	c := &configs{
+		roots: u.Roots, written: slices.Concat(u.Roots, s.commonsOf(u)), known: map[string]bool{},
+		allowed: slices.Concat(u.Allowed, u.removed()), others: append(slices.Clone(p.Writable), u.Temp),
+	}
 	c.temp, _ = os.OpenRoot(u.Temp) // without it all files stay as they are
+	for _, path := range p.Protected {
+		c.known[path] = true
+	}
 	for _, path := range found {
 		c.known[path] = true
 		if len(c.all) == maxConfigs || !slices.Contains(p.Protected, path) || slices.Contains(keep, path) {
@@ -63,8 +71,7 @@ func (s *Session) ownConfigs(p *sandbox.Profile, u Use, found, keep []string) *c
 			p.Protected = slices.DeleteFunc(p.Protected, func(at string) bool { return at == path })
 		}
 	}
-	c.newer = func() []string {
-		var now names
+	c.newer = func() (now names) {
 		for _, root := range u.Roots {
 			found, _ := s.protectedIn(root)
 			now.add(found)
@@ -73,7 +80,7 @@ func (s *Session) ownConfigs(p *sandbox.Profile, u Use, found, keep []string) *c
 			found, _ := s.repositoryOf(common)
 			now.add(found)
 		}
-		return sorted(now.configs)
+		return now
 	}
 	return c
 }
@@ -173,13 +180,17 @@ func (c Command) Over(background bool) (lines []string) {
 	}
 	defer c.configs.drop()
 	// What config.worktree says is looked at before a config that makes git read it.
-	for _, path := range slices.Backward(c.configs.newer()) {
+	now := c.configs.newer()
+	for _, path := range slices.Backward(sorted(now.configs)) {
 		if c.configs.known[path] {
 			continue
 		}
 		if line := c.configs.settleNew(path, background); line != "" {
 			lines = append(lines, line)
 		}
+	}
+	if !background {
+		lines = append(lines, c.configs.settleMade(now)...)
 	}
 	for _, one := range slices.Backward(c.configs.all) {
 		if line := c.configs.settle(one); line != "" {
@@ -221,8 +232,11 @@ func (c *configs) settleNew(path string, background bool) string {
 	name := filepath.Base(path)
 	if target, err := dir.Readlink(name); err == nil {
 		i := slices.IndexFunc(c.all, func(one config) bool { return filepath.Join(c.temp.Name(), one.copy) == target })
-		if i < 0 {
+		if i < 0 && background {
 			return ""
+		}
+		if i < 0 {
+			return c.setAside(dir, path, configName(path))
 		}
 		content, err := git.ReadSmallIn(c.temp, c.all[i].copy, maxConfig)
 		if err == nil {
@@ -245,8 +259,8 @@ func (c *configs) settleNew(path string, background bool) string {
 		}
 		return merged, nil
 	})
-	if errors.Is(err, git.ErrConfig) {
-		return c.lost(path, err)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // nobody knows what git would obey there
+		return c.setAside(dir, path, configName(path))
 	}
 	return c.said(path, refused)
 }

@@ -224,8 +224,37 @@ func (c *Confiner) protectedIn(root string) (all names, whole bool) {
 	if place, ok := git.Find(root); ok { // one around the root, or of a linked work tree
 		add(filepath.Join(place.Dir, "index"), place.Top)
 	}
+	more, ok := c.led(root, all)
+	all.add(more)
+	whole = whole && ok
 	all.found, all.configs, all.missing = sorted(all.found), sorted(all.configs), sorted(all.missing)
 	return all, whole
+}
+
+// led returns what repositories have of protected names to which a `.git` leads, or the commondir of one that is a
+// directory, and which a look by their names does not find: git obeys them wherever they are. Those outside of the
+// principal's roots are none of what commands change. root is without links.
+func (c *Confiner) led(root string, all names) (more names, whole bool) {
+	seen, whole := map[string]bool{}, true
+	for _, dot := range sorted(slices.Concat(all.gits, all.dots)) {
+		dir, common, _ := git.Leads(dot)
+		for _, at := range []string{dir, common} {
+			covered := func(git string) bool {
+				below := func(name string) bool { return within(at, filepath.Join(git, name)) }
+				return at == git || below("modules") || below("worktrees")
+			}
+			inside := func(top string) bool { return within(at, top) }
+			if at == "" || seen[at] || !inside(root) && !slices.ContainsFunc(c.o.Roots, inside) ||
+				slices.ContainsFunc(all.gits, covered) {
+				continue
+			}
+			seen[at] = true
+			found, ok := c.repositoryOf(at)
+			more.add(found)
+			whole = whole && ok
+		}
+	}
+	return more, whole
 }
 
 // repositoryOf returns what a repository has of protected names.

@@ -49,16 +49,15 @@ func (c *Confiner) gitlinks(root, file, top string, seen map[string]bool) (all n
 		if info.IsDir() {
 			found, ok := c.repositoryOf(dot)
 			all.add(found)
+			all.gits = append(all.gits, dot)
 			whole = whole && ok
 		} else {
-			if c.o.Protected.Find(".git") != "" {
-				all.found = append(all.found, dot)
-			}
-			place, ok := git.Find(dir)
+			all.addDot(dot, c.o.Protected.Find)
+			to, _, ok := git.Leads(dot)
 			if !ok {
 				continue
 			}
-			below = filepath.Join(place.Dir, "index")
+			below = filepath.Join(to, "index")
 		}
 		found, ok := c.gitlinks(root, below, dir, seen)
 		all.add(found)

@@ -30,6 +30,7 @@ const (
 	protectedName = iota
 	protectedRepository
 	protectedBare // HEAD of what git takes for a repository without a `.git`
+	protectedDot  // a `.git` that is no directory, and leads to one
 )
 
 // brought is a protected name that commands change freely: git itself trusts nothing in it, since every clone and pull
@@ -42,6 +43,7 @@ type names struct {
 	configs []string // those of found that are git's configuration: a command writes a copy, see ownConfigs
 	missing []string // what does not exist, and would make git run something in a repository that does
 	gits    []string // each `.git` that is a directory
+	dots    []string // each `.git` that is none
 }
 
 func (n *names) add(more names) {
@@ -49,6 +51,7 @@ func (n *names) add(more names) {
 	n.configs = append(n.configs, more.configs...)
 	n.missing = append(n.missing, more.missing...)
 	n.gits = append(n.gits, more.gits...)
+	n.dots = append(n.dots, more.dots...)
 }
 
 // protectedNow returns what exists of protected names in root: no command changes it unless a person allowed that. name
@@ -62,6 +65,8 @@ func protectedNow(l *look.Looker, root string, name func(rel string) string) (al
 			switch {
 			case d.Name() == ".git" && d.IsDir():
 				return []int{protectedRepository}, false
+			case d.Name() == ".git":
+				return []int{protectedDot}, false
 			case d.Name() == "HEAD" && !d.IsDir() && isBare(filepath.Dir(path)):
 				return []int{protectedBare}, false
 			}
@@ -83,11 +88,21 @@ func protectedNow(l *look.Looker, root string, name func(rel string) string) (al
 			more, ok := repositoryNow(l, &left, filepath.Dir(h.Path), name)
 			all.add(more)
 			whole = whole && ok
+		case protectedDot:
+			all.addDot(h.Path, name)
 		default:
 			all.found = append(all.found, h.Path)
 		}
 	}
 	return all, whole
+}
+
+// addDot adds a `.git` that is no directory.
+func (n *names) addDot(path string, name func(rel string) string) {
+	n.dots = append(n.dots, path)
+	if name(".git") != "" {
+		n.found = append(n.found, path)
+	}
 }
 
 // isBare says whether git takes a directory with a HEAD for a repository, though it is not named `.git`.

@@ -154,6 +154,8 @@ func TestSafeSetting(t *testing.T) {
 		"[core]worktree=../sub":               true,
 		"[core]worktree=../../sub":            false,
 		"[core]worktree=../out":               false,
+		"[core]worktree=../new/../out":        false,
+		"[core]worktree=../new/../new":        false, // where it leads once a command makes a link of the first one
 		"[core]worktree=/etc":                 false,
 		"[core]worktree=":                     false,
 		"[core]bare=true":                     true,

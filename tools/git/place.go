@@ -73,6 +73,23 @@ func gitDir(top, dot string) (string, bool) {
 	return dir, err == nil
 }
 
+// Leads returns where git looks for a repository that it finds by a `.git`: the directory to which that leads, by a
+// text or a link, and the one that shares its objects, configuration and hooks with it, which is the same for most.
+// Both are absolute and without links. Not ok: it leads to no directory.
+func Leads(dot string) (dir, common string, ok bool) {
+	dir, ok = gitDir(filepath.Dir(dot), dot)
+	if !ok {
+		return "", "", false
+	}
+	common = dir
+	if text, err := ReadSmall(filepath.Join(dir, "commondir"), maxConfig); err == nil {
+		if real, err := filepath.EvalSymlinks(below(dir, string(text))); err == nil {
+			common = real
+		}
+	}
+	return dir, common, true
+}
+
 // linked says whether the repository names this work tree as one that git worktree added. Who can write only to the
 // work tree cannot bring that about.
 func (p Place) linked() bool {

@@ -220,13 +220,15 @@ func (g *Inspector) common(dir string) string {
 	return dir
 }
 
-// below reads a path that a file of git's names: one line, relative to dir or absolute.
+// below reads a path that a file of git's names: one line, up to a NUL, relative to dir or absolute. What the path has
+// of `..` stays, since git goes there by the links before it.
 func below(dir, text string) string {
+	text, _, _ = strings.Cut(text, "\x00")
 	text = strings.TrimRight(text, "\r\n")
 	if filepath.IsAbs(text) {
 		return text
 	}
-	return filepath.Join(dir, text)
+	return dir + string(filepath.Separator) + text
 }
 
 // real is a path without links; of what is not there, as it is written.

@@ -86,8 +86,11 @@ func SafeSetting(s Setting, dir string, inside func(path string) bool) (key, val
 		return true, safeURL(s.Value)
 	case "core.worktree":
 		at := below(dir, s.Value)
-		real, err := filepath.EvalSymlinks(at)
-		return true, s.Value != "" && inside(at) && (err != nil || inside(real))
+		named := filepath.Clean(at)
+		_, err := filepath.EvalSymlinks(at)
+		// git goes up from where a link leads, others from its name
+		return true, s.Value != "" && inside(named) && inside(real(at)) && inside(real(named)) &&
+			(err == nil || !turnsBack(s.Value))
 	case "submodule.*.update":
 		return true, slices.Contains([]string{"checkout", "rebase", "merge", "none"}, s.Value)
 	case "branch.*.mergeoptions":
@@ -96,6 +99,18 @@ func SafeSetting(s Setting, dir string, inside func(path string) bool) (key, val
 		return true, slices.Contains([]string{"openpgp", "x509", "ssh"}, s.Value)
 	}
 	return true, !strings.HasPrefix(s.Value, "-")
+}
+
+// turnsBack says whether a path goes up after it went down: where a link is made on the way, it leads elsewhere.
+func turnsBack(path string) bool {
+	down := false
+	for part := range strings.SplitSeq(filepath.ToSlash(path), "/") {
+		if part == ".." && down {
+			return true
+		}
+		down = down || part != "" && part != "." && part != ".."
+	}
+	return false
 }
 
 var schemes = sync.OnceValue(func() *regexp.Regexp {

@@ -122,7 +122,7 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[the first build of commands: `, `\[what was built so far stays `, `\[corepack enable writes `,
 		`\[files that it may discard were kept `,
 		`\[git keeps what was dropped `, `\[commands see only their own `,
-		`\[[^\]:]+: (?:took out |changes by this command )`,
+		`\[[^\]:]+: (?:took out |set aside |changes by this command )`,
 	}, "|") + ")")
 })
 
