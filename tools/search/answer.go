@@ -16,8 +16,10 @@ type GrepAnswer struct {
 	NFiles, NLines int
 	Exact          bool // false: NFiles and NLines are lower bounds
 	More           bool // entries follow after Offset+Limit
+	Ranked         bool // the order is that of Rank: a file with definitions and other lines is in Files twice
 	// where entries after Offset+Limit are, the fullest first, at most 5; counts are as exact as the totals
 	Rest     []InDir
+	Work     int // files and directories looked at, with MaxWork
 	Coverage Coverage
 }
 
@@ -35,6 +37,7 @@ type Line struct {
 	N        int // from 1
 	Text     string
 	Context  bool           // no match itself
+	Defines  bool           // what matches is the name that the line defines; only with Rank
 	Cut      bool           // Text is the window From:To (bytes of the line) around the first match
 	From, To int            // the whole line unless Cut
 	Spans    []pattern.Span // of matches in Text, if asked for
@@ -63,6 +66,7 @@ const (
 	Time     Reason = "time"
 	Memory   Reason = "memory"
 	TooLarge Reason = "too large"
+	Work     Reason = "work" // MaxWork is done
 )
 
 // A Coverage says what an answer is about. Every path in it has passed Skip.

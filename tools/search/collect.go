@@ -47,6 +47,7 @@ type collector struct {
 	nLines  int
 	late    bool // CountFor is over
 	closed  bool
+	ranking *ranking               // nil: the order is by path, or by time
 	cut     atomic.Pointer[string] // edge's path, where order is by path
 }
 
@@ -106,6 +107,9 @@ func (c *collector) give(e *entry, hits int, lines []Line) bool {
 		return false
 	}
 	c.nLines += hits
+	if c.ranking != nil && c.nLines > c.ranking.Lines {
+		c.unrank()
+	}
 	if c.byLine {
 		c.dirs.add(e.rel, hits)
 	}
@@ -142,6 +146,9 @@ func (c *collector) trim() {
 		switch {
 		case c.need > 0 && !c.byLine && len(c.kept) > c.need, c.need > 0 && c.byLine && c.shown-top.shown >= c.need:
 			c.drop()
+			continue
+		case c.text > c.maxText && c.ranking != nil:
+			c.unrank()
 			continue
 		case c.text > c.maxText:
 			c.shorten(top)

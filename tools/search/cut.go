@@ -2,13 +2,19 @@ package search
 
 import "slices"
 
-// answer cuts out what was asked for. What late workers bring afterwards is dropped.
-func (c *collector) answer(offset, limit int) GrepAnswer {
+// answer cuts out what was asked for. What late workers bring afterwards is dropped. whole: the walk came to its end.
+func (c *collector) answer(offset, limit int, whole bool) GrepAnswer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
+	by := c.ranking
+	c.unrank()
 	out := GrepAnswer{NFiles: c.nFiles, NLines: c.nLines, More: c.overran || c.need > 0 && c.entries() > c.need}
-	for _, e := range c.inOrder() {
+	entries := c.inOrder()
+	if out.Ranked = by != nil && whole && (offset > 0 || c.need > 0 && c.nLines > c.need); out.Ranked {
+		entries = by.order(entries)
+	}
+	for _, e := range entries {
 		f := e.hits
 		n := 1
 		if c.byLine {

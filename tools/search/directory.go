@@ -29,6 +29,9 @@ var vcsNames = map[string]bool{".git": true, ".svn": true, ".hg": true, ".bzr": 
 
 // directory reads one directory, hands its files on, and puts its directories on the stack.
 func (w *walk) directory(visit visitor, it item) {
+	if w.worked != nil {
+		w.worked()
+	}
 	dir, ok := w.open(it.rel)
 	if !ok {
 		return
@@ -68,7 +71,7 @@ func (w *walk) listed(visit visitor, it item, dir *shared, in *index.Dir, fresh 
 		it.rules = w.rulesOf(dir.folder, it, in.Entries, true)
 	}
 	if len(in.Entries) > 0 {
-		files := w.sort(it.rel, it.rules, in.Entries)
+		files := w.sort(it, in.Entries)
 		w.batch(visit, item{rel: it.rel, files: files, in: in, dir: dir.retain()})
 	}
 }
@@ -121,7 +124,7 @@ func (w *walk) entries(d folder) (entries []index.Listed, last bool, err error) 
 func byName(a, b index.Listed) int { return strings.Compare(a.Name, b.Name) }
 
 // sort decides about entries: directories go to the stack, names of files are returned, the rest is counted or dropped.
-func (w *walk) sort(rel string, rules *ignore.Stack, entries []index.Listed) []listed {
+func (w *walk) sort(of item, entries []index.Listed) []listed {
 	files := make([]listed, 0, len(entries))
 	var dirs []item
 	for i, e := range entries {
@@ -129,13 +132,13 @@ func (w *walk) sort(rel string, rules *ignore.Stack, entries []index.Listed) []l
 		if !goodName(name) || vcsNames[name] {
 			continue
 		}
-		below := joinPath(rel, name)
+		below := joinPath(of.rel, name)
 		switch kind := e.Kind; {
 		case kind.IsDir():
-			if w.enters(below, name, rules) {
-				dirs = append(dirs, item{rel: below, rules: rules})
+			if in, out := w.enters(below, name, of); in {
+				dirs = append(dirs, item{rel: below, rules: of.rules, out: out})
 			}
-		case !w.wants(below, rules):
+		case !w.wants(below, of):
 		case kind.IsRegular():
 			files = append(files, listed{below, i})
 		case kind&fs.ModeSymlink != 0:
@@ -156,26 +159,36 @@ func goodName(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\x00")
 }
 
-// enters decides about a directory.
-func (w *walk) enters(rel, name string, rules *ignore.Stack) bool {
-	if w.skip[name] || w.leads != nil && !w.leads(rel) || w.filter.excludesDir(rel) || rules.Ignored(w.abs(rel), true) {
-		return false
+// enters decides about a directory. out: ignore files leave it out, or the one it is in.
+func (w *walk) enters(rel, name string, of item) (in, out bool) {
+	if w.skip[name] || w.leads != nil && !w.leads(rel) || w.filter.excludesDir(rel) {
+		return false, false
+	}
+	if out = of.out || of.rules.Ignored(w.abs(rel), true); out && !w.scope.LeftOut {
+		return false, false
 	}
 	if w.scope.Omit.Match(rel, true) == ignore.Ignore {
 		w.note(ofOmitted, rel)
-		return false
+		return false, false
 	}
 	if strings.Count(w.abs(rel), "/") >= maxDepth {
 		w.note(ofUnreadable, rel)
-		return false
+		return false, false
 	}
-	return !w.hidden(rel)
+	return !w.hidden(rel), out
 }
 
 // wants decides about a file by its name.
-func (w *walk) wants(rel string, rules *ignore.Stack) bool {
+func (w *walk) wants(rel string, of item) bool {
 	in, sure := w.filter.file(rel)
-	if !in || !sure && rules.Ignored(w.abs(rel), false) {
+	switch {
+	case !in:
+		return false
+	case w.scope.LeftOut:
+		if !of.out && !of.rules.Ignored(w.abs(rel), false) {
+			return false
+		}
+	case !sure && of.rules.Ignored(w.abs(rel), false):
 		return false
 	}
 	if w.scope.Omit.Match(rel, false) == ignore.Ignore {

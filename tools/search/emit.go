@@ -2,7 +2,10 @@ package search
 
 import (
 	"bytes"
+	"path"
+	"slices"
 
+	"codehand/tools/search/define"
 	"codehand/tools/search/pattern"
 )
 
@@ -51,9 +54,13 @@ func (s *scanner) emit(buf []byte, at, to int, context bool, spans []pattern.Spa
 	s.shown = to + 1
 	text := bytes.TrimSuffix(buf[at:to], []byte{'\r'})
 	first := 0
+	var name struct{ from, to int } // of what the line defines
+	if s.q.Rank != nil && !context && !s.q.Multiline {
+		name.from, name.to = define.Name(path.Ext(s.sink.e.rel), text)
+	}
 	switch {
 	case context:
-	case spans == nil && s.q.Spans:
+	case spans == nil && (s.q.Spans || name.to > 0):
 		spans = s.m.Spans(buf[at:to], 0)
 	case spans == nil && len(text) > s.q.MaxLine:
 		first = s.m.Start(buf[at:to])
@@ -63,6 +70,7 @@ func (s *scanner) emit(buf []byte, at, to int, context bool, spans []pattern.Spa
 	}
 	l.From, l.To, l.Cut = window(text, first, s.q.MaxLine)
 	l.Text = string(text[l.From:l.To])
+	l.Defines = slices.ContainsFunc(spans, func(s pattern.Span) bool { return s.From < name.to && name.from < s.To })
 	if s.q.Spans && !context {
 		l.Spans = within(spans, l.From, l.To)
 	}

@@ -1,11 +1,13 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
 
 	"codehand/tools/search/index"
 	"codehand/tools/search/pattern"
@@ -35,6 +37,9 @@ func (e *Engine) Grep(ctx context.Context, q GrepQuery) (GrepAnswer, error) {
 	}
 	r := e.newRun(ctx, q.Scope, q.Within, q.Progress)
 	defer r.end()
+	if q.MaxWork > 0 {
+		r.workers = 1 // another one would make it a matter of chance what is looked at
+	}
 	r.walk.filter = names
 	g := &grep{run: r, q: &q, prog: prog, c: &collector{
 		dirs:    tally{},
@@ -45,6 +50,7 @@ func (e *Engine) Grep(ctx context.Context, q GrepQuery) (GrepAnswer, error) {
 		g.c.need = q.Offset + q.Limit
 	}
 	if info.IsDir() {
+		defer g.c.rank(q)()
 		if err := g.directory(place); err != nil {
 			return GrepAnswer{}, err
 		}
@@ -61,6 +67,18 @@ type grep struct {
 	prog *pattern.Program
 	ask  *index.Question // nil: summaries can say nothing about the pattern
 	c    *collector
+	work atomic.Int64 // files and directories so far
+}
+
+// worked counts one file or directory that is looked at, and ends the query that may look at no more.
+func (g *grep) worked() {
+	n := g.work.Add(1)
+	if g.q.MaxWork > 0 && n > int64(g.q.MaxWork) {
+		g.halt.stop(spent, nil)
+	}
+	if g.q.Rank != nil && n == 1+int64(cmp.Or(g.q.Rank.Files, rankedFiles)) {
+		g.c.byPath()
+	}
 }
 
 // directory searches what is below a directory.
@@ -69,8 +87,11 @@ func (g *grep) directory(f *os.File) error {
 	if err != nil {
 		return err
 	}
-	if !g.q.Newest && !g.c.toEnd && g.c.need > 0 {
+	if !g.q.Newest && !g.c.toEnd && g.q.Limit > 0 {
 		g.walk.behind = g.c.behind
+	}
+	if g.q.MaxWork > 0 {
+		g.walk.worked = g.worked
 	}
 	var stop func() bool
 	g.walk.fixed = func() { stop = g.c.countUntil(g.q.CountFor) }
@@ -97,6 +118,10 @@ func (g *grep) scanner() *scanner {
 // file searches one file of a walk.
 func (g *grep) file(s *scanner, d *shared, in *index.Dir, at listed) {
 	name := in.Entries[at.number].Name
+	if g.worked(); g.halt.stopped() {
+		g.walk.leave(at.rel)
+		return
+	}
 	if g.ruledOut(d, in, at) {
 		return
 	}
@@ -189,7 +214,8 @@ func (g *grep) noteTraits(t traits, rel string, named bool) {
 
 // answer puts together what was found.
 func (g *grep) answer() (GrepAnswer, error) {
-	a := g.c.answer(g.q.Offset, g.q.Limit)
+	why, _ := g.halt.reason()
+	a := g.c.answer(g.q.Offset, g.q.Limit, why == running)
 	for i, r := range a.Rest {
 		if r.Path == "." {
 			r.Path = ""
@@ -206,7 +232,9 @@ func (g *grep) answer() (GrepAnswer, error) {
 	if err := g.log.failure(); err != nil && a.NFiles == 0 { // that there is no match is not known
 		return GrepAnswer{}, fmt.Errorf("read %s: %w", g.q.Place.Path, err)
 	}
-	why, _ := g.halt.reason()
+	if g.q.MaxWork > 0 {
+		a.Work = min(int(g.work.Load()), g.q.MaxWork)
+	}
 	a.Coverage, a.Exact = cov, why == running
 	return a, nil
 }

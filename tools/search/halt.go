@@ -13,6 +13,7 @@ const (
 	cancelled        // by the caller or by Close
 	timeUp           // Within is over
 	enough           // the answer is fixed, and CountFor is over
+	spent            // MaxWork is done
 	failed           // a worker met an error of ours
 )
 

@@ -31,6 +31,7 @@ type Scope struct {
 	Globs    []string
 	Types    []string                   // names of types.tsv; any of them; must hold beside Globs
 	Ignored  bool                       // also what ignore files leave out
+	LeftOut  bool                       // only what they leave out
 	SkipDirs []string                   // directory names not entered
 	Omit     *ignore.List               // left out by name (relative to Place), and counted
 	Skip     func(path string) bool     // absolute path; nil: none. Called from many goroutines
@@ -60,6 +61,10 @@ type GrepQuery struct {
 	MaxLine                  int  // runes; 0: 500
 	// bytes of all texts in the answer, a line counting as 16 at least; 0: 16 MiB. What is over it is only counted
 	MaxText int64
+	Rank    *Rank // mode Lines below a directory: what is shown of more than fits; nil: by path
+	// Files and directories to look at, in path order by one worker; 0: all. An answer that it ended is not Exact, and
+	// Coverage.Why is Work.
+	MaxWork int
 	// the whole time, and the time for totals once the answer is fixed; 0: 20 s, 100 ms
 	Within, CountFor time.Duration
 	Progress         func(files, bytes int64) // at most once a second, from the caller's goroutine; must not block

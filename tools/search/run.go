@@ -150,6 +150,8 @@ func (r *run) coverage() (Coverage, error) {
 		return Coverage{}, err
 	case timeUp:
 		r.log.incomplete(Time)
+	case spent:
+		r.log.incomplete(Work)
 	}
 	return r.log.result(), nil
 }

@@ -45,7 +45,7 @@ func (s *sink) count(n int) bool {
 	}
 	s.hits += n
 	s.all += n
-	if s.c.byLine && s.c.need > 0 && s.all > s.c.need {
+	if most := s.q.most(); s.c.byLine && most > 0 && s.all > most {
 		s.full = true // this file alone has enough
 	}
 	if s.full && s.q.Mode == Lines && s.hits >= flushLines {

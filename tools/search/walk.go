@@ -33,6 +33,7 @@ type walk struct {
 	start  func()                // starts one more worker
 	behind func(rel string) bool // nil, or: rel comes later than all that the answer needs
 	fixed  func()                // called once, when all that is left is behind
+	worked func()                // nil, or called for each directory
 
 	mu      sync.Mutex
 	wake    *sync.Cond
@@ -48,6 +49,7 @@ type walk struct {
 type item struct {
 	rel   string
 	rules *ignore.Stack // of a directory: without its own files
+	out   bool          // of a directory: ignore files leave it out
 	files []listed      // nil: a directory
 	in    *index.Dir    // that the files are listed in
 	dir   *shared       // of the files; nil: to be opened
