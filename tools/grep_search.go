@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"codehand/tools/history"
 	"codehand/tools/permission"
 	"codehand/tools/results"
 	"codehand/tools/search"
@@ -93,6 +94,9 @@ func runGrepSearch(ctx context.Context, env tool.Env, in grepSearchInput) (tool.
 		Within:   time.Duration(env.Prefs.GrepTimeoutMS) * time.Millisecond,
 		Progress: wording.Counting(env, "file", "files", in.Pattern),
 	}
+	if q.Mode == search.Lines {
+		q.Rank = &search.Rank{First: history.ChangedHere(ctx, env)}
+	}
 	q.Types = strings.Fields(in.Type) // one or none
 	kept := viewing.LeaveOut(env, &q.Scope)
 	a, err := env.Search.Grep(ctx, q)
@@ -160,7 +164,7 @@ func grepSearchBody(env tool.Env, in grepSearchInput, q search.GrepQuery, a sear
 // grepSearchNotes says what the hits are a part of, and what was not searched.
 func grepSearchNotes(env tool.Env, q search.GrepQuery, a search.GrepAnswer) []string {
 	p := viewing.PageNote{From: q.Offset, Shown: len(a.Files), Total: a.NFiles, One: "file", Many: "files",
-		None: "No files found", AtLeast: !a.Exact, More: a.More}
+		None: "No files found", AtLeast: !a.Exact, More: a.More, Ranked: a.Ranked}
 	if q.Mode != search.FilesOnly {
 		p.None = "No matches found."
 	}

@@ -36,8 +36,8 @@ func TestGrepSearch(t *testing.T) {
 		{"multiline", `{"pattern":"\\{\\}\\nfunc two","multiline":true}`, "Found 1 file\na.go"},
 		{"a file that is ignored", `{"pattern":"func","path":"skipped.log","output_mode":"content"}`, "skipped.log:1:func"},
 		{"a binary file", `{"pattern":"func","path":"bin","output_mode":"content"}`, "Binary file bin matches"},
-		{"page", `{"pattern":"func","output_mode":"content","head_limit":1,"offset":1}`, "a.go:4:func two() {}\n(Showing 2-2 of 4 lines. Next: offset=2.)\n(Still to come: 2 in sub/.)"},
-		{"last page", `{"pattern":"func","output_mode":"content","head_limit":10,"offset":3}`, "sub/b.txt:5:func\\x1b[31m ONE\n(Showing 4-4 of 4 lines.)"},
+		{"page", `{"pattern":"func","output_mode":"content","head_limit":1,"offset":1}`, "sub/b.txt:5:func\\x1b[31m ONE\n(Showing 2-2 of 4 lines, definitions and newest files first. Next: offset=2.)"},
+		{"last page", `{"pattern":"func","output_mode":"content","head_limit":10,"offset":3}`, "a.go:4:func two() {}\n(Showing 4-4 of 4 lines.)"},
 		{"past the last", `{"pattern":"func","output_mode":"content","offset":9}`, "No entries at this offset (there are 4)."},
 		{"other names", `{"regex":"two","output_mode":"content","before":1,"line_numbers":false}`, "a.go-func One() {}\na.go:func two() {}"},
 	} {
@@ -75,7 +75,7 @@ func TestGrepSearchLimit(t *testing.T) {
 	r := newRig(t)
 	r.write("f", strings.Repeat("x\n", 300))
 	text := r.counted(`{"pattern":"x","output_mode":"content"}`)
-	if n := strings.Count(text, "f:"); n != 250 || !strings.HasSuffix(text, "\n(Showing 1-250 of 300 lines. Next: offset=250.)") {
+	if n := strings.Count(text, "f:"); n != 250 || !strings.HasSuffix(text, "\n(Showing 1-250 of 300 lines, definitions and newest files first. Next: offset=250.)") {
 		t.Errorf("%d lines:\n%s", n, text)
 	}
 	text = r.ok("grep_search", `{"pattern":"x","output_mode":"content","head_limit":0}`)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 
 	"codehand/filestate/journal"
 	"codehand/tools/tool"
@@ -71,6 +72,27 @@ func MadeHere(ctx context.Context, env tool.Env, view *View) ([]*Made, error) {
 	}
 	slices.SortFunc(all, func(a, b *Made) int { return strings.Compare(a.Path, b.Path) })
 	return pair(env, all), err
+}
+
+// maxRecent is how many changes of a session ChangedHere looks at, the newest first.
+const maxRecent = 1000
+
+// ChangedHere returns a test for files that the session itself changed lately and that it did not take back, by their
+// canonical path. It reads the journal when it is first asked, and knows no file if it cannot. It is for orders only.
+func ChangedHere(ctx context.Context, env tool.Env) func(path string) bool {
+	changed := sync.OnceValue(func() map[string]bool {
+		paths := map[string]bool{}
+		q := journal.Query{Session: env.Key.Session, Below: env.Space.Roots(), Limit: maxRecent,
+			Fits: func(e journal.Entry) bool { return e.By.Principal == env.Key.Principal && !e.Undone }}
+		entries, _ := env.Files.History(ctx, q) // those that could be read come with the error
+		for _, e := range entries {
+			for _, f := range e.Files {
+				paths[f.Path] = true
+			}
+		}
+		return paths
+	})
+	return func(path string) bool { return changed()[path] }
 }
 
 // asksFor reports whether the call asks for a file in the roots, which it need not be able to see.

@@ -49,6 +49,7 @@ type PageNote struct {
 	One, Many          string // of what is counted
 	None               string // said if there is nothing at all
 	AtLeast, More      bool
+	Ranked             bool // definitions come first, then the newest files
 }
 
 // Notes is empty if everything is shown. That there is nothing is only said of a search that was finished.
@@ -59,6 +60,9 @@ func (p PageNote) Notes(c search.Coverage) []string {
 	case p.Shown == 0 && p.Total > 0 && p.From > 0:
 		return []string{"No entries at this offset (there are " + AtLeast(p.AtLeast, results.Count(p.Total)) + ")."}
 	case p.Shown > 0 && p.More:
+		if p.Ranked {
+			total += ", definitions and newest files first"
+		}
 		return []string{fmt.Sprintf("(Showing %d-%d of %s. Next: offset=%d.)", p.From+1, p.From+p.Shown, total,
 			p.From+p.Shown)}
 	case p.Shown > 0 && p.From > 0:
