@@ -11,7 +11,8 @@ import (
 	"codehand/server/replaytest"
 )
 
-// A session that was in a git work tree when its server ended is in it again, and leaves it as any other.
+// A session that was in a git work tree when its server ended, or was killed right after the answer, is in it again, and
+// leaves it as any other. One that was killed right after it left is not.
 func TestWorktreeAfterRestart(t *testing.T) {
 	t.Parallel()
 	needs(t, "git")
@@ -32,8 +33,10 @@ func TestWorktreeAfterRestart(t *testing.T) {
 		}
 		s := p.start()
 		p.must(s, "enter_worktree", "name", "x")
+		p.kill(s)
+		s = p.start()
 		p.must(s, "write_file", "file_path", "new.txt", "content", "new\n")
-		p.end(s) // a kill may lose what the Store has not written yet
+		p.end(s)
 		s = p.start()
 		if got := answer(s, "session_config", `{"key":"cwd"}`); !strings.Contains(got, tree) {
 			t.Errorf("%s: after the restart: %s", action, got)
@@ -49,6 +52,8 @@ func TestWorktreeAfterRestart(t *testing.T) {
 		} else {
 			p.must(s, "exit_worktree", "action", "keep")
 		}
+		p.kill(s)
+		s = p.start()
 		_, err := os.Stat(filepath.Join(p.work, tree, "new.txt"))
 		if kept := err == nil; kept != (action == "keep") {
 			t.Errorf("%s: kept %t", action, kept)

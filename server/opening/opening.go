@@ -1,6 +1,7 @@
 package opening
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -44,9 +45,9 @@ func (o *Opener) Open(key session.Key, at *tenants.Tenant) (*session.State, func
 	}
 	dir := filepath.Join(e.Dir, sessions.Dir, principal[:16], name[:16])
 	jobs, kept := filepath.Join(dir, "jobs"), filepath.Join(dir, "tool-results")
-	stopSnapshot := func() {}
+	keep, stopSnapshot := func(context.Context) {}, func() {}
 	if !e.Durable { // else the Store keeps everything itself
-		stopSnapshot = sessions.Resume(key, dir, at.Start, memory, o.Log)
+		keep, stopSnapshot = sessions.Resume(key, dir, at.Start, memory, o.Log)
 	}
 	sh, err := shell.New(shell.Options{Dir: jobs, Board: memory, Init: o.Config.Shell.InitFile, Env: at.Env(),
 		Withheld: o.Tenants.Withheld(at), Hurried: o.Hurried, Echo: o.Echo, Plain: !o.Config.Shell.MaskSecrets,
@@ -91,6 +92,7 @@ func (o *Opener) Open(key session.Key, at *tenants.Tenant) (*session.State, func
 		Catalog: at.Offers(false).Catalog, // a call says whether its client can be asked
 		Tasks:   o.Tenants.TaskList(at, memory),
 	}
+	st.Keep = keep
 	st.SkillDirs, st.Languages = at.SkillDirs, at.Bare.Languages
 	st.Agents = session.Agents{Types: at.Bare.Types}
 	st.Confine = at.Confinement(filepath.Join(dir, "tmp"), jobs, kept)

@@ -39,9 +39,8 @@ func TestEachNameSaysWhatOpensIt(t *testing.T) {
 	n := 0
 	for _, g := range names.Groups {
 		for _, name := range g.Names {
-			if n++; name != ".git" { // the repository as a whole is opened by none
-				check("Edit", name, protected)
-			}
+			check("Edit", name, protected)
+			n++
 		}
 	}
 	secret, err := names.SecretNames(nil)

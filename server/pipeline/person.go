@@ -120,7 +120,7 @@ func openedName(d permission.Decision) string {
 		name, found = strings.CutPrefix(d.Rule, "Read(**/")
 	}
 	name = strings.TrimSuffix(strings.TrimSuffix(name, ")"), "/**")
-	if !found || name == ".git" {
+	if !found {
 		return ""
 	}
 	return name

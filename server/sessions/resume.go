@@ -61,12 +61,15 @@ func lasting(key string, value []byte, start permission.Mode) []byte {
 }
 
 // Resume puts into memory what an earlier process remembered of a session, and keeps what this one remembers in dir,
-// until the caller runs stop. start is the mode in which the session starts. It does nothing for a session that no
-// later process can name. What cannot be read or written is logged: the session then begins anew the next time. A Store
-// that is durable needs no Resume.
-func Resume(key session.Key, dir string, start permission.Mode, memory state.Store, log *slog.Logger) (stop func()) {
+// until the caller runs stop; keep writes at once what was not written yet. start is the mode in which the session
+// starts. It does nothing for a session that no later process can name. What cannot be read or written is logged: the
+// session then begins anew the next time. A Store that is durable needs no Resume.
+func Resume(key session.Key, dir string, start permission.Mode, memory state.Store, log *slog.Logger) (
+	keep func(context.Context), stop func(),
+) {
+	keep, stop = func(context.Context) {}, func() {}
 	if !resumed(key) {
-		return func() {}
+		return keep, stop
 	}
 	failed := func(err error) { log.Warn("what a session remembers is not kept for its next process", "error", err) }
 	snapshot, err := state.OpenSnapshot(context.Background(), memory, state.SnapshotOptions{
@@ -75,9 +78,14 @@ func Resume(key session.Key, dir string, start permission.Mode, memory state.Sto
 	})
 	if err != nil {
 		failed(err)
-		return func() {}
+		return keep, stop
 	}
-	return func() {
+	keep = func(ctx context.Context) {
+		if err := snapshot.Keep(ctx); err != nil {
+			failed(err)
+		}
+	}
+	return keep, func() {
 		if err := snapshot.Close(); err != nil {
 			failed(err)
 		}

@@ -51,9 +51,11 @@ type Snapshot struct {
 	store Store // below the prefix
 	o     SnapshotOptions
 	lock  *flock.Flock // nil: another process writes
-	last  []byte       // what the file holds
 	stop  context.CancelFunc
 	done  sync.WaitGroup
+
+	mu   sync.Mutex // held while the file is written
+	last []byte     // what the file holds
 }
 
 // snapshotFile is the content of the file.
@@ -154,6 +156,15 @@ func (p *Snapshot) Close() error {
 	return errors.Join(err, p.lock.Unlock())
 }
 
+// Keep writes now what has changed, so that it lasts whatever happens to this process. It does nothing where another
+// process writes the file.
+func (p *Snapshot) Keep(ctx context.Context) error {
+	if p.stop == nil {
+		return nil
+	}
+	return p.write(ctx)
+}
+
 func (p *Snapshot) failed(err error) {
 	if p.o.Failed != nil {
 		p.o.Failed(err)
@@ -249,6 +260,8 @@ func (p *Snapshot) run(ctx context.Context, changed <-chan struct{}) {
 
 // write gives the file the content that the Store has now, by way of a second file, so that a crash leaves one of both.
 func (p *Snapshot) write(ctx context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	raw, err := p.content(ctx)
 	if err != nil || bytes.Equal(raw, p.last) {
 		return err

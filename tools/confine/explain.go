@@ -236,6 +236,10 @@ func (c Command) refuses(path, line string, gone bool) string {
 		if rule := c.rule(path); rule != "" {
 			return path + " is hidden from commands by the rule " + rule + "; the operator can remove that rule"
 		}
+		if slices.ContainsFunc(misowned(os.Geteuid()), func(dir string) bool { return within(path, dir) }) {
+			return path + " is hidden from commands: there root's files seem to be of another user, and ssh does not " +
+				"start with such files"
+		}
 		return path + " is hidden from commands, since it holds secrets or stands in sandbox.hide"
 	case gone && exists(path) && !in(p.Readable) && !in(p.Writable):
 		return path + " is not visible to commands; the operator can add it to sandbox.readable"

@@ -187,10 +187,7 @@ func (h *helper) start(ctx context.Context, attr *os.ProcAttr, spec *kernel.Spec
 	_ = theirs.Close() // a socket holds no data
 	if err != nil {
 		h.close()
-		if spec.Level > kernel.LevelLimits {
-			err = fmt.Errorf("%w: make namespaces: %w", ErrConfine, err)
-		}
-		return err
+		return notStarted(h.level, err)
 	}
 	return h.within(ctx, func() error {
 		if !h.nested {
@@ -321,6 +318,16 @@ func (h *helper) collectUnnamed() {
 			_, _ = p.Wait() // it was killed
 		}
 	}
+}
+
+// notStarted is why the helper did not start, without which no command is confined at any level: on a machine that
+// runs our program by an interpreter, such as an emulator, the program does not start itself.
+func notStarted(level Level, err error) error {
+	step := "start the program that confines it"
+	if level > LevelLimits {
+		step = "make namespaces"
+	}
+	return fmt.Errorf("%w: %s: %w", ErrConfine, step, err)
 }
 
 func (h *helper) instruct(spec *kernel.Spec) error {

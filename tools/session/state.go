@@ -138,6 +138,8 @@ type State struct {
 	Cwd  Cell[string]
 	// Isolated are the git work trees that the session made, and the one in which it works
 	Isolated Cell[Worktrees]
+	// Keep writes at once what the session remembers, for a process that comes after a kill; nil: it is written already
+	Keep func(context.Context)
 	// Worktree is that one as of this call; "": it works in none
 	Worktree string
 	Apart    agent.Apart              // what KeepApart narrowed the session to

@@ -114,6 +114,7 @@ func forget(ctx context.Context, env tool.Env, at string) error {
 		all.Made = left
 		return all, nil
 	})
+	keep(ctx, env)
 	return err
 }
 

@@ -30,6 +30,7 @@ func Leave(ctx context.Context, env tool.Env, removed bool) (back string, err er
 	if err == nil {
 		_, err = env.Cwd.Change(ctx, func(string) (string, error) { return back, nil })
 	}
+	keep(ctx, env)
 	return back, wording.StateFault(ctx, err)
 }
 

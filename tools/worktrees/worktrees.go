@@ -185,7 +185,16 @@ func note(ctx context.Context, env tool.Env, at string, made session.Worktree) e
 		all.Made[at] = made
 		return all, nil
 	})
+	keep(ctx, env)
 	return wording.StateFault(ctx, err)
+}
+
+// keep makes what the session remembers of its work trees last before the answer, whatever happens to the server. What
+// cannot be written is logged: the session goes on, and only a kill within seconds loses it.
+func keep(ctx context.Context, env tool.Env) {
+	if env.Keep != nil {
+		env.Keep(ctx)
+	}
 }
 
 // errThere says that the session is in a work tree already.
@@ -206,6 +215,7 @@ func Enter(ctx context.Context, env tool.Env, at string) error {
 	if err == nil {
 		_, err = env.Cwd.Change(ctx, func(string) (string, error) { return at, nil })
 	}
+	keep(ctx, env)
 	return wording.StateFault(ctx, err)
 }
 
