@@ -38,7 +38,7 @@ const (
 	Token     = "token"    // token.<id>: hashed token and its rights
 	TokenUse  = "tokenuse" // tokenuse.<id>: when a token was used last
 	Keyring   = "key"      // key.<use>: signing keys
-	Replica   = "rep"      // rep.<id>: a running process; written every 10 s
+	Replica   = "rep"      // rep.<id>: a running process; written every 2 s
 	Browser   = "web"      // web.<hash>: a browser in which a person signed in to approve clients
 	Worker    = "work"     // work.<id>: a worker behind a front
 	Place     = "place"    // place.P: which worker serves a principal
@@ -74,7 +74,7 @@ func families(session time.Duration) []keyFamily {
 		{Name: Token, Global: true},
 		{Name: TokenUse, Life: 40 * day, Global: true},
 		{Name: Keyring, Global: true},
-		{Name: Replica, Life: 30 * time.Second, Global: true},
+		{Name: Replica, Life: holdLife, Global: true},
 		{Name: Browser, Life: 12 * time.Hour, Global: true},
 		{Name: Worker, Life: 30 * time.Second, Global: true},
 		{Name: Place, Global: true},

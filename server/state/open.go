@@ -20,6 +20,10 @@ type Options struct {
 	// how long what was written may stay in the operating system's cache; 0: every write is synced
 	Sync    time.Duration
 	Timeout time.Duration // of one operation; 0: 2 s
+	NATS    NATSOptions   // how servers of NATS are reached
+
+	// Impatient makes Open give up at once where a server of NATS does not answer. For those who only look.
+	Impatient bool
 
 	compact int64 // size of a log below which it is left as it is; 0: compactBytes
 }
@@ -36,7 +40,7 @@ var openers = map[string]opener{
 	"memory:": openMemory,
 }
 
-// URLs returns the URLs that Open knows, sorted.
+// URLs returns the URLs that name a Store as they are, sorted.
 func URLs() []string { return slices.Sorted(maps.Keys(openers)) }
 
 func openMemory(_ context.Context, o Options) (Store, error) {
@@ -51,7 +55,8 @@ func openOnDisk(ctx context.Context, o Options) (Store, error) {
 	return s, nil
 }
 
-// Open makes the Store that url names, checks what it needs, and pings it. The Store is a Stater.
+// Open makes the Store that url names, checks what it needs, and pings it. The Store is a Stater. url is one of URLs,
+// or nats://HOST:PORT or tls://HOST:PORT, several servers with commas.
 //
 // memory: dies with the process. embedded: keeps what it holds in o.Dir, for this process alone: a process that is
 // killed loses nothing that was acknowledged, a machine that loses power at most the writes of the last o.Sync. Lives
@@ -59,11 +64,22 @@ func openOnDisk(ctx context.Context, o Options) (Store, error) {
 // cut off; see Stats.Cut. Files have mode 0600, and no link is followed to one. The disk needs up to four times what is
 // alive, and 16 MiB.
 //
+// nats: keeps what it holds in NATS, for this process alone: a record there, which it renews, keeps others out. Open
+// makes the streams that it needs, and refuses servers older than 2.12.3, a cluster that cannot keep three copies, and
+// streams of another make. Servers that do not answer are tried for 30 s. Whether they sync what they write, no client
+// can see. Lives are those of the clock of the servers; an end is seen up to a second late, never early. A write that
+// one of three servers acknowledged outlives any one of them. Without servers every operation ends with ErrDown or
+// ErrUnsure within o.Timeout, and after three such ends at once, until the servers are back.
+//
 // Errors of embedded: *InUseError if another process has o.Dir, *DamagedError if a file is broken in its middle,
-// ErrNewer if a newer program wrote it, and those of the operating system.
+// ErrNewer if a newer program wrote it, and those of the operating system. Of nats: *HeldError if another process has
+// it.
 func Open(ctx context.Context, url string, o Options) (Store, error) {
 	if o.Timeout <= 0 {
 		o.Timeout = defaultTimeout
+	}
+	if isNATS(url) {
+		return openNATS(ctx, url, o)
 	}
 	opener, ok := openers[url]
 	if !ok {

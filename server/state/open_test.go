@@ -24,7 +24,7 @@ func TestOpen(t *testing.T) {
 		}
 		must(t, s.Close())
 	}
-	for _, url := range []string{"", "memory", "embedded", "nats://x", "embedded:/x"} {
+	for _, url := range []string{"", "memory", "embedded", "nats:", "embedded:/x"} {
 		if s, err := Open(t.Context(), url, o); s != nil || err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%q", url)) {
 			t.Errorf("%q: %v, %v", url, s, err)
 		}
