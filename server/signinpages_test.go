@@ -99,7 +99,7 @@ func TestControlSocket(t *testing.T) {
 	}
 	var rows []control.Row
 	for {
-		desk, err := control.Open(context.Background(), x.data, state.Options{})
+		desk, err := control.Open(context.Background(), x.data, state.OnDisk, state.Options{})
 		if err != nil && strings.Contains(err.Error(), "auth.mode") { // it does not listen yet
 			continue
 		} else if err != nil {

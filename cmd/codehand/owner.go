@@ -16,7 +16,6 @@ import (
 	"codehand/server/config"
 	"codehand/server/control"
 	"codehand/server/people"
-	"codehand/server/state"
 )
 
 func newOwner(t *terminal) *cobra.Command {
@@ -207,8 +206,7 @@ func signInFiles(cmd *cobra.Command) (config.Config, *people.Book, error) {
 
 // grantsDesk asks the running server about grants, or the Store.
 func grantsDesk(ctx context.Context, cfg config.Config) (*control.Desk, error) {
-	desk, err := control.Open(ctx, cfg.DataDir(),
-		state.Options{MaxBytes: cfg.Store.MaxBytes, SessionLife: cfg.Session.TTL})
+	desk, err := control.Open(ctx, cfg.DataDir(), cfg.Store.URL, cfg.StoreOptions())
 	return desk, failed(err)
 }
 

@@ -202,6 +202,14 @@ func samples(w *world) map[string][2]string {
 		"session.idle":             {`"1h"`, "60m"},
 		"session.ttl":              {`"7d"`, "168h"},
 		"store.url":                {`"memory:"`, "memory:"},
+		"store.nats.prefix":        {`"team-a"`, "team-a"},
+		"store.nats.creds_file":    {`"` + w.path("nats.creds") + `"`, w.path("nats.creds")},
+		"store.nats.nkey_file":     {`"` + w.path("nats.nk") + `"`, w.path("nats.nk")},
+		"store.nats.user":          {`"codehand"`, "codehand"},
+		"store.nats.password_file": {`"` + w.path("nats.password") + `"`, w.path("nats.password")},
+		"store.nats.ca_file":       {`"` + w.path("ca.pem") + `"`, w.path("ca.pem")},
+		"store.nats.cert_file":     {`"` + w.path("cert.pem") + `"`, w.path("cert.pem")},
+		"store.nats.key_file":      {`"` + w.path("key.pem") + `"`, w.path("key.pem")},
 		"store.max_bytes":          {`"1 GiB"`, "1024MiB"},
 		"store.sync":               {`"always"`, "0s"},
 		"sandbox.readable":         {`["` + w.path("home") + `"]`, w.path("home")},
@@ -312,6 +320,14 @@ func needs(w *world, key string) map[string]string {
 		return map[string]string{"http-tls-key": w.path("key.pem")}
 	case "http.tls_key":
 		return map[string]string{"http-tls-cert": w.path("cert.pem")}
+	case "store.nats.user":
+		return map[string]string{"store-nats-password-file": w.path("nats.password")}
+	case "store.nats.password_file":
+		return map[string]string{"store-nats-user": "codehand"}
+	case "store.nats.cert_file":
+		return map[string]string{"store-nats-key-file": w.path("key.pem")}
+	case "store.nats.key_file":
+		return map[string]string{"store-nats-cert-file": w.path("cert.pem")}
 	case "sandbox.domains":
 		return map[string]string{"sandbox-network": "list"}
 	case "agent.api.provider":

@@ -38,7 +38,7 @@ func depth(path []string) int {
 func ofLater(path []string) bool {
 	for _, later := range [...][]string{
 		{"auth", "token_source"}, {"auth", "front_secret_file"}, {"auth", "front_old_secret_file"},
-		{"store", "nats"}, {"store", "redis"}, {"store", "open_timeout"}, {"store", "timeout"}, {"store", "job_output"},
+		{"store", "redis"}, {"store", "open_timeout"}, {"store", "timeout"}, {"store", "job_output"},
 		{"replica"}, {"console"}, {"worker"}, {"front"},
 	} {
 		if len(path) >= len(later) && slices.Equal(path[:len(later)], later) {

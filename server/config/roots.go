@@ -187,6 +187,9 @@ func (l *loader) keepFilesFrom(root string) {
 	for _, file := range []struct{ key, path string }{
 		{"auth.token_file", c.Auth.TokenFile}, {"audit.dir", c.Audit.Dir}, {"metrics.token_file", c.Metrics.TokenFile},
 		{"http.tls_cert", c.HTTP.TLSCert}, {"http.tls_key", c.HTTP.TLSKey}, {"http.client_ca", c.HTTP.ClientCA},
+		{"store.nats.creds_file", c.Store.NATS.CredsFile}, {"store.nats.nkey_file", c.Store.NATS.NKeyFile},
+		{"store.nats.password_file", c.Store.NATS.PasswordFile}, {"store.nats.ca_file", c.Store.NATS.CAFile},
+		{"store.nats.cert_file", c.Store.NATS.CertFile}, {"store.nats.key_file", c.Store.NATS.KeyFile},
 		{caFileKey, c.Web.CAFile}, {"web.search.key_file", c.Web.Search.KeyFile},
 	} {
 		if file.path == "" || file.path == "-" {

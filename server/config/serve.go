@@ -64,9 +64,10 @@ type Session struct {
 
 // Store is where the state is kept.
 type Store struct {
-	URL      string // embedded:, memory:
+	URL      string // embedded:, memory:, or servers of NATS
 	MaxBytes int64
 	Sync     time.Duration // 0: always
+	NATS     state.NATSOptions
 }
 
 // Audit is the record of calls.
@@ -99,7 +100,8 @@ func serveDefaults(c *Config) {
 	}
 	c.Auth = Auth{Mode: "auto", LocalPeer: "same-user"}
 	c.Session = Session{Idle: 30 * time.Minute, TTL: 30 * 24 * time.Hour, Max: 10_000, MaxPerPrincipal: 200}
-	c.Store = Store{URL: state.OnDisk, MaxBytes: 4 << 30, Sync: time.Second}
+	c.Store = Store{URL: state.OnDisk, MaxBytes: 4 << 30, Sync: time.Second,
+		NATS: state.NATSOptions{Prefix: "codehand"}}
 	c.Console = Console{Approvals: "open"}
 	c.Audit = Audit{Sync: time.Second, OnError: "refuse", Rotate: 256 << 20, Keep: 90 * 24 * time.Hour,
 		Commands: "redacted"}
@@ -108,6 +110,11 @@ func serveDefaults(c *Config) {
 // serveTable is the part of the table that counts in serve. A project file can set none of it: who may call, and what
 // is remembered about calls, is nothing that a workspace decides.
 func serveTable(c *Config) []setting {
+	return slices.Concat(callersTable(c), storeTable(c), recordTable(c))
+}
+
+// callersTable is the part of it that says who may call, and where.
+func callersTable(c *Config) []setting {
 	return []setting{
 		{"http.listen", "addresses to listen on: host:port, [v6]:port, unix:/path or systemd:", operatorOnly,
 			terms{&c.HTTP.Listen, readListen}},
@@ -156,12 +163,12 @@ func serveTable(c *Config) []setting {
 		{"session.max", "most conversations in memory", operatorOnly, number{&c.Session.Max, 1, 1_000_000, false}},
 		{"session.max_per_principal", "most conversations with a session id of one caller", operatorOnly,
 			number{&c.Session.MaxPerPrincipal, 1, 1_000_000, false}},
+	}
+}
 
-		{"store.url", "where serve keeps sessions: embedded: (on disk) or memory:", operatorOnly, partly{choice{&c.Store.URL, state.URLs()}, []string{"nats://", "tls://", "redis://", "rediss://"}}},
-		{"store.max_bytes", "largest size of the store", operatorOnly, size{&c.Store.MaxBytes, mib, 1024 * gib}},
-		{"store.sync", "longest time until a change of the store is synced to disk, or always", operatorOnly,
-			period{&c.Store.Sync, 0, time.Hour, []word{{"always", 0}}}},
-
+// recordTable is the part of it that says what is told to people of calls.
+func recordTable(c *Config) []setting {
+	return []setting{
 		{"audit.dir", "directory of the audit log; empty: audit in http.data_dir, and no log on stdio; -: standard " +
 			"output of serve", operatorOnly, term{&c.Audit.Dir, readAuditDir}},
 		{"audit.sync", "longest time until the audit log is synced to disk, or always, or never", operatorOnly,
@@ -252,6 +259,7 @@ func (l *loader) serveTogether() {
 	case h.TLSCert == "" && h.ClientCA != "":
 		wrong("http.client_ca", "needs http.tls_cert and http.tls_key")
 	}
+	natsTogether(c.Store.NATS, wrong)
 	issuersTogether(l)
 	if m, err := auth.ParseModes(c.Auth.Mode); err == nil && m.OIDC && len(c.Auth.Issuers) == 0 {
 		wrong("auth.mode", "%s needs an issuer: a table [[auth.oidc]]", c.Auth.Mode)

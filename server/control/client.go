@@ -24,9 +24,9 @@ type Desk struct {
 	close  func() error
 }
 
-// Open finds the server that has the data directory, or opens the Store with o while none does. The error says who is
-// in the way.
-func Open(ctx context.Context, dir string, o state.Options) (*Desk, error) {
+// Open finds the server that has the data directory, or opens the Store that url names with o while none does. The
+// error says who is in the way.
+func Open(ctx context.Context, dir, url string, o state.Options) (*Desk, error) {
 	place, release, err := reach(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &Desk{close: func() error { return nil }}, nil
@@ -45,11 +45,11 @@ func Open(ctx context.Context, dir string, o state.Options) (*Desk, error) {
 		return nil, fmt.Errorf("%s: the server belongs to another user", socketIn(dir))
 	}
 	release()
-	if _, err := os.Lstat(filepath.Join(dir, "lock")); errors.Is(err, fs.ErrNotExist) { // no server has ever run there
-		return &Desk{close: func() error { return nil }}, nil
+	if _, err := os.Lstat(filepath.Join(dir, "lock")); url == state.OnDisk && errors.Is(err, fs.ErrNotExist) {
+		return &Desk{close: func() error { return nil }}, nil // no server has ever run there
 	}
 	o.Dir = dir
-	store, err := state.Open(ctx, state.OnDisk, o)
+	store, err := state.Open(ctx, url, o)
 	if used, ok := errors.AsType[*state.InUseError](err); ok {
 		return nil, fmt.Errorf("%w, a server in which nobody signs in; its auth.mode must have owner or team", used)
 	} else if err != nil {

@@ -114,7 +114,7 @@ func TestServer(t *testing.T) {
 			t.Parallel()
 			dir, g := leaktest.Public(t), three()
 			serve(t, dir, g, &bytes.Buffer{})
-			desk, err := Open(t.Context(), dir, state.Options{})
+			desk, err := Open(t.Context(), dir, state.OnDisk, state.Options{})
 			must(t, err)
 			defer desk.Close()
 			rows, err := desk.List(t.Context())
@@ -135,7 +135,7 @@ func TestSocket(t *testing.T) {
 	t.Parallel()
 	dir := leaktest.Public(t)
 	stop := serve(t, dir, three(), &bytes.Buffer{})
-	desk, err := Open(t.Context(), dir, state.Options{})
+	desk, err := Open(t.Context(), dir, state.OnDisk, state.Options{})
 	must(t, err)
 	_, err = desk.List(t.Context()) // it connects before the socket has its mode, and is answered behind that
 	must(t, errors.Join(err, desk.Close()))
@@ -165,7 +165,7 @@ func TestDeadSocket(t *testing.T) {
 	must(t, err)
 	l.(*net.UnixListener).SetUnlinkOnClose(false)
 	must(t, l.Close())
-	desk, err := Open(t.Context(), dir, state.Options{})
+	desk, err := Open(t.Context(), dir, state.OnDisk, state.Options{})
 	must(t, err)
 	if rows, err := desk.List(t.Context()); err != nil || len(rows) != 0 {
 		t.Errorf("%v, %v", rows, err)
@@ -180,7 +180,7 @@ func TestServerFails(t *testing.T) {
 	dir, g, log := leaktest.Public(t), three(), &bytes.Buffer{}
 	g.err = errors.New("state store not reachable")
 	stop := serve(t, dir, g, log)
-	desk, err := Open(t.Context(), dir, state.Options{})
+	desk, err := Open(t.Context(), dir, state.OnDisk, state.Options{})
 	must(t, err)
 	if _, err := desk.List(t.Context()); err == nil || err.Error() != "state store not reachable" {
 		t.Errorf("list: %v", err)
@@ -199,7 +199,7 @@ func TestServerFails(t *testing.T) {
 func TestWithoutServer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	desk, err := Open(t.Context(), filepath.Join(dir, "never"), state.Options{})
+	desk, err := Open(t.Context(), filepath.Join(dir, "never"), state.OnDisk, state.Options{})
 	must(t, err)
 	if rows, err := desk.List(t.Context()); err != nil || len(rows) != 0 {
 		t.Errorf("%v, %v", rows, err)
@@ -214,11 +214,11 @@ func TestWithoutServer(t *testing.T) {
 
 	store, err := state.Open(t.Context(), "embedded:", state.Options{Dir: dir})
 	must(t, err)
-	if _, err := Open(t.Context(), dir, state.Options{}); err == nil || !strings.Contains(err.Error(), "auth.mode") {
+	if _, err := Open(t.Context(), dir, state.OnDisk, state.Options{}); err == nil || !strings.Contains(err.Error(), "auth.mode") {
 		t.Errorf("beside a server without sign-in: %v", err)
 	}
 	must(t, store.Close())
-	desk, err = Open(t.Context(), dir, state.Options{})
+	desk, err = Open(t.Context(), dir, state.OnDisk, state.Options{})
 	must(t, err)
 	if rows, err := desk.List(t.Context()); err != nil || len(rows) != 0 {
 		t.Errorf("%v, %v", rows, err)
@@ -244,7 +244,7 @@ func TestDeepDirectory(t *testing.T) {
 	done := make(chan error)
 	go func() { done <- Serve(ctx, dir, three(), slog.New(slog.DiscardHandler)) }()
 	for found := false; !found; runtime.Gosched() {
-		desk, err := Open(t.Context(), dir, state.Options{})
+		desk, err := Open(t.Context(), dir, state.OnDisk, state.Options{})
 		must(t, err)
 		rows, err := desk.List(t.Context())
 		must(t, err)

@@ -168,6 +168,9 @@ func (m Machine) journal(ctx context.Context) []Finding {
 
 // store tries the Store of serve in a directory of its own beside the real one, and reads a copy of the real one.
 func (m Machine) store(ctx context.Context) []Finding {
+	if state.Kind(m.Config.Store.URL) == "nats" {
+		return []Finding{natsStore(ctx, m.Config)}
+	}
 	if m.Config.Store.URL != state.OnDisk {
 		return []Finding{{"store", OK, m.Config.Store.URL + " serve keeps nothing on disk", ""}}
 	}
@@ -180,6 +183,26 @@ func (m Machine) store(ctx context.Context) []Finding {
 		return []Finding{storeFailed(dir, err)}
 	}
 	return []Finding{{"store", OK, fmt.Sprintf("embedded in %s: %s", dir, text), ""}}
+}
+
+// natsStore looks whether serve could begin on the servers of NATS. A server that works with them is the best sign.
+func natsStore(ctx context.Context, cfg config.Config) Finding {
+	o, url := cfg.StoreOptions(), cfg.Store.URL
+	o.Impatient = true
+	s, err := state.Open(ctx, url, o)
+	if held, ok := errors.AsType[*state.HeldError](err); ok {
+		return Finding{"store", OK,
+			fmt.Sprintf("%s: codehand serve on %s (process %d) uses it", url, held.Host, held.PID), ""}
+	}
+	if err == nil {
+		err = errors.Join(s.Ping(ctx), s.Close())
+	}
+	if err != nil {
+		return Finding{"store", Fail, err.Error(), "start the servers of NATS, or fix what the line says; see " +
+			"docs/team-nats.md"}
+	}
+	return Finding{"store", OK, url + ": streams are as they must be. Whether the servers sync what they write " +
+		"(sync_interval: always) no client can see", ""}
 }
 
 func storeFailed(dir string, err error) Finding {

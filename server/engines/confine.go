@@ -100,7 +100,7 @@ func (c *Confinement) bounded(cfg config.Config, r sandbox.Report) sandbox.Repor
 
 // ownSecrets are the files of the server's own that commands never read, wherever the operator put them.
 func ownSecrets(cfg config.Config) []string {
-	own := append([]string{cfg.Metrics.TokenFile, cfg.HTTP.TLSKey, cfg.TokenFile()}, cfg.Files...)
+	own := append(cfg.SecretsOfServe(), cfg.Files...)
 	own = append(own, cfg.KeyFiles()...)
 	return slices.DeleteFunc(own,
 		func(path string) bool { return !filepath.IsAbs(path) || slices.Contains(cfg.Projects, path) })

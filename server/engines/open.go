@@ -94,10 +94,9 @@ func openStore(o Options, dir string) (state.Store, error) {
 		return state.NewMemory(state.MemoryOptions{}), nil
 	}
 	cfg := o.Config
-	store, err := state.Open(context.Background(), cfg.Store.URL, state.Options{
-		Dir: dir, Timeout: cmp.Or(o.StoreTime, StoreTime), SessionLife: cfg.Session.TTL,
-		MaxBytes: cfg.Store.MaxBytes, Sync: cfg.Store.Sync,
-	})
+	with := cfg.StoreOptions()
+	with.Dir, with.Timeout = dir, cmp.Or(o.StoreTime, StoreTime)
+	store, err := state.Open(context.Background(), cfg.Store.URL, with)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // Measure returns a Store that counts what s does, by operation and outcome: ok, lost (a Swap that came too late) or
-// error. A Watch is not measured, since it lasts as long as its caller wants. backend is memory or embedded.
+// error. A Watch is not measured, since it lasts as long as its caller wants. backend is a Kind.
 func (m *Counts) Measure(s state.Store, backend string) state.Store {
 	if m == nil {
 		return s

@@ -183,8 +183,8 @@ func (h *hold) check() error {
 	return fmt.Errorf("%w: this server could not renew its record: %s", ErrDown, plain(why))
 }
 
-// heldStore is a natsStore that works only while this process has it. Reads are refused, too: a process that was stopped
-// and goes on must not change files for people whom another one serves now, and each call begins with a read.
+// heldStore is a natsStore that works only while this process has it. Reads are refused, too: a process that was
+// stopped and goes on must not change files for people whom another one serves now, and each call begins with a read.
 type heldStore struct {
 	*natsStore
 	hold  *hold

@@ -137,7 +137,7 @@ func (s *natsStore) provide(ctx context.Context, want jetstream.StreamConfig) er
 	}
 	have := is.CachedInfo().Config
 	if found := differences(have, want); len(found) > 0 {
-		return fmt.Errorf("the stream %s is not as it must be: %s; mend it with the program nats, or give this server "+
+		return fmt.Errorf("the stream %s is not as it must be: %s; fix it with the program nats, or give this server "+
 			"another store.nats.prefix", want.Name, strings.Join(found, ", "))
 	}
 	if have.MaxAge == want.MaxAge && have.MaxBytes == want.MaxBytes && have.Duplicates == want.Duplicates {

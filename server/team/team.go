@@ -173,7 +173,7 @@ func (t *Team) Watch(w Watched) state.Store {
 		Version: t.o.Version, Tools: w.Tools, Methods: measuredMethods, Versions: mcp.ValidProtocolVersions,
 		Gauges: t.gauges(w, stats, level),
 	})
-	return t.Metrics.Measure(store, strings.TrimSuffix(cfg.Store.URL, ":"))
+	return t.Metrics.Measure(store, state.Kind(cfg.Store.URL))
 }
 
 // gauges are read at each scrape. stats nil: the Store cannot report its state.
@@ -212,7 +212,7 @@ func (t *Team) gauges(w Watched, stats state.Stater, level func() int) metrics.G
 			}
 			return stats.Stats().Bytes
 		},
-		Draining: t.health.Draining, Backend: strings.TrimSuffix(t.o.Config.Store.URL, ":"),
+		Draining: t.health.Draining, Backend: state.Kind(t.o.Config.Store.URL),
 		SandboxLevel: level,
 	}
 }

@@ -1,0 +1,104 @@
+package config
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"codehand/server/state"
+)
+
+// storeTable is the part of the table of serve that says where the state is kept.
+func storeTable(c *Config) []setting {
+	return []setting{
+		{"store.url", "where serve keeps sessions: embedded: (on disk), memory:, or nats://HOST:PORT (tls:// with TLS), " +
+			"several servers with commas, for one serve at a time", operatorOnly, storeURL{&c.Store.URL}},
+		{"store.max_bytes", "largest size of the store", operatorOnly, size{&c.Store.MaxBytes, mib, 1024 * gib}},
+		{"store.sync", "longest time until a change of the store is synced to disk, or always", operatorOnly,
+			period{&c.Store.Sync, 0, time.Hour, []word{{"always", 0}}}},
+
+		{"store.nats.prefix", "what the names of streams in NATS begin with, so that several installations can share " +
+			"servers", operatorOnly, term{&c.Store.NATS.Prefix, readNATSPrefix}},
+		{"store.nats.creds_file", "file with the credentials for NATS, as nsc makes them", operatorOnly,
+			term{&c.Store.NATS.CredsFile, absolute}},
+		{"store.nats.nkey_file", "file with the seed of an nkey for NATS", operatorOnly,
+			term{&c.Store.NATS.NKeyFile, absolute}},
+		{"store.nats.user", "user of NATS; needs store.nats.password_file", operatorOnly,
+			term{&c.Store.NATS.User, anyText}},
+		{"store.nats.password_file", "file with the password of store.nats.user", operatorOnly,
+			term{&c.Store.NATS.PasswordFile, absolute}},
+		{"store.nats.ca_file",
+			"file with the certificate authorities of the servers of NATS; empty: those of the system", operatorOnly,
+			term{&c.Store.NATS.CAFile, absolute}},
+		{"store.nats.cert_file", "file with the certificate that serve shows to NATS", operatorOnly,
+			term{&c.Store.NATS.CertFile, absolute}},
+		{"store.nats.key_file", "file with the key of store.nats.cert_file", operatorOnly,
+			term{&c.Store.NATS.KeyFile, absolute}},
+	}
+}
+
+// storeURL is the URL of a Store. It is never repeated in an error: it may hold a password.
+type storeURL struct{ p *string }
+
+func (v storeURL) set(in input) error {
+	s, ok := in.raw.(string)
+	if !ok {
+		return errors.New("must be a text")
+	}
+	s = strings.TrimSpace(s)
+	if err := state.CheckURL(s); err != nil {
+		return err
+	}
+	*v.p = s
+	return nil
+}
+
+func (v storeURL) text() string { return *v.p }
+
+// readNATSPrefix refuses what cannot stand in a name of a stream.
+func readNATSPrefix(s string, _ input) (string, error) {
+	return s, state.CheckPrefix(s)
+}
+
+// anyText is any text on one line.
+func anyText(s string, _ input) (string, error) {
+	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' }) {
+		return "", errors.New("must be on one line")
+	}
+	return s, nil
+}
+
+// natsTogether says what settings of NATS lack, or exclude.
+func natsTogether(n state.NATSOptions, wrong func(key, format string, args ...any)) {
+	switch {
+	case n.CredsFile != "" && (n.NKeyFile != "" || n.User != ""):
+		wrong("store.nats.creds_file", "excludes store.nats.nkey_file and store.nats.user")
+	case n.NKeyFile != "" && n.User != "":
+		wrong("store.nats.nkey_file", "excludes store.nats.user")
+	case n.User != "" && n.PasswordFile == "":
+		wrong("store.nats.user", "needs store.nats.password_file")
+	case n.User == "" && n.PasswordFile != "":
+		wrong("store.nats.password_file", "needs store.nats.user")
+	case n.CertFile != "" && n.KeyFile == "":
+		wrong("store.nats.cert_file", "needs store.nats.key_file")
+	case n.CertFile == "" && n.KeyFile != "":
+		wrong("store.nats.key_file", "needs store.nats.cert_file")
+	}
+}
+
+// StoreOptions are those of the Store of serve, but for its directory.
+func (c Config) StoreOptions() state.Options {
+	return state.Options{
+		SessionLife: c.Session.TTL, MaxBytes: c.Store.MaxBytes, Sync: c.Store.Sync, NATS: c.Store.NATS,
+	}
+}
+
+// natsSecrets are the files with which whoever reads them can sign in to NATS.
+func natsSecrets(n state.NATSOptions) []string {
+	return []string{n.CredsFile, n.NKeyFile, n.PasswordFile, n.KeyFile}
+}
+
+// SecretsOfServe are files, some of them "", with which whoever reads them can be a caller, or serve itself.
+func (c Config) SecretsOfServe() []string {
+	return append([]string{c.Metrics.TokenFile, c.HTTP.TLSKey, c.TokenFile()}, natsSecrets(c.Store.NATS)...)
+}
