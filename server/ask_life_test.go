@@ -418,7 +418,7 @@ func TestAskAudit(t *testing.T) {
 	must(t, err)
 	var got []string
 	for l := range strings.Lines(string(b)) {
-		var m struct{ Ev, Outcome, Dec, By, Code, Ask, Call, Tool string }
+		var m struct{ Ev, Outcome, Decision, Dec, By, Code, Ask, Call, Tool string }
 		must(t, json.Unmarshal([]byte(l), &m))
 		switch m.Ev {
 		case "ask":
@@ -427,7 +427,7 @@ func TestAskAudit(t *testing.T) {
 			}
 			got = append(got, "ask")
 		case "answer":
-			got = append(got, "answer "+m.Outcome)
+			got = append(got, strings.TrimSpace("answer "+m.Outcome+" "+m.Decision))
 		case "call.start":
 			got = append(got, strings.Join([]string{"start", m.Dec, m.By}, " "))
 		case "call.done":
@@ -435,8 +435,8 @@ func TestAskAudit(t *testing.T) {
 		}
 	}
 	want := []string{
-		"ask", "done  mode PENDING", "answer accept", "done ask.deny user USER_DECLINED",
-		"ask", "done  mode PENDING", "answer accept", "start ask.allow user", "done   ",
+		"ask", "done  mode PENDING", "answer accept deny", "done ask.deny user USER_DECLINED",
+		"ask", "done  mode PENDING", "answer accept allow-once", "start ask.allow user", "done   ",
 		"answer forged",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {

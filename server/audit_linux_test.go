@@ -1,7 +1,9 @@
 package server
 
 import (
+	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -10,6 +12,71 @@ import (
 	"codehand/server/audit"
 	"codehand/server/replaytest"
 )
+
+// TestAuditOfCommands: what a command made, changed and removed in a git work tree is in its record, also what the session
+// has never read.
+func TestAuditOfCommands(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "audit")
+	f, a := audited(t, audit.Options{Dir: dir, Sync: -1}, setup{})
+	must(t, os.MkdirAll(filepath.Join(f.work, "build"), 0o755))
+	for name, text := range map[string]string{"a.conf": "one\n", "build/x": "x\n", "build/y": "y\n"} {
+		must(t, os.WriteFile(filepath.Join(f.work, name), []byte(text), 0o644))
+	}
+	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-q", "-m", "a"}} {
+		git := exec.Command("git", args...)
+		git.Dir = f.work
+		if out, err := git.CombinedOutput(); err != nil {
+			t.Skipf("no git: %v %s", err, out)
+		}
+	}
+	shell := func(command string) {
+		t.Helper()
+		if text := f.Must(t, "run_shell", replaytest.AsJSON(t, "command", command)); strings.HasPrefix(text, "!") {
+			t.Fatalf("%s: %s", command, text)
+		}
+	}
+	shell("rm -r build/x; rm build/y; echo two >> a.conf; echo gen > gen.txt")
+	shell("ls")
+	must(t, a.Close())
+	logs, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
+	if err != nil || len(logs) != 1 {
+		t.Fatalf("%v, %v", logs, err)
+	}
+	text, err := os.ReadFile(logs[0])
+	must(t, err)
+	var got []string
+	for l := range strings.Lines(string(text)) {
+		var m struct {
+			Ev, Tool string
+			Files    []struct{ Path, Op, Did, Before, After string }
+		}
+		must(t, json.Unmarshal([]byte(l), &m))
+		if m.Ev != "call.done" {
+			continue
+		}
+		for _, c := range m.Files {
+			name, err := filepath.Rel(f.work, c.Path)
+			must(t, err)
+			sums := ""
+			if c.Before != "" {
+				sums += "-"
+			}
+			if c.After != "" {
+				sums += "+"
+			}
+			got = append(got, c.Op+" "+c.Did+" "+name+" "+sums)
+		}
+		got = append(got, m.Tool)
+	}
+	want := "shell change a.conf -+|shell delete build/x -|shell delete build/y -|shell create gen.txt +|run_shell|run_shell"
+	if strings.Join(got, "|") != want {
+		t.Errorf("the record has\n%s\nwant\n%s", strings.Join(got, "|"), want)
+	}
+	if all, err := audit.Sessions(dir, ""); err != nil || len(all) != 1 || all[0].Changes != 4 {
+		t.Errorf("sessions: %+v, %v", all, err)
+	}
+}
 
 // TestAuditFullDisk: while the log cannot be written nothing is done, and the model is told so. With room again
 // everything works, and no line is broken.

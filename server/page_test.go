@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/json"
 	"fmt"
 	"html"
 	"io"
@@ -224,6 +225,49 @@ func TestPageClosed(t *testing.T) {
 			t.Errorf("%+v", a)
 		}
 	})
+}
+
+// TestPageStops: a question that waits when the server stops says so, and the audit says that no person denied it. What a
+// person decides is in the audit, without the reason.
+func TestPageStops(t *testing.T) {
+	t.Parallel()
+	runs := &runCount{}
+	x := pageSite(t, runs)
+	c, b := onHTTP(t, x, "", false, replaytest.Undeclared), browserOn(t, x)
+	answer := make(chan replaytest.ElicitAnswer, 1)
+	call := func() { answer <- c.Call("change", `{"text":"one"}`, replaytest.Never(t)) }
+	go call()
+	b.says(b.wait(1)[0], "deny", "planted-reason")
+	if a := <-answer; !strings.HasPrefix(a.Text, "USER_DECLINED: ") {
+		t.Errorf("%+v", a)
+	}
+	go func() { answer <- c.Call("change", `{"text":"two"}`, replaytest.Never(t)) }()
+	b.wait(1)
+	must(t, x.stop())
+	if a := <-answer; !strings.HasPrefix(a.Text, "ASK_UNAVAILABLE: ") || !strings.Contains(a.Text, "codehand stopped before a person answered.") || runs.count() != 0 {
+		t.Errorf("%+v", a)
+	}
+	files, err := filepath.Glob(filepath.Join(x.data, "audit", "*.jsonl"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	text, err := os.ReadFile(files[0])
+	must(t, err)
+	var got []string
+	for l := range strings.Lines(string(text)) {
+		var m struct{ Ev, Outcome, Decision, Dec, By, Code string }
+		must(t, json.Unmarshal([]byte(l), &m))
+		switch {
+		case m.Ev == "page.answer", m.Ev == "answer":
+			got = append(got, m.Ev+" "+m.Outcome+" "+m.Decision)
+		case m.Ev == "call.done" && m.Code != "PENDING":
+			got = append(got, m.Dec+" "+m.By+" "+m.Code)
+		}
+	}
+	want := "page.answer  deny|answer accept deny|ask.deny user USER_DECLINED|answer none |ask.deny client ASK_UNAVAILABLE"
+	if strings.Join(got, "|") != want || strings.Contains(string(text), "planted-reason") {
+		t.Errorf("the audit says\n%s\nwant\n%s", strings.Join(got, "|"), want)
+	}
 }
 
 // TestPageApprovesPlans: with plan.approval_fallback = "console" a plan of a client that cannot ask waits on the page, and

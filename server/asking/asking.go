@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -157,6 +158,9 @@ func (a *Asker) Reply(
 	answer := fit(kept.Fields, said)
 	answer.Silent = silent || nobody(answer, st.Client, a.now().Sub(kept.At))
 	event["outcome"] = outcomeName(answer)
+	if said := answer.Values[kept.Decides]; answer.Outcome == tool.Accepted && len(said) == 1 {
+		addDecision(event, kept.Decides, said[0])
+	}
 	a.event("answer", event)
 	return &pipeline.Reply{Digest: kept.Digest, Answer: answer, Before: kept.Before}, nil
 }
@@ -168,6 +172,14 @@ const reading = 300 * time.Millisecond
 // answer. Some clients without a person decline by themselves, and at once.
 func nobody(a tool.Answer, c session.Client, after time.Duration) bool {
 	return a.Outcome == tool.Cancelled || a.Outcome == tool.Declined && c.Forms.DeclinesAlone && after < reading
+}
+
+// addDecision adds to an event what a person decided, as one word: "deny", "allow-once". field "": that is not for the
+// audit.
+func addDecision(event map[string]any, field, choice string) {
+	if field != "" && choice != "" {
+		event["decision"] = strings.ReplaceAll(choice, " ", "-")
+	}
 }
 
 func outcomeName(a tool.Answer) string {

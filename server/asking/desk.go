@@ -268,7 +268,9 @@ func (d *Desk) Answer(id, by string, admin bool, values map[string]string) error
 	d.end(q, said)
 	d.tell()
 	d.mu.Unlock()
-	d.event("page.answer", map[string]any{"p": q.Principal, "by": by, "call": q.Call, "tool": q.Tool})
+	event := map[string]any{"p": q.Principal, "by": by, "call": q.Call, "tool": q.Tool}
+	addDecision(event, q.Question.Decides, values[q.Question.Decides])
+	d.event("page.answer", event)
 	return nil
 }
 

@@ -35,13 +35,15 @@ var ErrForged = errors.New("a requestState that is not ours")
 // A keptAsk is a waiting question, as the Store holds it. It leaves out the text that was shown: that may be a command
 // line or a plan, and no reader needs it any more.
 type keptAsk struct {
-	V      int             `json:"v"` // 1
-	At     time.Time       `json:"at"`
-	Used   bool            `json:"used,omitempty"` // an answer came; nothing else is left
-	Tool   string          `json:"tool,omitempty"`
-	Digest string          `json:"digest,omitempty"`
-	Fields []keptField     `json:"fields,omitempty"`
-	Before json.RawMessage `json:"before,omitempty"`
+	V      int         `json:"v"` // 1
+	At     time.Time   `json:"at"`
+	Used   bool        `json:"used,omitempty"` // an answer came; nothing else is left
+	Tool   string      `json:"tool,omitempty"`
+	Digest string      `json:"digest,omitempty"`
+	Fields []keptField `json:"fields,omitempty"`
+	// as Question.Decides
+	Decides string          `json:"decides,omitempty"`
+	Before  json.RawMessage `json:"before,omitempty"`
 }
 
 // A keptField is what an answer is held against.
@@ -67,7 +69,7 @@ func (a *Asker) keep(ctx context.Context, key session.Key, q pipeline.Asking,
 	if err != nil {
 		return "", "", err
 	}
-	k := keptAsk{V: 1, At: a.now(), Tool: q.Tool, Digest: q.Digest, Before: q.Before}
+	k := keptAsk{V: 1, At: a.now(), Tool: q.Tool, Digest: q.Digest, Before: q.Before, Decides: q.Question.Decides}
 	for _, f := range q.Question.Fields {
 		k.Fields = append(k.Fields, keepField(f, revision))
 	}

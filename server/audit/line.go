@@ -292,6 +292,12 @@ func (l *logLine) files(files []tool.FileChange, size int) (cut bool) {
 		one := *l
 		one.path("path", secrets.RedactPath(f.Path))
 		one.text("op", f.Op)
+		if f.Did != "" {
+			one.text("did", f.Did)
+		}
+		if f.Files > 0 {
+			one.number("files", int64(f.Files))
+		}
 		one.digest("before", f.SumBefore)
 		one.digest("after", f.SumAfter)
 		one = append(one, '}')

@@ -19,7 +19,7 @@ type Session struct {
 	First     time.Time `json:"first"`   // when its first call ended, or was refused
 	Last      time.Time `json:"last"`
 	Calls     int       `json:"calls"`
-	Failed    int       `json:"failed"` // of Calls
+	Failed    int       `json:"failed"` // of Calls; one that still waits for a person has not failed
 	Changes   int       `json:"changes"`
 }
 
@@ -51,16 +51,18 @@ func Sessions(dir, principal string) ([]Session, error) {
 				s = &Session{Principal: l.P, Session: l.SK, First: l.T}
 				found[at] = s
 			}
-			s.Calls++
-			s.Changes += len(l.Files)
-			if !l.OK {
-				s.Failed++
-			}
-			if l.T.Before(s.First) {
+			if s.Last = later(s.Last, l.T); l.T.Before(s.First) {
 				s.First = l.T
 			}
-			if l.T.After(s.Last) {
-				s.Last = l.T
+			if l.Code == "PENDING" { // the same call ends in another line
+				return
+			}
+			s.Calls++
+			for _, f := range l.Files {
+				s.Changes += max(f.Files, 1)
+			}
+			if !l.OK {
+				s.Failed++
 			}
 		})
 		if err != nil && !errors.Is(err, fs.ErrNotExist) { // deleted meanwhile
@@ -85,7 +87,15 @@ type callEnd struct {
 	P, SK  string
 	Client string // of call.start, or of a call.done that has none before it
 	OK     bool
-	Files  []struct{}
+	Code   string
+	Files  []struct{ Files int } // of a new directory that stands for its files; else 0
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 // eachCall calls use for each line of a file that is about a call.

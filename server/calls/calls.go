@@ -32,9 +32,11 @@ type round struct {
 	token  string           // names the question that said answers; "": none does
 	said   *asking.Elicited // the answer; nil: none came
 	silent bool             // the person was asked and did not answer: there is no further question
-	asks   *asking.Question // what this round wants to know
-	onPage bool             // a person is asked that on the page, or said it there
-	put    pipeline.Asking  // what asks is about, if onPage
+	// likewise, because the server stops
+	stopped bool
+	asks    *asking.Question // what this round wants to know
+	onPage  bool             // a person is asked that on the page, or said it there
+	put     pipeline.Asking  // what asks is about, if onPage
 }
 
 // A toolCall is the turn of a call of one of our tools. mcp-go never sees it: it would decode the message several
@@ -132,6 +134,9 @@ func (t *toolCall) run(ctx context.Context, now *round) (*mcp.CallToolResult, re
 		if err != nil {
 			return nil, replies.Failed(&jsonrpc.Error{Code: mcp.INVALID_PARAMS,
 				Message: "requestState is not valid for this request"})
+		}
+		if a.Reply != nil {
+			a.Reply.Answer.Stopped = now.stopped
 		}
 	}
 	if t.Req.Name != to.Spec.Name {

@@ -51,6 +51,8 @@ func (t *toolCall) askOnPage(ctx context.Context, now round) round {
 	}
 	if next.said = t.h.Desk.Put(ctx, w, life, t.Req.Peer.Gone()); next.said == nil {
 		next.silent, next.said = true, asking.Cancelled()
+		url, _ := t.h.Desk.Page(t.Req.Session.Principal)
+		next.stopped = url == ""
 	}
 	return next
 }

@@ -240,7 +240,12 @@ func look(ctx context.Context, files *filestate.Ledger) seen {
 	stale, err := files.Changed(ctx)
 	s := seen{files: files, stale: map[string]tool.FileChange{}, whole: err == nil}
 	for _, e := range stale {
-		s.stale[e.Path] = tool.FileChange{Path: e.Path, Op: opShell, SumBefore: e.Sums.Before, SumAfter: e.Sums.After}
+		change := tool.FileChange{Path: e.Path, Op: opShell, Did: "change", SumBefore: e.Sums.Before,
+			SumAfter: e.Sums.After}
+		if e.Now == "" {
+			change.Did = "delete"
+		}
+		s.stale[e.Path] = change
 	}
 	return s
 }
@@ -313,7 +318,7 @@ func (r *recording) finish(ctx context.Context, o *outcome, err error) error {
 		r.Runes = utf8.RuneCountInString(o.result.Text)
 	}
 	m := o.meta()
-	r.Files = slices.Concat(m.Files, r.changed)
+	r.Files = slices.Concat(m.Files, r.byCommand(m))
 	r.command(m)
 	if m.Kept != nil {
 		r.Kept = m.Kept.Path
@@ -341,6 +346,28 @@ func (r *recording) logRefusal(ctx context.Context, refusal *tool.Refusal) {
 		attrs = append(attrs, "cause", refusal.Cause)
 	}
 	r.pipe.log().Log(ctx, level, "refused", attrs...)
+}
+
+// byCommand are the files that the command of a call changed: those of the git work tree, and those that the session
+// had seen elsewhere.
+func (r *recording) byCommand(m *tool.Meta) []tool.FileChange {
+	all := slices.Clone(m.Changed)
+	r.FilesCut = r.FilesCut || m.ChangedCut
+	at := make(map[string]int, len(all))
+	for i := range all {
+		all[i].Did, all[i].Op = all[i].Op, opShell
+		at[all[i].Path] = i
+	}
+	for _, seen := range r.changed {
+		i, known := at[seen.Path]
+		switch {
+		case !known:
+			all = append(all, seen)
+		case all[i].SumBefore == "" && all[i].SumAfter == "":
+			all[i].SumBefore, all[i].SumAfter = seen.SumBefore, seen.SumAfter
+		}
+	}
+	return all
 }
 
 // command notes what a tool says of a command and of a job.

@@ -164,6 +164,9 @@ func TestDecisions(t *testing.T) {
 			return tool.Answer{Outcome: tool.Accepted, Values: map[string][]string{decisionField: {what}}}, nil
 		}
 	}
+	silence := func(context.Context, Asking) (tool.Answer, error) {
+		return tool.Answer{Outcome: tool.Cancelled, Silent: true}, nil
+	}
 	pending := func(context.Context, Asking) (tool.Answer, error) {
 		return tool.Answer{}, tool.ErrPending
 	}
@@ -185,6 +188,7 @@ func TestDecisions(t *testing.T) {
 		{name: "client's dialog", decision: "ask.allow", by: "client", code: "ok"},
 		{name: "user allows", forced: true, ask: answer(allowOnce), decision: "ask.allow", by: "user", code: "ok"},
 		{name: "user denies", forced: true, ask: answer(denyIt), decision: "ask.deny", by: "user", code: "USER_DECLINED"},
+		{name: "nobody answers", forced: true, ask: silence, decision: "ask.deny", by: "client", code: "ASK_UNAVAILABLE"},
 		{name: "nobody to ask", forced: true, decision: "ask.deny", by: "client", code: "ASK_UNAVAILABLE"},
 		{name: "asked", forced: true, ask: pending, decision: "", by: "mode", code: "PENDING"},
 		{name: "rule", deny: []string{"Edit(/" + file + ")"}, decision: "deny", by: "config", code: "PERMISSION_DENIED"},
@@ -214,6 +218,9 @@ func TestDecisions(t *testing.T) {
 			var ran []editInput
 			_, _ = p.run(t, s, editor(&ran, c.change), c.raw, Arrival{Admission: Admission{Refused: c.refused}})
 			got := l.records[len(l.records)-1]
+			if got.Asked != (got.By == "user") {
+				t.Errorf("by %q, and a person answered: %v", got.By, got.Asked)
+			}
 			if got.Started || got.Decision != c.decision || got.By != c.by || got.Code != c.code {
 				t.Errorf("started %v, %q by %q, %s; want %q by %q, %s", got.Started, got.Decision, got.By, got.Code, c.decision, c.by, c.code)
 			}
@@ -254,6 +261,8 @@ func TestAuditOfACommand(t *testing.T) {
 			},
 			Run: func(context.Context, tool.Env, editInput) (tool.Result, error) {
 				put("changed", "new")
+				meta.Changed = []tool.FileChange{{Path: filepath.Join(root, "changed"), Op: "change"},
+					{Path: filepath.Join(root, "made"), Op: "create", SumAfter: "11"}, {Path: filepath.Join(root, "out"), Op: "create", Files: 40}}
 				return tool.Result{Meta: meta}, os.Remove(filepath.Join(root, "gone"))
 			},
 		})
@@ -266,10 +275,11 @@ func TestAuditOfACommand(t *testing.T) {
 	r := l.records[1]
 	var got []string
 	for _, f := range r.Files {
-		got = append(got, f.Op+" "+filepath.Base(f.Path)+" "+f.SumBefore+" "+f.SumAfter)
+		got = append(got, fmt.Sprintf("%s %s %s %s %s %d", f.Op, f.Did, filepath.Base(f.Path), f.SumBefore, f.SumAfter, f.Files))
 	}
 	const sumOld, sumNew = "cba06b5736faf67e54b07b561eae94395e774c517a7d910a54369e1263ccfbd4", "11507a0e2f5e69d5dfa40a62a1bd7b6ee57e6bcd85c67c9b8431b36fff21c437"
-	if want := []string{"shell changed " + sumOld + " " + sumNew, "shell gone " + sumOld + " "}; !slices.Equal(got, want) {
+	if want := []string{"shell change changed " + sumOld + " " + sumNew + " 0", "shell create made  11 0", "shell create out   40",
+		"shell delete gone " + sumOld + "  0"}; !slices.Equal(got, want) {
 		t.Errorf("files %q, want %q", got, want)
 	}
 	if r.Exit == nil || *r.Exit != 3 || r.Sandbox.Level != 1 || r.Job != "" || r.FilesCut || r.Summary.Text != "command=TOKEN=[masked] deploy --now" {

@@ -53,7 +53,9 @@ func (c *decided) askPermission(ctx context.Context, hookSays string) error {
 		}
 		return c.unavailable(q.rule, why)
 	}
-	c.record.Asked, c.record.By = true, byUser
+	if !a.Silent {
+		c.record.Asked, c.record.By = true, byUser
+	}
 	said := a.Values[decisionField]
 	switch {
 	case a.Outcome != tool.Accepted || len(said) != 1 || !slices.Contains(q.choices, said[0]) || said[0] == denyIt:
@@ -173,13 +175,14 @@ func (c *decided) declined(ctx context.Context, rule string, a tool.Answer) erro
 	c.record.Verdict, c.record.Decision = "deny", askDenied
 	if a.Silent {
 		why := ". No person answered."
-		if onPage(c.call) {
+		if a.Stopped {
+			why = ". codehand stopped before a person answered. Make exactly this call again once it runs: they are " +
+				"asked again."
+		} else if onPage(c.call) {
 			why = ". No person answered on " + c.arrival.Page.URL +
 				" in time. Tell the user, and make exactly this call again: they are asked there again."
 		}
-		refused := c.unavailable(rule, why)
-		c.record.By = byUser
-		return refused
+		return c.unavailable(rule, why)
 	}
 	c.noteDecline(ctx)
 	text := "The user declined this action."

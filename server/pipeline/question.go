@@ -85,6 +85,7 @@ func (c *decided) permissionQuestion(ctx context.Context, hookSays string) permi
 	}
 	room := most - utf8.RuneCountInString(q.Title+why+end.String()) - 10
 	q.Text = strings.TrimSuffix(why+"\n"+share(own, c.details(ctx)+files, room)+end.String(), "\n")
+	q.Decides = decisionField
 	q.Fields = []tool.Field{
 		{Name: decisionField, Label: "Decision", Choices: q.choices},
 		{Name: reasonField, Label: "Reason (optional)"},

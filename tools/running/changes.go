@@ -229,6 +229,34 @@ func (w *FileWatch) others(ctx context.Context, files *filestate.Ledger) (map[st
 	return all, err
 }
 
+// record is what the record of the call says of it; cut: there is more, or it is not known.
+func (f *finding) record() (all []tool.FileChange, cut bool) {
+	told := 0
+	for _, c := range f.Changes {
+		r := tool.FileChange{Path: c.Path, Op: "change", Files: c.Files}
+		switch c.Op {
+		case changes.Created:
+			r.Op = "create"
+		case changes.Deleted:
+			r.Op = "delete"
+		}
+		if c.Why == "" {
+			r.SumBefore, r.SumAfter = sumOf(c.Old), sumOf(c.New)
+		}
+		all = append(all, r)
+		told += max(c.Files, 1)
+	}
+	return all, f.late || !f.Known || f.All > told
+}
+
+// sumOf is the hash of a content, in hex; "": there is none.
+func sumOf(content []byte) string {
+	if content == nil {
+		return ""
+	}
+	return disk.DigestOf(content).Hex()
+}
+
 // undo is the clause that says what can be taken back. outside: the list has files that are not of the work tree.
 func (f *finding) undo(outside bool) (text string) {
 	if f.id != "" {

@@ -135,11 +135,14 @@ func (o *Outcome) leftovers(ctx context.Context, i shell.Info) {
 
 // changed notes what a command has changed so far.
 func (o *Outcome) changed(ctx context.Context, i shell.Info) {
-	hint, changed := o.Watch.hint(ctx, o.Env, i.Command)
+	hint, found := o.Watch.hint(ctx, o.Env, i.Command)
 	if hint != "" {
 		o.Notes = append(o.Notes, hint)
 	}
-	o.files = changed
+	for _, c := range found.Changes {
+		o.files = append(o.files, changedFile{Path: c.Path, Op: string(c.Op), Why: c.Why, Files: c.Files})
+	}
+	o.record, o.recordCut = found.record()
 }
 
 // A commandData is what programs learn of a command.
@@ -182,6 +185,6 @@ func (o *Outcome) result(i shell.Info, text string) tool.Result {
 	if i.Background {
 		d.Job, meta.Job = i.ID, JobMeta(i)
 	}
-	meta.Data = wording.Data(d)
+	meta.Data, meta.Changed, meta.ChangedCut = wording.Data(d), o.record, o.recordCut
 	return tool.Result{Text: text, Meta: meta}
 }

@@ -91,16 +91,15 @@ const (
 // unseen is what State.Told calls the word that nothing is known of a work tree: each command would say it again.
 const unseen = "changes are not known"
 
-// hint names the files that a command has changed, and of those that the session has seen the lines; "": none. all are
-// those of the work tree.
-func (w *FileWatch) hint(ctx context.Context, env tool.Env, command string) (line string, all []changedFile) {
+// hint names the files that a command has changed, and of those that the session has seen the lines; "": none. found is
+// about those of the work tree.
+func (w *FileWatch) hint(ctx context.Context, env tool.Env, command string) (line string, found finding) {
 	var names []string
 	listed := make(map[string]bool)
-	found := w.findSoon(ctx, env, command, changes.Patience)
+	found = w.findSoon(ctx, env, command, changes.Patience)
 	inTree, more := found.Changes, found.All // more: that are not named
 	for _, c := range inTree {
 		listed[c.Path] = true
-		all = append(all, changedFile{Path: c.Path, Op: string(c.Op), Why: c.Why, Files: c.Files})
 	}
 	seen := make(map[string]bool)
 	for _, e := range w.changed(ctx, env.Files) {
@@ -144,11 +143,11 @@ func (w *FileWatch) hint(ctx context.Context, env tool.Env, command string) (lin
 	known := found.Known || w.span.Blind() && !first(ctx, env, unseen, "yes")
 	switch {
 	case len(names) == 0 && known:
-		return "", nil
+		return "", found
 	case len(names) == 0 && found.late:
-		return "[" + stillCompared + "]", nil
+		return "[" + stillCompared + "]", found
 	case len(names) == 0:
-		return "[which files of the git work tree it changed is not known, so look with git status]", nil
+		return "[which files of the git work tree it changed is not known, so look with git status]", found
 	}
 	line = "[changed on disk: " + strings.Join(names, ", ")
 	if more > 0 {
@@ -160,7 +159,7 @@ func (w *FileWatch) hint(ctx context.Context, env tool.Env, command string) (lin
 	case !known:
 		line += "; what else it changed in the git work tree is not known, so look with git status"
 	}
-	return line + found.undo(outside) + "]", all
+	return line + found.undo(outside) + "]", found
 }
 
 // stillCompared is the word for a late finding.

@@ -30,7 +30,10 @@ type Outcome struct {
 	// how far the kernel confines the command
 	Confined confine.Command
 	files    []changedFile // that changed, as far as they are told
-	last     string        // the very last line of the answer; "": there is none
+	// the same, for the record of the call; recordCut: there are more, or they are not known
+	record    []tool.FileChange
+	recordCut bool
+	last      string // the very last line of the answer; "": there is none
 }
 
 // Started answers a command that is a job from the start.

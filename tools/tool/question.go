@@ -15,6 +15,10 @@ type Question struct {
 	// OnPage says that a tool's own question may be answered on the page of serve, by the person of a client that
 	// cannot ask. Questions about permission may without it.
 	OnPage bool
+
+	// Decides is the name of the field whose choice is the decision, for the audit; "": the question is none about
+	// permission, and the audit learns nothing of what was said.
+	Decides string
 }
 
 // A Field is one thing to fill in. A text need never be, a choice must be unless it is Optional or Many.
@@ -45,6 +49,7 @@ type Answer struct {
 	Values  map[string][]string
 	Seen    string // Question.Seen, of the question that was answered; filled in by the corridor
 	Silent  bool   // Declined or Cancelled because no person answered, and not because one said so
+	Stopped bool   // Silent, because the server stops
 }
 
 // Elicited is what a person says to a question of another program. Action is accept, decline or cancel; only accept has

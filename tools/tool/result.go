@@ -44,6 +44,10 @@ type Meta struct {
 	// Diff is what changed in files, as unified hunks under the names of each, at most 8 KiB, for a view of the person:
 	// the model is told in fewer words. "": nothing, or no text.
 	Diff string
+	// Changed are the files of the git work tree that a command changed, for the record of the call; nil: none, or they
+	// are not known. The call's own files are in Files.
+	Changed    []FileChange
+	ChangedCut bool // there are more than Changed, or they are not known yet
 
 	// Set by the corridor.
 	Kept     *Kept
@@ -62,6 +66,9 @@ type FileChange struct {
 	Path, Op, Before, After string // Op: create, change, delete; Before and After are versions
 	// SHA-256 of the whole content, hex, for the audit; "": there was none, or it is not known
 	SumBefore, SumAfter string
+	// what a command did, where Op says only that it was one: create, change, delete; else ""
+	Did   string
+	Files int // how many new files a new directory has that stands for them; 0: this is one file
 }
 
 // Job is the state of a background command.
