@@ -44,6 +44,7 @@ type Options struct {
 	Public *public.Prover
 
 	AuditOut io.Writer // where the audit goes with audit.dir = "-"
+	Check    bool      // all is made as for serving, and nothing will be served: the audit gets no line
 
 	// Principal is whose sessions and journal the calls in process and on stdio are; "": the person's who started it.
 	Principal string

@@ -2,14 +2,15 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -23,17 +24,19 @@ import (
 func newCall(t *terminal) *cobra.Command {
 	var given string
 	cmd := &cobra.Command{
-		Use:   "call TOOL [KEY=VALUE | KEY:=JSON]... [-]",
+		Use:   "call TOOL [KEY=VALUE | KEY:=JSON]... [TEXT | JSON | -]",
 		Short: "Call one tool, as a client would",
 		Long: `Call one tool through the same checks as a client's call, and print what the
 model would read. A VALUE is text, converted where the tool wants a number or a
 boolean; KEY:=JSON gives any JSON value; - reads the whole input as JSON from
-standard input. The tool can use files below the current directory. An edit changes
+standard input. One JSON object is the whole input, and one TEXT without a key is the
+parameter of a tool that needs just one. The tool can use files below the current directory. An edit changes
 the file as it is now, read or not, unless edit.guard is set to strict.
 
 Exit codes: 0 done, 1 the tool refused or failed, 2 usage, 3 configuration.`,
 		Example: `  codehand call grep_search pattern='func main' output_mode=content
   codehand call read_file file_path=go.mod limit=5
+  codehand call read_file go.mod
   codehand call multi_edit --json '{"edits":[],"dry_run":true}'`,
 		Args:              wanted(cobra.MinimumNArgs(1)),
 		ValidArgsFunction: completeTool,
@@ -42,7 +45,7 @@ Exit codes: 0 done, 1 the tool refused or failed, 2 usage, 3 configuration.`,
 				return usage("codehand call --help", "--json is empty")
 			}
 			hide(t.errs)
-			input, err := t.arguments(cmd.Context(), args[1:], given)
+			input, err := t.arguments(cmd, args, given, "json")
 			if err != nil {
 				return err
 			}
@@ -53,21 +56,32 @@ Exit codes: 0 done, 1 the tool refused or failed, 2 usage, 3 configuration.`,
 	return cmd
 }
 
-// arguments makes the tool's input from the command line.
-func (t *terminal) arguments(ctx context.Context, args []string, given string) (json.RawMessage, error) {
-	const hint = `codehand call TOOL key=value … or --json '{"key":"value"}'`
+// arguments makes the input of the tool args[0] from the rest of args, or from given, the value of the flag that takes
+// the whole input.
+func (t *terminal) arguments(cmd *cobra.Command, args []string, given, flag string) (json.RawMessage, error) {
+	hint := cmd.CommandPath() + ` TOOL key=value … or --` + flag + ` '{"key":"value"}'`
+	name, args := args[0], args[1:]
 	if given != "" {
 		if len(args) > 0 {
-			return nil, usage(hint, "--json and %q cannot be combined", args[0])
+			return nil, usage(hint, "--%s and %q cannot be combined", flag, args[0])
 		}
 		return object([]byte(given), hint)
 	}
-	if len(args) == 1 && args[0] == "-" {
-		b, err := io.ReadAll(t.input(ctx))
-		if err != nil {
-			return nil, &exitError{code: exitFailed, err: fmt.Errorf("read the input: %w", err)}
+	if len(args) == 1 {
+		switch alone := args[0]; {
+		case alone == "-":
+			b, err := io.ReadAll(t.input(cmd.Context()))
+			if err != nil {
+				return nil, &exitError{code: exitFailed, err: fmt.Errorf("read the input: %w", err)}
+			}
+			return object(b, hint)
+		case strings.HasPrefix(strings.TrimSpace(alone), "{") && json.Valid([]byte(alone)):
+			return object([]byte(alone), hint)
+		case !keyed().MatchString(alone):
+			if key := onlyText(name); key != "" && key != alone {
+				return json.Marshal(map[string]string{key: alone})
+			}
 		}
-		return object(b, hint)
 	}
 	m := map[string]json.RawMessage{}
 	for _, a := range args {
@@ -94,6 +108,28 @@ func (t *terminal) arguments(ctx context.Context, args []string, given string) (
 		m[key] = b
 	}
 	return json.Marshal(m)
+}
+
+// keyed fits what is KEY=VALUE or KEY:=JSON, and not a text that has a `=` somewhere.
+var keyed = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\w.-]+:?=`) })
+
+// onlyText is the one parameter that a tool needs, if that is a text; "": it needs several, or none, or there is no
+// such tool.
+func onlyText(name string) string {
+	all := tools.All(tools.Engines{})
+	i := slices.IndexFunc(all, func(x tool.Tool) bool { return toolset.GoesBy(x, name) })
+	if i < 0 {
+		return ""
+	}
+	var schema struct {
+		Required   []string
+		Properties map[string]struct{ Type any }
+	}
+	if err := json.Unmarshal(all[i].Schema, &schema); err != nil || len(schema.Required) != 1 ||
+		schema.Properties[schema.Required[0]].Type != "string" {
+		return ""
+	}
+	return schema.Required[0]
 }
 
 func object(b []byte, hint string) (json.RawMessage, error) {

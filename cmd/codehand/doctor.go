@@ -29,6 +29,7 @@ const rulesLimit = 10 * time.Second
 // doctorFlags is what doctor is told on its command line.
 type doctorFlags struct {
 	json, strict, slow bool
+	serve              bool
 	audit, url         string
 	connect            connectFlags // token and authorities for url
 }
@@ -50,6 +51,10 @@ outside of the project: no npx, no shell and no script.
 
 With CLIENT, such as claude-code, check only those clients; codehand install --help lists
 them. A directory of that name is ./NAME.
+
+With --serve check what codehand serve needs on this machine instead: its configuration,
+the identity providers, programs, the sandbox and limits. codehand serve --check says the
+rest, and needs the data directory for itself.
 
 With --url check an endpoint instead, as clients and attackers see it: TLS, which process
 answers and by which URL it knows itself, its pages for load balancers, what it serves
@@ -77,6 +82,7 @@ Exit codes: 0 no FAIL, 1 a FAIL (with --strict also a warn), 2 usage.`,
 	localConfig(cmd, "check the configuration in `FILE`, for stdio and for serve")
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "print a JSON array of {id, level, text, fix}")
+	flags.BoolVar(&f.serve, asServe, false, "check what serve needs, and nothing of stdio and clients")
 	flags.StringVar(&f.audit, "audit", "", "check the audit log in `DIR`, and nothing else")
 	flags.BoolVar(&f.strict, "strict", false, "fail on warnings, too")
 	flags.StringVar(&f.url, "url", "", "check the endpoint at `URL`, and nothing else")
@@ -104,6 +110,11 @@ func runDoctor(t *terminal, cmd *cobra.Command, args []string, f doctorFlags) er
 		found = doctor.Run(cmd.Context(), checks)
 	case f.slow || f.connect != connectFlags{}:
 		return usage("codehand doctor --help", "--slow, --token-env, --token-file and --ca-file are for --url")
+	case f.serve:
+		if len(args) > 0 {
+			return usage("codehand doctor --help", "--serve checks what serve needs; leave out %q", args[0])
+		}
+		found = diagnoseServe(cmd)
 	default:
 		found = diagnose(cmd, args)
 	}
@@ -215,6 +226,25 @@ func diagnose(cmd *cobra.Command, args []string) []doctor.Finding {
 		}
 	}
 	return found
+}
+
+// diagnoseServe runs the checks of --serve.
+func diagnoseServe(cmd *cobra.Command) []doctor.Finding {
+	m := doctor.Machine{Serve: true, Version: buildVersion(), Revision: revision(), Env: os.Environ()}
+	var err error
+	if m.Program, err = os.Executable(); err != nil {
+		m.Program = "" // the check of the binary says what to do
+	}
+	if m.Config, m.Warnings, err = load(cmd, nil); err != nil {
+		return misconfigured("serve: ", err)
+	}
+	m.More = []doctor.Check{
+		{ID: "config", Run: func(context.Context) []doctor.Finding { return checkShared(m.Config) }},
+		{ID: "issuers", Run: func(ctx context.Context) []doctor.Finding {
+			return checkIssuers(ctx, m.Config.Auth.Issuers)
+		}},
+	}
+	return doctor.Run(cmd.Context(), m.Checks())
 }
 
 // misconfigured says what is wrong with the configuration, one finding each.

@@ -13,7 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"codehand/server"
+	"codehand/server/config"
 	"codehand/server/explain"
+	"codehand/server/listen"
 	"codehand/tools/results"
 )
 
@@ -32,16 +34,17 @@ func newPermissions(t *terminal) *cobra.Command {
 
 func newPermissionsCheck(t *terminal) *cobra.Command {
 	var given string
-	var asJSON bool
+	var asJSON, serve bool
 	cmd := &cobra.Command{
-		Use:   "check [TOOL [KEY=VALUE | KEY:=JSON]... [-]]",
+		Use:   "check [TOOL [KEY=VALUE | KEY:=JSON]... [TEXT | JSON | -]]",
 		Short: "Explain the decision about one call, without running it; or list what the rules cover",
 		Long: `Explain what would happen to a call: whether it is allowed, asked about or denied,
 and by which rule (with file and line) or for which other reason; what a person
 would be asked, and which rule would allow the call. A command is shown with its
 class, its parts as rules see them, and the sandbox level and profile in which it
 would run. Nothing runs: no tool, no question, no hook.
-Write the input as for codehand call; --input takes it as one JSON object.
+Write the input as for codehand call; --input takes it as one JSON object. What serve
+decides, with its own mode and defaults, --serve explains.
 
 Without TOOL list every rule: what it covers here, where it stands, how many files it
 matches now, and a warning where it can match nothing. In a rule, /x starts at each
@@ -51,7 +54,8 @@ the home directory, and x at the current directory.
 Exit codes: 0 allowed or asked about (the first line says which), 1 denied
 or a failure, 2 usage, 3 configuration.`,
 		Example: `  codehand permissions check
-  codehand permissions check run_shell command='git push --force'
+  codehand permissions check run_shell 'git push --force'
+  codehand permissions check run_shell 'rm -r build' --serve
   codehand permissions check edit_file file_path=.env old_string=a new_string=b
   codehand permissions check Bash command='npm test && rm -r dist' --json`,
 		ValidArgsFunction: completeTool,
@@ -62,11 +66,11 @@ or a failure, 2 usage, 3 configuration.`,
 			if len(args) == 0 {
 				return listRules(t, cmd, asJSON)
 			}
-			input, err := t.arguments(cmd.Context(), args[1:], given)
+			input, err := t.arguments(cmd, args, given, "input")
 			if err != nil {
 				return err
 			}
-			s, err := t.openQuiet(cmd)
+			s, err := openToExplain(t, cmd, serve)
 			if err != nil {
 				return err
 			}
@@ -81,12 +85,25 @@ or a failure, 2 usage, 3 configuration.`,
 				}
 				return failed
 			}
-			return t.explain(e, asJSON)
+			return t.explain(e, asJSON, serve)
 		},
 	}
 	cmd.Flags().StringVar(&given, "input", "", "the whole input as one JSON object")
+	cmd.Flags().BoolVar(&serve, asServe, false, "explain what codehand serve decides, not stdio")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
+}
+
+// openToExplain is openQuiet; serve: with the settings as serve has them.
+func openToExplain(t *terminal, cmd *cobra.Command, serve bool) (*server.Server, error) {
+	if !serve {
+		return t.openQuiet(cmd)
+	}
+	return t.openFrom(cmd, nil, slog.LevelWarn, func(cfg *config.Config) {
+		if settled, err := listen.Settle(*cfg); err == nil { // else serve says what is wrong
+			*cfg = settled
+		}
+	})
 }
 
 // listRules prints what each rule covers.
@@ -181,7 +198,7 @@ func shown(text string) string {
 }
 
 // explain prints an explanation. A call that would be denied ends the process with exit code 1.
-func (t *terminal) explain(e explain.Explanation, asJSON bool) error {
+func (t *terminal) explain(e explain.Explanation, asJSON, serve bool) error {
 	var err error
 	if asJSON {
 		enc := json.NewEncoder(t.out)
@@ -189,7 +206,7 @@ func (t *terminal) explain(e explain.Explanation, asJSON bool) error {
 		enc.SetIndent("", "  ")
 		err = enc.Encode(e)
 	} else {
-		err = writeExplanation(t.out, e)
+		err = writeExplanation(t.out, e, serve)
 	}
 	if err == nil && e.Verdict == "deny" {
 		err = &exitError{code: exitFailed, err: errors.New("")}
@@ -197,7 +214,7 @@ func (t *terminal) explain(e explain.Explanation, asJSON bool) error {
 	return err
 }
 
-func writeExplanation(out io.Writer, e explain.Explanation) error {
+func writeExplanation(out io.Writer, e explain.Explanation, serve bool) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	line := func(name, text string) {
 		if text != "" {
@@ -211,6 +228,9 @@ func writeExplanation(out io.Writer, e explain.Explanation) error {
 	line("about", e.About)
 	line("code", e.Code)
 	line("mode", e.Mode)
+	if !serve && e.Verdict == "ask" && e.Rule == "" {
+		line("serve", "starts in a mode of its own, and may decide otherwise: --serve explains that")
+	}
 	line("would allow", e.Suggests)
 	if e.Hooks {
 		line("hooks", "not run; they may decide otherwise")

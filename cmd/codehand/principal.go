@@ -31,8 +31,14 @@ func forPrincipal(cmd *cobra.Command) {
 	cmd.Flags().String("config", "", "configuration file to read instead of the user's")
 }
 
+// asServe is the flag of a command that explains what serve does instead of stdio.
+const asServe = "serve"
+
 // aboutServe says whether a command reads the settings as serve does.
 func aboutServe(cmd *cobra.Command) bool {
+	if f := cmd.Flags().Lookup(asServe); f != nil {
+		return f.Value.String() == "true"
+	}
 	_, either := cmd.Annotations[ofPrincipal]
 	f := cmd.Flags().Lookup("config")
 	return f != nil && f.Annotations[ofStdio] == nil && (!either || cmd.Flags().Changed(ofPrincipal))

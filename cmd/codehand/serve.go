@@ -176,7 +176,7 @@ func (run *serving) serve(cmd *cobra.Command, roots []string, check bool) error 
 		}
 	}
 	run.cfg, run.mode = cfg, cfg.Auth.Mode
-	s, err := server.New(server.Options{AuditOut: t.out, Public: run.prover(), Options: engines.Options{
+	s, err := server.New(server.Options{AuditOut: t.out, Public: run.prover(), Check: check, Options: engines.Options{
 		Config: cfg, Tools: tools.All, Version: buildVersion(), Log: log, Serve: true,
 	}})
 	if err != nil {

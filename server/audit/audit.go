@@ -30,6 +30,7 @@ type Options struct {
 	Keep   time.Duration  // older files are deleted; 0: none
 	Digest bool           // commands only as hash and first word
 	Start  map[string]any // fields of the line serve.start
+	Check  bool           // only find out whether there could be a log: no line is written, and no file left
 	Log    *slog.Logger   // nil: nothing is logged
 }
 
@@ -108,6 +109,11 @@ func (a *Log) open() error {
 	case !replicaName().MatchString(a.o.Replica):
 		return fmt.Errorf("audit log: replica %q: only letters, digits, dot, dash and underscore, at most 64",
 			a.o.Replica)
+	case a.o.Check:
+		if err := a.check(); err != nil {
+			return err
+		}
+		a.file = streamFile{io.Discard}
 	case a.o.Dir == "-":
 		if a.o.Out == nil {
 			return errors.New("audit log: no output")
@@ -132,17 +138,8 @@ func replicaName() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._-]{1
 
 // openDir finds where the chain ends, and opens the file that goes on.
 func (a *Log) openDir() error {
-	if err := os.Mkdir(a.o.Dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("audit log: %w", err)
-	}
-	info, err := os.Lstat(a.o.Dir)
-	switch {
-	case err != nil:
-		return fmt.Errorf("audit log: %w", err)
-	case !info.IsDir():
-		return fmt.Errorf("audit log: %s is not a directory", a.o.Dir)
-	case openToOthers(info):
-		return fmt.Errorf("audit log: %s has mode %04o; run chmod 700 on it", a.o.Dir, info.Mode().Perm())
+	if err := a.makeDir(); err != nil {
+		return err
 	}
 	a.path = filepath.Join(a.o.Dir, fileName(a.o.Replica, time.Time{}))
 	end, err := findEnd(a.o.Dir, a.o.Replica)
@@ -155,6 +152,41 @@ func (a *Log) openDir() error {
 	a.seq, a.prev, a.size = end.seq+1, end.hash, end.size
 	a.born(end.begun)
 	a.prune(time.Now())
+	return nil
+}
+
+// check finds out whether lines could be written, and lets none be.
+func (a *Log) check() error {
+	if a.o.Dir == "-" {
+		return nil
+	}
+	if err := a.makeDir(); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(a.o.Dir, ".check-*")
+	if err != nil {
+		return fmt.Errorf("audit log: %w", err)
+	}
+	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
+		return fmt.Errorf("audit log: %w", err)
+	}
+	return nil
+}
+
+// makeDir makes the directory if it is missing, and refuses one that others can read.
+func (a *Log) makeDir() error {
+	if err := os.Mkdir(a.o.Dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("audit log: %w", err)
+	}
+	info, err := os.Lstat(a.o.Dir)
+	switch {
+	case err != nil:
+		return fmt.Errorf("audit log: %w", err)
+	case !info.IsDir():
+		return fmt.Errorf("audit log: %s is not a directory", a.o.Dir)
+	case openToOthers(info):
+		return fmt.Errorf("audit log: %s has mode %04o; run chmod 700 on it", a.o.Dir, info.Mode().Perm())
+	}
 	return nil
 }
 

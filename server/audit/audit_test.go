@@ -581,3 +581,22 @@ func BenchmarkLine(b *testing.B) {
 		}
 	}
 }
+
+// A check of the settings finds what would keep the log from being written, and leaves no line.
+func TestCheckOnly(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "audit")
+	l, err := Open(Options{Dir: dir, Replica: "r", Check: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(l.Event("login", nil), l.Failed(), l.Close()); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("it left %v, %v", left, err)
+	}
+	if _, err := Open(Options{Dir: filepath.Join(dir, "no", "where"), Replica: "r", Check: true}); err == nil {
+		t.Error("a directory that cannot be made is good")
+	}
+}

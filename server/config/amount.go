@@ -39,10 +39,19 @@ func (v period) set(in input) error {
 			}
 			must += w.text + ", or "
 		}
-		return fmt.Errorf(`%sa duration from %s to %s, such as "5s"`, must, showDuration(v.min), showDuration(v.max))
+		return fmt.Errorf(`%sa duration from %s to %s, such as "%s"`, must, showDuration(v.min), showDuration(v.max),
+			showDuration(example(5*time.Second, *v.p, v.min, v.max)))
 	}
 	*v.p = d
 	return nil
+}
+
+// example is an amount that would be accepted: usual, or what holds now, or the nearest to that.
+func example[N ~int64](usual, now, least, most N) N {
+	if least <= usual && usual <= most {
+		return usual
+	}
+	return max(least, min(most, now))
 }
 
 func (v period) text() string {
@@ -109,7 +118,8 @@ func (v size) set(in input) error {
 		n, err = parseSize(strings.TrimSpace(s))
 	}
 	if err != nil || n < v.min || n > v.max {
-		return fmt.Errorf(`must be a size from %s to %s, such as "4MiB"`, showSize(v.min), showSize(v.max))
+		return fmt.Errorf(`must be a size from %s to %s, such as "%s"`, showSize(v.min), showSize(v.max),
+			showSize(example(4*mib, *v.p, v.min, v.max)))
 	}
 	*v.p = n
 	return nil

@@ -212,6 +212,8 @@ func TestServeRefuses(t *testing.T) {
 		"origin star":        {`http.allowed_origins = ["https://*.a"]`, "every page"},
 		"origin scheme":      {`http.allowed_origins = ["1x://a"]`, "must be scheme://host[:port]"},
 		"large body":         {`http.max_body = "2GiB"`, `must be a size from 1KiB to 1GiB, such as "4MiB"`},
+		"short keep":         {`audit.keep = "5s"`, `must be a duration from 1h to 36500d, such as "90d"`},
+		"small memory":       {`sandbox.memory = "4MiB"`, `must be a size from 64MiB to 1024GiB, such as "`},
 		"decimal size":       {`http.max_body = "4MB"`, "must be a size"},
 		"fraction":           {`http.max_body = "1.5MiB"`, "must be a size"},
 		"negative":           {`http.max_body = -1`, "must be a size"},

@@ -10,7 +10,7 @@ import (
 // own tests.
 var notSettings = map[string]bool{
 	"CODEHAND_SESSION": true, "CODEHAND_AGENT_DEPTH": true, "CODEHAND_CHROME": true, "CODEHAND_CLUSTER": true,
-	"CODEHAND_UPDATE": true,
+	"CODEHAND_UPDATE": true, "CODEHAND_TREE": true,
 }
 
 // environment applies the variables. An empty one counts as not set: clients write empty ones for fields that the

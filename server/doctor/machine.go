@@ -29,6 +29,8 @@ type Machine struct {
 
 	// Client narrows the checks to what concerns one client, by its id; "": all.
 	Client string
+	// Serve leaves out what is about stdio and the clients of this machine: Config is that of serve.
+	Serve bool
 	// More are checks that need what this package does not know. They stand behind the one of the configuration.
 	More []Check
 
@@ -46,7 +48,12 @@ func (m Machine) Checks() []Check {
 		one("binary", m.binary),
 		{ID: "config", Run: func(context.Context) []Finding { return m.config() }},
 	}
-	checks = append(append(checks, m.More...), []Check{
+	checks = append(checks, m.More...)
+	if m.Serve {
+		return append(checks, Check{ID: "programs", Run: func(context.Context) []Finding { return m.programs() }},
+			one("sandbox", m.sandbox), Check{ID: "limits", Run: func(context.Context) []Finding { return m.limits() }})
+	}
+	checks = append(checks, []Check{
 		{ID: "roots", Run: func(context.Context) []Finding { return m.roots() }},
 		{ID: "state", Run: func(context.Context) []Finding { return m.state() }},
 		{ID: "journal", Run: m.journal},
@@ -377,6 +384,9 @@ func (m Machine) sandbox(ctx context.Context) Finding {
 	}
 	r := m.system().probe(ctx, dir)
 	f := Finding{Level: OK, Text: fmt.Sprintf("level %d: %s", r.Level, LevelText(r.Level))}
+	if len(r.Gaps) > 0 || r.Ungrouped != "" {
+		f.Level = Note
+	}
 	if len(r.Gaps) > 0 {
 		f.Text += "; not kept: " + strings.Join(r.Gaps, ", ")
 	}

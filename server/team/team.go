@@ -44,6 +44,7 @@ type Options struct {
 	Log      *slog.Logger
 	Public   *public.Prover // nil: nothing is to be proven
 	AuditOut io.Writer      // where the audit goes with audit.dir = "-"
+	Check    bool           // nothing will be served: the audit must be possible, and gets no line
 
 	Dir    string // state directory
 	Store  state.Store
@@ -123,12 +124,14 @@ func New(ctx context.Context, o Options) (_ *Team, err error) {
 	if audits == "" {
 		audits = filepath.Join(dir, "audit")
 	}
-	if err := follow(dir, audits, t.replica, o.Log); err != nil {
-		return nil, err
+	if !o.Check {
+		if err := follow(dir, audits, t.replica, o.Log); err != nil {
+			return nil, err
+		}
 	}
 	if t.audit, err = audit.Open(audit.Options{
 		Dir: audits, Out: o.AuditOut, Replica: t.replica, Sync: cfg.Audit.Sync, Rotate: cfg.Audit.Rotate,
-		Keep:   cfg.Audit.Keep,
+		Keep: cfg.Audit.Keep, Check: o.Check,
 		Digest: cfg.Audit.Commands == "digest", Log: o.Log,
 		Start: map[string]any{"version": o.Version, "auth": cfg.Auth.Mode},
 	}); err != nil {
