@@ -163,6 +163,31 @@ func TestTableIsBounded(t *testing.T) {
 	}
 }
 
+// A listing may be forgotten to make room for what is learned of it: its bytes are not counted then.
+func TestTableForgetsWhatItLearns(t *testing.T) {
+	t.Parallel()
+	table := NewTable(64 << 10)
+	var all []*Dir
+	for i := range 100 {
+		d := dirOf(uint64(i), "name")
+		table.Put(d, true)
+		all = append(all, d)
+	}
+	table.Begin() // now all are old
+	for _, d := range all {
+		table.Learn(d, []Lesson{{Kind: Text, Summary: make([]byte, 60<<10)}})
+	}
+	var want int64
+	for _, d := range all {
+		if table.Find(d.Stamp) != nil {
+			want += d.size()
+		}
+	}
+	if got := table.Stats().Bytes; got != want {
+		t.Errorf("%d bytes are counted, %d are remembered", got, want)
+	}
+}
+
 func TestTableIsShared(t *testing.T) {
 	t.Parallel()
 	table := NewTable(1 << 20)

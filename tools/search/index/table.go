@@ -199,7 +199,7 @@ func (t *Table) Learn(d *Dir, files []Lesson) {
 	for _, f := range files {
 		size += len(f.Summary)
 	}
-	if !t.fits(int64(size)) {
+	if !t.fits(int64(size)) || t.dirs[d.Stamp.ID] != d { // it may itself be what made room
 		return
 	}
 	next.bits = make([]byte, 0, size)
