@@ -45,7 +45,7 @@ func (l *Ledger) verify(ctx context.Context, w *work) error {
 // content survives any failure meanwhile.
 func (l *Ledger) putBack(ctx context.Context, w *work, content []byte) error {
 	if content != nil {
-		// Without it nothing is other: the file goes back to its name either way.
+		// If this fails, the file goes back to its name all the same.
 		_ = l.journal.TryKeep(journal.KindExternal, w.by, w.path, content, w.path)
 	}
 	err := l.steps.Before(fault.PutBack)

@@ -56,7 +56,8 @@ type PartReadError struct {
 	Path  string
 	Seen  []Lines // in order; empty if the caller's version is all that is known
 	Total int     // lines of the file
-	// that was given, if it is that of a part of a large file and the edit changes more: the part is Seen
+	// Version is what the caller gave, if that stands for a part of a large file, which is Seen, and the edit changes
+	// more.
 	Version Version
 }
 

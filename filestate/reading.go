@@ -80,7 +80,7 @@ func (r *Reading) Close() error { return r.file.Close() }
 type Sight struct {
 	Version Version // "": over 1 GiB, or over 16 MiB and nothing of it was seen
 	Whole   bool    // with what was seen before, all of this content has been seen now
-	Again   int     // how often in a row exactly these spans were seen in this form with this content before
+	Again   int     // how many views just before were identical: these spans, this form, this content
 	Sum     string  // SHA-256 of the whole content, hex; "": only parts of it were hashed
 }
 

@@ -55,9 +55,8 @@ var ErrLinked = errors.New("file has other names")
 // ErrNoChange, ErrNoCopy (of the journal): there is nothing to take back, or nothing to do it with. All other errors
 // are those of Update.
 //
-// The steps may name what is no change of ours but contents that were kept (Entry.Kept), alone: the files get them,
-// whatever is there now, which is in the journal then as with any Update. That takes nothing back: the new change names
-// none.
+// Instead, all steps may name contents that were kept (Entry.Kept). Then the files get those, whatever they hold now;
+// that is in the journal as with any Update. The new change takes none back, and names none.
 func (l *Ledger) Undo(ctx context.Context, by journal.By, steps ...Step) ([]Change, error) {
 	return l.undo(ctx, purpose{By: by}, steps)
 }

@@ -29,15 +29,15 @@ type Edit struct {
 	// refuses the edit, since that takes the hash of old. Its error is returned as it is with the file
 	// untouched.
 	Change func(old []byte) ([]byte, error)
-	// Touches says, after Change, what of old it replaced, and what of the new content stands for that. Of a change
-	// that needs no proof that the caller knows what is replaced: the first must have been shown, and the second counts
-	// as shown. nil: Change itself proves enough.
+	// Touches says, after Change, what of old it replaced, and what of the new content stands for that. It is set where
+	// Change itself does not prove that the caller knows the old text: then was must have been shown, and is counts as
+	// shown. nil: Change proves enough.
 	Touches func() (was, is Span)
 	// Remove says that there is to be no file any more. Change still sees the old content, nil included, and what it
 	// makes is dropped.
 	Remove bool
-	// MovedFrom is the path of an earlier Edit of the same Update, which removes the file that this one is the new name
-	// of: a new file gets its mode, and counts as seen only if all of that file was. "": no file moves.
+	// MovedFrom is the old path of a file that moves here: an earlier Edit of the same Update removes it. The new file
+	// gets its mode, and counts as seen only if all of the old one was. "": no file moves.
 	MovedFrom string
 
 	mode   fs.FileMode // of a new file; 0: what the system gives

@@ -12,7 +12,7 @@ import (
 	"codehand/server/sessions"
 )
 
-// BenchmarkServe is what a call of serve costs from the request to the answer: scan, session, corridor, audit, metrics. The
+// BenchmarkServe is what a call of serve costs from the request to the answer: scan, session, pipeline, audit, metrics. The
 // call is that of BenchmarkHTTPRoundTrip; BenchmarkHTTPHandler measures the endpoint before and after it.
 func BenchmarkServe(b *testing.B) {
 	mode := "bypassPermissions"

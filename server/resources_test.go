@@ -177,7 +177,7 @@ func TestResources(t *testing.T) {
 				t.Errorf("jobs: %s %q", mime, text)
 			}
 
-			// Two results: one that the corridor kept, one of a command.
+			// Two results: one that the pipeline kept, one of a command.
 			whole := map[string]string{}
 			for _, c := range [][2]string{
 				{"grep_search", `{"pattern":"line","output_mode":"content","head_limit":0}`}, {"run_shell", `{"command":"cat big.txt; printf '\\033[31mred\\n'"}`},

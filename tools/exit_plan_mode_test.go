@@ -72,7 +72,7 @@ func (r *rig) present(plan string, meanwhile func(), outcome tool.Outcome, value
 	if meanwhile != nil {
 		meanwhile()
 	}
-	if _, err := call.Question(r.t.Context(), r.State); err != nil { // the corridor asks again when the answer comes
+	if _, err := call.Question(r.t.Context(), r.State); err != nil { // the pipeline asks again when the answer comes
 		_, text := r.refused(tool.Result{}, err)
 		return text
 	}

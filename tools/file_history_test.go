@@ -153,7 +153,7 @@ func TestFileHistoryLeavesOut(t *testing.T) {
 		}
 	}
 	r.fails(tool.ChangeUnknown, "file_history", `{"change_id":"`+only+`"}`)
-	// What a person was asked about is shown: the corridor asks for the file that is named.
+	// What a person was asked about is shown: the pipeline asks for the file that is named.
 	if text := r.ok("file_history", `{"file_path":".env"}`); !strings.Contains(text, ".env +1 -0 (new file)") {
 		t.Errorf("the history of the file is:\n%s", text)
 	}

@@ -70,7 +70,7 @@ func (r *rig) doCtx(ctx context.Context, name, args string, answerBy time.Time) 
 	env.AnswerBy = answerBy
 	res, err := call.Run(ctx, env)
 	if res.Saw != nil {
-		res.Saw(ctx) // as the corridor does for a text that it need not cut
+		res.Saw(ctx) // as the pipeline does for a text that it need not cut
 	}
 	return r.refused(res, err)
 }

@@ -26,7 +26,7 @@ type webFetchInput struct {
 }
 
 // webFetch wants to be asked about for each host that no rule and no web.preapproved allows, because an address can
-// carry out whatever a model has read. Who is asked is the corridor's: with permissions.ask_fallback = "client" it is
+// carry out whatever a model has read. Who is asked is the pipeline's: with permissions.ask_fallback = "client" it is
 // the client's own dialog, and since the tool is published as read-only, many clients show none.
 func webFetch(client *web.Client) tool.Tool {
 	return tool.Define(tool.Def[webFetchInput]{

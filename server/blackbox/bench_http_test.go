@@ -26,7 +26,7 @@ import (
 
 // The benchmarks of this file run `codehand serve` as it is by default, with a token, audit and the embedded Store,
 // beside trivial servers of the official Go and TypeScript SDKs (testdata/bench), in turns and in the same run. They
-// report the ratio ours/peer; the goals are in .ci/bench. Ours has its whole tool list and the whole corridor in the
+// report the ratio ours/peer; the goals are in .ci/bench. Ours has its whole tool list and the whole pipeline in the
 // path; only its quotas are off, since they would stop any benchmark. The callers are our own and speak plain HTTP/1.1
 // on kept connections: they share the processors with the servers, and the work of a real client would hide what is
 // measured. Each answer is held against what was asked. The peers answer as their SDKs do by default, with an event

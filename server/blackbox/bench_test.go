@@ -20,7 +20,7 @@ import (
 
 // The benchmarks of this file run the built program beside a trivial server of the official Go SDK (testdata/bench/gosdk),
 // in turns and in the same run, since absolute figures move with the machine. They report the ratio ours/peer; the goals
-// are in .ci/bench. Ours has its whole tool list and the whole corridor in the path; the call is that of the cheapest
+// are in .ci/bench. Ours has its whole tool list and the whole pipeline in the path; the call is that of the cheapest
 // read-only tool, since the peer's does nothing at all. A listing of one file is measured beside it, for what a call
 // costs that touches the disk.
 

@@ -26,7 +26,7 @@ import (
 	"codehand/tools/tool"
 )
 
-// A round is one run of a call through the corridor. A call has another one when a legacy client answers its question.
+// A round is one run of a call through the pipeline. A call has another one when a legacy client answers its question.
 type round struct {
 	number int              // from 0
 	token  string           // names the question that said answers; "": none does
@@ -108,7 +108,7 @@ func (t *toolCall) ask(ctx context.Context, now round) round {
 	return next
 }
 
-// run leads a round into the corridor: MCP ends here. A nil result: the answer is an error.
+// run leads a round into the pipeline: MCP ends here. A nil result: the answer is an error.
 func (t *toolCall) run(ctx context.Context, now *round) (*mcp.CallToolResult, request.Answer) {
 	h, to := t.h, t.target.Tool
 	t.settleRoots(ctx)
@@ -196,7 +196,7 @@ func (t *toolCall) tellUpdated(ctx context.Context) {
 	t.h.Notices.TellUpdates(context.WithoutCancel(ctx), t.State.Key, t.View(), "")
 }
 
-// result turns what the corridor gave back into a result. What the client cannot repair becomes a JSON-RPC error.
+// result turns what the pipeline gave back into a result. What the client cannot repair becomes a JSON-RPC error.
 func (t *toolCall) result(
 	ctx context.Context, now *round, result tool.Result, err error,
 ) (*mcp.CallToolResult, *jsonrpc.Error) {

@@ -66,9 +66,9 @@ func (r *ran) rebind(ctx context.Context, f results.Form) {
 }
 
 // add puts under the text what hooks said, and what they did to the files that this call changed. The client's limits
-// are for both together, so the text gives way, down to half of what it may have. A page does not, because it would not
-// count as seen: hooks have what it leaves. A change of theirs that is shown whole counts as read, so that a formatter
-// does not make the next edit fail.
+// are for both together, so the text gives way, down to half of what it may have. The text of a page gives way to
+// nothing, because what is cut would not count as seen: hooks have what it leaves. A change of theirs that is shown
+// whole counts as read, so that a formatter does not make the next edit fail.
 func (r *ran) add(ctx context.Context, said hooks.Outcome) {
 	var texts []string
 	if slices.Contains(said.Opinions, permission.Deny) {

@@ -28,7 +28,7 @@ type Record struct {
 	Started   bool // the call is about to run; else it is done
 	Announced bool // there was a record with Started of this call; nothing in it is said twice
 
-	Time          time.Time // the call entered the corridor
+	Time          time.Time // the call entered the pipeline
 	Call          string
 	Ref           string // of an internal error; else ""
 	Key           session.Key
@@ -70,7 +70,7 @@ const (
 	askDenied    = "ask.deny" // a person did, or there was no person to ask
 	denied       = "deny"
 	planDenied   = "plan"  // mode plan
-	scopeDenied  = "scope" // server, before the corridor
+	scopeDenied  = "scope" // server, before the pipeline
 	quotaDenied  = "quota" // likewise
 	stateUnknown = "state" // the Store did not answer
 	auditFailed  = "audit" // the call could not be recorded

@@ -38,8 +38,8 @@ type found struct {
 	Request *hooks.Outcome       `json:"request,omitempty"` // of PermissionRequest hooks; nil: they were not asked
 	Asked   string               `json:"asked,omitempty"`   // which question the reply answers
 	Shown   string               `json:"shown,omitempty"`   // digest of the question about permission and of the input that it was about
-	Allowed bool                 `json:"allowed,omitempty"` // what was shown
-	Seen    string               `json:"seen,omitempty"`    // of the question
+	Allowed bool                 `json:"allowed,omitempty"` // whether the person allowed what Shown names
+	Seen    string               `json:"seen,omitempty"`    // the question as the person saw it, digest
 }
 
 // The questions of a call.
@@ -89,7 +89,7 @@ func (c *call) before(ctx context.Context) error {
 	}
 	defer c.visit.asideAfter(hookPatience)()
 	var err error
-	c.found.Judged, err = c.pipe.judge(ctx, c.state.Rules, c.event()) // what it said was about the other one
+	c.found.Judged, err = c.pipe.judge(ctx, c.state.Rules, c.event()) // it had judged the input before hooks changed it
 	return err
 }
 

@@ -74,8 +74,8 @@ type ran struct {
 // bind is stage 7: the whole text is kept on disk, then it is cut to what tool and client allow, and to what the other
 // calls of its turn leave.
 //
-// Before that, what no engine should have let through is made visible: a file name or an argument that is repeated in a
-// refusal can hold escape sequences, and hidden text can fool a person who reads it.
+// Before that, it makes control and hidden characters visible, if an engine let some through: a file name or an
+// argument in a refusal can hold escape sequences, and hidden text can fool a person who reads it.
 func (r *ran) bind(ctx context.Context) {
 	text := r.text()
 	*text, _ = results.Show(*text)

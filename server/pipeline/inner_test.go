@@ -45,7 +45,7 @@ func admitted(t tool.Tool) Inner {
 
 var quiet = tool.Traits{Private: true, Ungated: true}
 
-// TestInner: a call from within walks the whole corridor: it has a turn, a decision, hooks and a record of its own.
+// TestInner: a call from within walks the whole pipeline: it has a turn, a decision, hooks and a record of its own.
 func TestInner(t *testing.T) {
 	t.Parallel()
 	p, s := newCorridor(), newState(t, "s")

@@ -1,8 +1,8 @@
-// Package pipeline runs every call, from its raw input to its result. Many comments call it the corridor.
+// Package pipeline runs every call, from its raw input to its result.
 //
 // A call passes ten stages in a fixed order: validate the input, check plan mode, run the operator's hooks, decide
 // about permission, wait at the gate, run the tool, shorten the result, run hooks again, leave the gate, record. Each
-// stage is one function in its own file; Visit.Call reads from top to bottom, and safety depends on its order. The
+// stage is one function, and Visit.Call reads from top to bottom: safety depends on its order. The
 // pipeline knows no tool by name and no MCP, and keeps nothing of a session but its place in the queue.
 package pipeline
 
@@ -78,7 +78,7 @@ type Admission struct {
 	Located session.Snapshot
 }
 
-// log is where the corridor writes; never nil.
+// log is where the pipeline writes; never nil.
 func (p *Pipeline) log() *slog.Logger {
 	if p.Log == nil {
 		return slog.New(slog.DiscardHandler)
@@ -107,8 +107,9 @@ type Arrival struct {
 	// nil: nothing.
 	Teach func(context.Context) string
 
-	// Find finds a tool for a call that this one makes, by its name, and runs arrive, which takes the call's ticket,
-	// together with its places in other queues; ok is false if there is none. nil: it makes none.
+	// Find finds a tool for a call that this one makes, by its name. It calls arrive, which takes the call's ticket at
+	// the gate, in one step with taking its places in other queues. ok is false if there is no such tool. nil: a call
+	// makes no other.
 	Find func(name string, arrive func()) (found Inner, ok bool)
 
 	News News // nil: there is never any
@@ -249,7 +250,7 @@ func (v *Visit) Call(ctx context.Context, t tool.Tool, raw json.RawMessage, a Ar
 	late := context.WithoutCancel(ctx)
 	text := result.Text
 	r := &ran{call: c, outcome: newOutcome(&result, err)}
-	// not before: a client does not wait for hooks for ever; nor is it left out when they panic
+	// Looked at late, since the client may leave during hooks, and deferred, since hooks may panic.
 	defer r.unseen(late)
 	if !r.failed() {
 		r.lend(late)

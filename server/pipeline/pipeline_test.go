@@ -21,7 +21,7 @@ import (
 	"codehand/tools/tool"
 )
 
-// run sends one call through the corridor.
+// run sends one call through the pipeline.
 func (c *corridor) run(t *testing.T, s *session.State, tl tool.Tool, raw string, a Arrival) (tool.Result, error) {
 	t.Helper()
 	v := c.Arrive(s)
@@ -770,7 +770,7 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// A tool may return one refusal again and again; what the corridor adds must not gather on it.
+// A tool may return one refusal again and again; what the pipeline adds must not gather on it.
 func TestRefusalIsCopied(t *testing.T) {
 	t.Parallel()
 	p, s := newCorridor(), newState(t, "s")

@@ -244,7 +244,6 @@ func oneLine(text string) string {
 // maxLine is how many characters a line of ours has that names something foreign.
 const maxLine = 500
 
-// clipLine cuts such a text.
 func clipLine(text string) string { return clip(text, maxLine) }
 
 // clip cuts a text to n characters.

@@ -9,7 +9,7 @@ import (
 	"codehand/tools/session"
 )
 
-// A Visit is one call's way through the corridor. Its calls do not overlap; Leave may come at any time.
+// A Visit is one call's way through the pipeline. Its calls do not overlap; Leave may come at any time.
 type Visit struct {
 	pipe    *Pipeline
 	state   *session.State

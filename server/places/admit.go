@@ -35,7 +35,7 @@ func (p Places) Admit(ctx context.Context, t *request.Turn, to *toolset.Target, 
 			refusal = tooManyCalls(after)
 		}
 	}
-	if refusal == nil { // a call that was cancelled meanwhile ends in the corridor
+	if refusal == nil { // a call that was cancelled meanwhile ends in the pipeline
 		refusal = to.Unknown(t.State.Catalog)
 	}
 	return pipeline.Admission{Refused: refusal, Located: located}

@@ -163,7 +163,7 @@ func (c *ElicitClient) CallWith(name, args, more string, say func(question strin
 				return out
 			case m.Result.ResultType == "input_required":
 				out.Asked++
-				id := "answer" // of a question of the corridor; of one during the work of a call there is one here
+				id := "answer" // of a question of the pipeline; of one during the work of a call there is one here
 				for only := range m.Result.InputRequests {
 					id = only
 				}

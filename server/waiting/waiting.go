@@ -3,7 +3,7 @@
 // work of such a call outlives its first request: it goes on in a goroutine of its own, and each further request of the
 // client finds it by its requestState.
 //
-// A question of the corridor takes another way (server/asking): it holds no work, and any replica can take its answer.
+// A question of the pipeline takes another way (server/asking): it holds no work, and any replica can take its answer.
 // What waits here belongs to this process, and ends with it.
 package waiting
 
@@ -27,7 +27,7 @@ const (
 	// mostRounds is how often one call asks its client at most. Clients give a call up at the tenth question: mcp-go
 	// v1.2.1, client/mrtr.go; at the eleventh: @modelcontextprotocol/client 2.4.0, inputRequired.maxRounds.
 	mostRounds = 9
-	// roundsBefore is how many questions of the corridor a call may have been asked before its work began.
+	// roundsBefore is how many questions of the pipeline a call may have been asked before its work began.
 	roundsBefore = 3
 	// mostOfOne is how many calls of one principal wait for their client at once.
 	mostOfOne = 64

@@ -35,7 +35,7 @@ const (
 	denies
 )
 
-// verdict is how the corridor sees a decision.
+// verdict is how the pipeline sees a decision.
 func (w weight) verdict() permission.Verdict {
 	switch w {
 	case allows:

@@ -67,7 +67,7 @@ var scripts = []said{
 		name: "the same input", bash: `echo '{"hookSpecificOutput":{"updatedInput":{ "command" : "ls" }}}'`,
 		python: `answer(updatedInput=told["tool_input"])`,
 	},
-	{ // whether it is one is for the corridor to say, which binds it again
+	{ // whether it is one is for the pipeline to say, which binds it again
 		name: "input that is none", bash: `echo '{"hookSpecificOutput":{"updatedInput":"ls -l"}}'`,
 		python: `answer(updatedInput="ls -l")`, input: `"ls -l"`,
 	},

@@ -171,7 +171,7 @@ func (w *world) check(want, rest string) error {
 	return nil
 }
 
-// request is what the corridor would make of a call.
+// request is what the pipeline would make of a call.
 func (w *world) request(call string) (Request, error) {
 	verb, what, _ := strings.Cut(strings.ReplaceAll(call, "⏎", "\n"), " ")
 	r := Request{Own: Allow, Mode: w.mode, Cwd: w.cwd, Opinions: w.hooks, Judged: w.judged, Confined: w.confined, Grants: w.grants, Now: noon}
@@ -215,7 +215,7 @@ func (w *world) request(call string) (Request, error) {
 	return r, nil
 }
 
-// files are the files of a command as the corridor finds them.
+// files are the files of a command as the pipeline finds them.
 func (w *world) files(a bash.Analysis) (targets []Target) {
 	for _, f := range a.Files {
 		t := Target{Kind: Path, Value: f.Path, Use: fileUse(f)}

@@ -39,7 +39,7 @@ const (
 	Name         // a skill, an agent type, a server
 )
 
-// A Target is one thing that a call touches. Tools set Kind and Value; the corridor's permission stage fills in the
+// A Target is one thing that a call touches. Tools set Kind and Value; the pipeline's permission stage fills in the
 // rest.
 type Target struct {
 	Kind  Kind
@@ -77,7 +77,7 @@ type Request struct {
 	Cwd      string
 	ReadOnly bool
 	Private  bool
-	PlanFile bool      // the corridor's plan stage found that all targets are the plan file
+	PlanFile bool      // the pipeline's plan stage found that all targets are the plan file
 	Own      Verdict   // the tool's; Allow means no objection
 	Opinions []Verdict // of hooks
 	Judged   []Verdict // of the operator's classifier command, mode auto only; empty: it said nothing

@@ -60,7 +60,7 @@ type Forms struct {
 	DeclinesAlone bool // it declines questions by itself when it runs without a person
 }
 
-// Prefs are the operator's settings that tools read, the same for all sessions of a process.
+// Prefs are the settings that tools read: the operator's, and what the session changed of them.
 type Prefs struct {
 	ReadDedup                                     bool   // answer an unchanged re-read with a stub, once
 	ReadVersion                                   bool   // show versions to legacy clients, too

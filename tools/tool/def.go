@@ -88,7 +88,7 @@ type Def[In any] struct {
 	Question func(context.Context, *session.State, In) (*Question, error)
 
 	// Forward says that this call is really a call of another tool (call_tool). The other tool
-	// then walks the corridor with its own traits, rules and hooks.
+	// then walks the pipeline with its own traits, rules and hooks.
 	Forward func(In) (name string, input json.RawMessage)
 
 	// Run does the work. It honours ctx within one second until it has begun to change something.

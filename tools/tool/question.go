@@ -47,7 +47,7 @@ const (
 type Answer struct {
 	Outcome Outcome
 	Values  map[string][]string
-	Seen    string // Question.Seen, of the question that was answered; filled in by the corridor
+	Seen    string // Question.Seen, of the question that was answered; filled in by the pipeline
 	Silent  bool   // Declined or Cancelled because no person answered, and not because one said so
 	Stopped bool   // Silent, because the server stops
 }

@@ -35,5 +35,5 @@ func Numbered(code Code, number int, format string, args ...any) error {
 }
 
 // ErrPending means: the question went out as the answer to this request, and the client will send
-// the call again with the person's reply (protocol 2026-07-28). The corridor passes it up untouched.
+// the call again with the person's reply (protocol 2026-07-28). The pipeline passes it up untouched.
 var ErrPending = errors.New("waiting for an answer")

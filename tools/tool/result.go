@@ -25,7 +25,7 @@ type Result struct {
 }
 
 // A Loan is rules that a skill of the operator or the user allows for a while. It takes the place of the loan of an
-// earlier skill. The corridor keeps it, as a session keeps what a person granted; a session that several conversations
+// earlier skill. The pipeline keeps it, as a session keeps what a person granted; a session that several conversations
 // share gets none.
 type Loan struct {
 	Skill string        // its name, for the record
@@ -33,7 +33,7 @@ type Loan struct {
 	Life  time.Duration // from the end of the call
 }
 
-// Meta is what a tool knows for programs; the corridor adds decision, kept result, error and time.
+// Meta is what a tool knows for programs; the pipeline adds decision, kept result, error and time.
 // A struct of plain types, so that encoding cannot fail.
 type Meta struct {
 	Version string // of the file read or written
@@ -49,7 +49,7 @@ type Meta struct {
 	Changed    []FileChange
 	ChangedCut bool // there are more than Changed, or they are not known yet
 
-	// Set by the corridor.
+	// Set by the pipeline.
 	Kept     *Kept
 	Decision *Decided
 	Millis   int64
@@ -77,7 +77,7 @@ type Job struct {
 	Exit      int
 }
 
-// Kept says where the whole of a shortened text is. The corridor sets it, but for texts that a tool has kept itself.
+// Kept says where the whole of a shortened text is. The pipeline sets it, but for texts that a tool has kept itself.
 type Kept struct {
 	ID    string // of the call, under which clients read it as a resource; "": they do not
 	Path  string

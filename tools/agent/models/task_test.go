@@ -129,7 +129,7 @@ func script() []modelstest.Turn {
 	}
 }
 
-// do stands for the corridor: it refuses the first edit, knows no gone.go and shortens what is long.
+// do stands for the pipeline: it refuses the first edit, knows no gone.go and shortens what is long.
 func do() func(ctx context.Context, c loop.Call) loop.Result {
 	edits := 0
 	return func(_ context.Context, c loop.Call) loop.Result {

@@ -3,6 +3,6 @@
 //
 // A Table has the listing of directories, and for each file a summary of its content: which groups of four bytes may be
 // in it. Everything in it bears the Stamp of the moment when it was read, and is good only for a directory or file that
-// has the same Stamp now; who asks has opened the directory by itself. So the Table grants nothing: it has no paths,
+// has the same Stamp now. The caller has opened the directory already, so the Table grants nothing: it has no paths,
 // and without the directory in hand nothing is found in it. It touches no disk.
 package index

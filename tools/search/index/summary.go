@@ -7,7 +7,7 @@ import (
 
 const (
 	blockSize = 64 << 10 // bytes of a file that have one bitmap
-	// maxNeedle is the longest string of a Question, in bytes. So much of the next block is in the bitmap of a block,
+	// maxNeedle is the longest string of a Question, in bytes. The bitmap of a block has as much of the next block,
 	// too, so that a needle lies wholly in one.
 	maxNeedle = 256
 
@@ -15,8 +15,8 @@ const (
 	minBits  = 256 // of a bitmap, a power of two as all sizes
 	maxBits  = 1 << 16
 	headBits = 1024 // a short block begins with as many
-	// A bitmap is halved while fewer of its bits are set, in percent: a third of the text's length, or less where the
-	// text repeats itself.
+	// A bitmap is halved while less than this percentage of its bits is set. Most end at a third of the text's length,
+	// or less where the text repeats itself.
 	sparse = 12
 )
 

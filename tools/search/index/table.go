@@ -82,7 +82,7 @@ func (d *Dir) Known(number int) (Stamp, Content, []byte) {
 	return m.stamp, m.kind, k.bits[m.at : m.at+m.n]
 }
 
-// Kept says that the listing itself is, or was, remembered: only then can its files be learned.
+// Kept says whether Put ever remembered the listing. Learn ignores any other.
 func (d *Dir) Kept() bool { return d.kept.Load() }
 
 const (

@@ -16,9 +16,9 @@ func (l *Ledger) History(ctx context.Context, q journal.Query) ([]journal.Entry,
 }
 
 // Last returns what Journal.Last does; ErrNoChange without a journal. A change that did not end is judged by what came
-// after it, or by what its files hold, since only the start of a process settles what another left that was killed: one
-// that was never made is passed over, and so is what one took back that was made. Nothing is written, and q.Fits is not
-// asked.
+// after it, or by what its files hold, since only the start of a process settles what another left that was killed.
+// Last passes over a change that was never made, and one that such an undo did take back. It writes nothing, and does
+// not ask q.Fits.
 func (l *Ledger) Last(ctx context.Context, q journal.Query) (journal.Entry, error) {
 	if l.journal == nil {
 		return journal.Entry{}, journal.ErrNoChange
