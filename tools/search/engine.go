@@ -36,6 +36,7 @@ type Engine struct {
 	big     chan struct{}  // holds one token: the right to a buffer over maxSmall
 	working sync.WaitGroup // workers of all queries, and the learner
 	table   *index.Table   // nil: nothing is remembered
+	pages   pages
 	care    care
 	usage   usage
 

@@ -266,6 +266,7 @@ func (e *Engine) Hold() (release func()) {
 func (e *Engine) forget() {
 	e.stopLearning()
 	e.learner.forgotten++
+	e.pages.clear()
 	if e.table != nil {
 		e.table.Clear()
 	}

@@ -51,7 +51,7 @@ func (s *File) Lines(ctx context.Context, first, asked int) (tool.Result, error)
 		q.Encoding.Unit, q.Encoding.BigEndian = as.Unit()
 		v.Wide = q.Encoding.Unit > 1
 	}
-	found, err := page.Read(ctx, s.from, s.from.Size(), q)
+	found, err := s.env.Search.Page(ctx, s.from, s.from.Stamp(), q)
 	if err != nil {
 		return tool.Result{}, err
 	}

@@ -29,6 +29,9 @@ type Query struct {
 	// of all texts; 0: no limit. The first line is cut to it, so that a page is never empty for its sake
 	MaxBytes int64
 	Encoding Encoding
+	// where lines begin, as far as earlier pages of the same text found out; this one adds to it. nil, or an Encoding
+	// whose units are longer than a byte: nothing is known, or kept
+	Marks *Marks
 }
 
 // A Page is a run of lines of a text.
@@ -49,15 +52,21 @@ type Line struct {
 }
 
 // Read returns lines of a text of any size, in memory for the page and one chunk. The total is exact if the text was
-// read to its end, which is always so up to 16 MiB. A text over 1 GiB is read for MaxTime at most: then the page may
-// lack lines or have none, and the last one may lack its end. Bytes beyond size are not read; 0: all are. Errors: of r,
-// and of ctx, which is looked at for each chunk.
+// read to its end, now or by an earlier page with the same Marks; that is always so up to 16 MiB. A text over 1 GiB is
+// read for MaxTime at most: then the page may lack lines or have none, and the last one may lack its end. Bytes beyond
+// size are not read; 0: all are. Errors: of r, and of ctx, which is looked at for each chunk.
 func Read(ctx context.Context, r io.ReaderAt, size int64, q Query) (Page, error) {
 	p := pager{q: q, line: lineText{lineHead: lineHead{maxRunes: q.MaxLine}, decode: q.Encoding.Decode}, next: 1}
 	p.q.First = max(q.First, 1)
+	marks := q.Marks
+	if q.Encoding.unit() > 1 {
+		marks = nil
+	}
+	from, total := marks.before(p.q.First), marks.known()
+	p.at, p.from, p.next = from.at, from.at, from.line
 	buf := make([]byte, bufferFor(size))
 	start := time.Now()
-	for p.at = 0; ; {
+	for {
 		if ctx.Err() != nil {
 			return Page{}, ctx.Err()
 		}
@@ -65,9 +74,17 @@ func Read(ctx context.Context, r io.ReaderAt, size int64, q Query) (Page, error)
 		if err != nil {
 			return Page{}, err
 		}
+		at := p.at
 		p.feed(chunk)
+		marks.add(chunk, at, p.next)
 		if last {
 			p.finish()
+			marks.whole(p.page.Total)
+			break
+		}
+		if p.full && total > 0 {
+			p.finish()
+			p.page.Total = total
 			break
 		}
 		if p.full && size > countedSize {

@@ -271,3 +271,52 @@ func BenchmarkPage(b *testing.B) {
 		}
 	}
 }
+
+// Pages with marks are those without, in any order.
+func TestPageMarks(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(5, 6))
+	var b strings.Builder
+	b.WriteString(utf8Mark)
+	for b.Len() < 18<<20 {
+		switch r.IntN(40) {
+		case 0:
+			b.WriteString("\r\n\n")
+		case 1:
+			if r.IntN(500) == 0 {
+				b.WriteString(strings.Repeat("long ", 1<<19)) // no line begins in this MiB
+			}
+		default:
+			b.WriteString(strings.Repeat("é", r.IntN(90)) + "\n")
+		}
+	}
+	b.WriteString("end")
+	text := b.String()
+	total := strings.Count(text, "\n") + 1
+	marks, known := &Marks{}, false
+	for i := range 60 {
+		q := Query{First: 1 + r.IntN(total+5), Lines: r.IntN(4) * 10, MaxLine: 2000, MaxBytes: int64(r.IntN(2)) * 300, Marks: marks}
+		if i == 30 {
+			q.First = total - 2
+		}
+		got, err := Read(t.Context(), strings.NewReader(text), int64(len(text)), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Marks = nil
+		want, err := Read(t.Context(), strings.NewReader(text), int64(len(text)), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		known = known || got.Exact
+		if !reflect.DeepEqual(got.Lines, want.Lines) || got.More != want.More {
+			t.Fatalf("%+v: %d lines, more %v; want %d, %v", q, len(got.Lines), got.More, len(want.Lines), want.More)
+		}
+		if known && (!got.Exact || got.Total != total) || got.Total > total || got.Total < min(q.First-1, total)*min(len(got.Lines), 1)+len(got.Lines) {
+			t.Fatalf("%+v: total %d, exact %v; want %d", q, got.Total, got.Exact, total)
+		}
+	}
+	if n := len(marks.list); !known || n < 5 || n > 20 {
+		t.Errorf("%d marks, the end was reached: %v", n, known)
+	}
+}
