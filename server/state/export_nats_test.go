@@ -52,7 +52,7 @@ func OpenNATSBeside(t *testing.T, url string, o Options) Store {
 	if o.Timeout == 0 {
 		o.Timeout = defaultTimeout
 	}
-	s, err := dialNATS(t.Context(), servers, o)
+	s, err := dialNATS(t.Context(), servers, o, func() error { return nil })
 	must(t, err)
 	must(t, s.prepare(t.Context()))
 	t.Cleanup(func() { must(t, s.Close()) })

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -143,9 +145,13 @@ func openNATS(ctx context.Context, url string, o Options) (Store, error) {
 	}
 	within, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	s, err := dialNATS(within, servers, o)
+	release, err := lockFiles(o.Dir)
 	if err != nil {
-		return nil, named(err)
+		return nil, err
+	}
+	s, err := dialNATS(within, servers, o, release)
+	if err != nil {
+		return nil, named(errors.Join(err, release()))
 	}
 	if err := s.prepare(within); err != nil {
 		return nil, named(errors.Join(err, s.Close()))
@@ -161,6 +167,20 @@ func openNATS(ctx context.Context, url string, o Options) (Store, error) {
 	return held, nil
 }
 
+// lockFiles keeps other servers out of a data directory, where the journal and the audit are; "" has none.
+func lockFiles(dir string) (release func() error, err error) {
+	if dir == "" {
+		return func() error { return nil }, nil
+	}
+	if !filepath.IsAbs(dir) {
+		return nil, fmt.Errorf("store nats: the data dir %q is not absolute", dir)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("store nats: %w", err)
+	}
+	return lockDir(dir)
+}
+
 func positive(d, instead time.Duration) time.Duration {
 	if d > 0 {
 		return d
@@ -168,8 +188,8 @@ func positive(d, instead time.Duration) time.Duration {
 	return instead
 }
 
-// dialNATS connects, and tries again until ctx ends.
-func dialNATS(ctx context.Context, servers []string, o Options) (*natsStore, error) {
+// dialNATS connects, and tries again until ctx ends. The Store calls release when it is closed.
+func dialNATS(ctx context.Context, servers []string, o Options, release func() error) (*natsStore, error) {
 	s := &natsStore{
 		natsNames: natsNames{o.NATS.Prefix}, natsLink: newNATSLink(), timeout: o.Timeout, most: o.MaxBytes,
 		stop: make(chan struct{}),
@@ -196,7 +216,7 @@ func dialNATS(ctx context.Context, servers []string, o Options) (*natsStore, err
 		close(s.stop)
 		s.running.Wait()
 		s.conn.Close()
-		return nil
+		return release()
 	})
 	options, err := s.natsLink.options(o.NATS)
 	if err != nil {

@@ -14,7 +14,7 @@ const defaultTimeout = 2 * time.Second
 
 // Options of Open.
 type Options struct {
-	Dir         string        // data directory, absolute; it is made if it is missing. memory: does not use it
+	Dir         string        // data directory, absolute; made if it is missing. memory: unused; nats: only locked
 	SessionLife time.Duration // of family sess; 0: 30 days
 	MaxBytes    int64         // of all values; 0: 4 GiB
 	// how long what was written may stay in the operating system's cache; 0: every write is synced
@@ -71,7 +71,7 @@ func openOnDisk(ctx context.Context, o Options) (Store, error) {
 // one of three servers acknowledged outlives any one of them. Without servers every operation ends with ErrDown or
 // ErrUnsure within o.Timeout, and after three such ends at once, until the servers are back.
 //
-// Errors of embedded: *InUseError if another process has o.Dir, *DamagedError if a file is broken in its middle,
+// *InUseError says that another process has o.Dir. Errors of embedded: *DamagedError if a file is broken in its middle,
 // ErrNewer if a newer program wrote it, and those of the operating system. Of nats: *HeldError if another process has
 // it.
 func Open(ctx context.Context, url string, o Options) (Store, error) {
