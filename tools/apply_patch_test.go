@@ -66,7 +66,7 @@ func TestApplyPatchNothing(t *testing.T) {
 		"*** Delete File: d", "*** Add File: e", "+e"))
 	same(t, text, "STRING_NOT_FOUND: Hunk 2 of $WORK/a: its lines (context and removed ones) are not in the file.\n"+
 		"Lines:   one\nIt matches when white space is ignored. The file has (→ is a tab, · a space at the end of a line):\n1: one\n"+
-		"FILE_NOT_READ: File has not been read yet: $WORK/c. Read it first before writing to it.\n"+
+		"FILE_NOT_READ: File has not been read yet: $WORK/c. Read it first.\n"+
 		"STRING_NOT_FOUND: Hunk 1 of $WORK/b: no line is like if y {. Use a line of the file behind @@.\nThe nearest lines are:\n2: if x {")
 	for _, name := range []string{"a", "b", "c", "d"} {
 		r.holds(name, "one\nif x {\n\tone\n}\n")

@@ -91,7 +91,7 @@ func TestEditFileRefusals(t *testing.T) {
 		{tool.BinaryFile, 0, `{"file_path":"bin","old_string":"a","new_string":"b"}`, "binary"},
 		{tool.IsDirectory, 0, `{"file_path":"d","old_string":"a","new_string":"b"}`, "is a directory"},
 		{tool.FileNotFound, 4, `{"file_path":"missing","old_string":"a","new_string":"b"}`, "File does not exist: $WORK/missing. Current directory: $WORK."},
-		{tool.FileNotRead, 6, `{"file_path":"unread","old_string":"x","new_string":"b"}`, "File has not been read yet: $WORK/unread. Read it first before writing to it."},
+		{tool.FileNotRead, 6, `{"file_path":"unread","old_string":"x","new_string":"b"}`, "File has not been read yet: $WORK/unread. Read it first."},
 		{tool.StringNotFound, 8, `{"file_path":"f","old_string":"zzz","new_string":"b"}`, "String to replace not found in file.\nString: zzz"},
 		{tool.MultipleMatches, 9, `{"file_path":"f","old_string":"one","new_string":"b"}`, "old_string occurs 2 times in f: lines 1, 2. Add lines around the one you mean, or set replace_all to change all."},
 		{tool.CountMismatch, 13, `{"file_path":"f","old_string":"one","new_string":"b","expected_replacements":3}`, "Expected 3 replacements but found 2."},

@@ -32,7 +32,7 @@ func TestWriteFileOver(t *testing.T) {
 	r := newRig(t)
 	r.write("f", "a\nb\nc\n")
 	text := r.fails(tool.FileNotRead, "write_file", `{"file_path":"f","content":"x\n"}`)
-	same(t, text, "FILE_NOT_READ: File has not been read yet: $WORK/f. Read it first before writing to it.")
+	same(t, text, "FILE_NOT_READ: File has not been read yet: $WORK/f. Read it first.")
 	r.ok("read_file", `{"file_path":"f","limit":2}`)
 	text = r.fails(tool.FilePartlyRead, "write_file", `{"file_path":"f","content":"x\n"}`)
 	same(t, text, "FILE_PARTLY_READ: Only lines 1-2 of 3 of $WORK/f were read. Read the rest (next: offset=3; truncated lines do not count as read) or use edit_file.")

@@ -23,7 +23,7 @@ func (g Guard) unreadRefusal(ctx context.Context, env tool.Env, path string) err
 		err = g.look(ctx, env, f)
 	}
 	if err == nil {
-		how := "Read it first before writing to it."
+		how := "Read it first."
 		if env.Rules.SecretName(f.Path) {
 			// A person is asked before it is read, and may not be there: one refusal must not lead to the next.
 			how = "Its name says that it holds secrets, so read_file asks the user. To add a line without reading " +

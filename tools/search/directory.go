@@ -192,7 +192,9 @@ func (w *walk) wants(rel string, of item) bool {
 		return false
 	}
 	if w.scope.Omit.Match(rel, false) == ignore.Ignore {
-		w.note(ofOmitted, rel)
+		if w.named == nil || w.named(rel) { // else nobody asked for it
+			w.note(ofOmitted, rel)
+		}
 		return false
 	}
 	return true

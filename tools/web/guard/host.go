@@ -47,6 +47,10 @@ func URL(text string, ports ...uint16) (*url.URL, error) {
 	port := u.Port()
 	switch name := strings.TrimSuffix(u.Host, ":"+port); {
 	case port == "" && strings.HasSuffix(u.Host, ":"), port != "" && !named(port, ports):
+		if host, err := Host(name); err == nil && ofThisMachine(host) {
+			return invalid("names a port of this machine other than 80, 443 and those of web.ports; a command, such " +
+				"as curl, may reach it")
+		}
 		return invalid("names a port other than 80, 443 and those of web.ports")
 	default:
 		if u.Host, err = Host(name); err != nil {
@@ -57,6 +61,12 @@ func URL(text string, ports ...uint16) (*url.URL, error) {
 		u.Host += ":" + port
 	}
 	return u, nil
+}
+
+// ofThisMachine says whether a host, as Host returns it, is the machine itself by name or address.
+func ofThisMachine(host string) bool {
+	a, ok := literal(host)
+	return ok && a.IsLoopback() || host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
 // named says whether a port, as it is spelt, is 80, 443 or one of more.
