@@ -108,7 +108,8 @@ func invite(t *terminal, cfg config.Config, book *people.Book, name string, asJS
 	fmt.Fprintf(t.errs, "codehand: invitation %s for %s; the link works once, until %s UTC, and is not shown again\n",
 		made.ID, printable(name), made.Expires.Format(time.DateTime))
 	if !modes.Team {
-		fmt.Fprintln(t.errs, "codehand: people sign in where serve runs with --auth-mode team")
+		fmt.Fprintf(t.errs, "codehand: here auth.mode is %s: the link works only where serve runs with auth.mode = "+
+			"\"team\" (--auth-mode team); change it and restart serve\n", cfg.Auth.Mode)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"os/user"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -167,7 +168,7 @@ func (run *serving) serve(cmd *cobra.Command, roots []string, check bool) error 
 	}
 	// One directory holds all that serve keeps.
 	if cfg.StateDir, err = config.OpenState(cfg.DataDir()); err != nil {
-		return &exitError{code: exitConfig, err: err, hint: "--http-data-dir names another directory"}
+		return &exitError{code: exitConfig, err: err, hint: dataDirHint(cfg)}
 	}
 	cfg.HTTP.DataDir = cfg.StateDir
 	if cfg.Auth.Mode == "none" && len(cfg.Principals.Default.Roots) > 0 {
@@ -189,7 +190,11 @@ func (run *serving) serve(cmd *cobra.Command, roots []string, check bool) error 
 	}
 	if check {
 		run.describe(wouldServe(cfg))
-		run.say("ready to serve; --check does not listen")
+		if run.mode == "none" && len(cfg.Roots) == 0 {
+			run.say("ready to serve, but no tool can use a file: there is no root; --check does not listen")
+		} else {
+			run.say("ready to serve; --check does not listen")
+		}
 		return failed(s.Close())
 	}
 	return run.listen(cmd, roots, s, listen.Options{Inherited: passed, Log: log})
@@ -233,7 +238,8 @@ func (run *serving) listen(cmd *cobra.Command, roots []string, s *server.Server,
 	}
 	reported := atEnd(cmd.Context(), func() {
 		run.notify("STOPPING=1") // first: standard error may be a terminal that stands still
-		run.say("stopping; running calls have %s to finish, a second signal ends at once", cfg.HTTP.Drain)
+		run.say("stopping; running calls have %s to finish%s, a second signal ends at once", cfg.HTTP.Drain,
+			lameDuck(cfg, ls))
 	})
 	err = s.HTTP(ctx, ls)
 	end(nil)
@@ -245,6 +251,21 @@ func (run *serving) listen(cmd *cobra.Command, roots []string, s *server.Server,
 		return unchecked
 	}
 	return failed(err)
+}
+
+// lameDuck says how long the end takes at least, which a start right behind it would meet; "": no time.
+func lameDuck(cfg config.Config, ls []listen.Listener) string {
+	d := cfg.HTTP.LameDuck
+	if d < 0 { // as the endpoint decides
+		d = 0
+		if slices.ContainsFunc(ls, func(l listen.Listener) bool { return !l.Loopback && !l.Unix }) {
+			d = 5 * time.Second
+		}
+	}
+	if d == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; it ends after http.lame_duck (%s) at the earliest", d)
 }
 
 // atEnd calls f in a goroutine of its own once ctx ends. done is called once: f is never called after it, and has
@@ -329,6 +350,19 @@ func failed(err error) error {
 		return nil
 	}
 	return &exitError{code: exitFailed, err: err}
+}
+
+// dataDirHint says what to do about a data directory that cannot be used.
+func dataDirHint(cfg config.Config) string {
+	at := cfg.Origin("http.data_dir")
+	if !strings.Contains(at, ".toml:") {
+		return "--http-data-dir names another directory"
+	}
+	hint := "http.data_dir (" + at + ") names it"
+	if me, err := user.Current(); err == nil {
+		hint += "; chown it to " + me.Username + " if that user runs serve"
+	}
+	return hint
 }
 
 // startError gives a refusal its exit code and its hint.
@@ -571,6 +605,14 @@ func (run *serving) warnings() []string {
 	if cfg.Sandbox.Policy == config.SandboxOff && listen.WhyShared(cfg) != "" {
 		out = append(out, "sandbox.policy is off: commands of everyone who connects can do everything that your user "+
 			"account can")
+	}
+	if cfg.HTTP.TLSCert == "" {
+		for _, at := range cfg.HTTP.Listen {
+			if listen.Outside(at) {
+				out = append(out, at+" takes plain HTTP, and tokens cross the network to it in clear: let only your "+
+					"proxy reach it, or set http.tls_cert and http.tls_key")
+			}
+		}
 	}
 	if cfg.Store.URL == "memory:" {
 		out = append(out, "store memory: sessions are forgotten when this process ends")

@@ -297,7 +297,7 @@ Exit codes: 0 done, 1 nothing matched, 2 usage, 3 configuration.`,
 			}
 			for _, id := range ids {
 				if !matched[id] {
-					fmt.Fprintf(t.errs, "codehand: there is no token %q\n", id)
+					fmt.Fprintf(t.errs, "codehand: there is no token %q%s\n", id, allOf(id, all))
 				}
 			}
 			if len(matched) == 0 {
@@ -314,6 +314,14 @@ Exit codes: 0 done, 1 nothing matched, 2 usage, 3 configuration.`,
 	}
 	cmd.Flags().StringVar(&principal, "principal", "", "all tokens of this principal")
 	return cmd
+}
+
+// allOf says how to revoke all tokens of a principal, for who gives its name; "": id is none.
+func allOf(id string, all []auth.Token) string {
+	if !slices.ContainsFunc(all, func(tok auth.Token) bool { return tok.Principal == id }) {
+		return ""
+	}
+	return "; for all tokens of that principal: codehand token revoke --principal " + id
 }
 
 // idOf returns the ID, also of who pastes a whole token: its secret half must not be repeated anywhere.

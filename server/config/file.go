@@ -25,6 +25,9 @@ func readUserFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, errors.New("this user cannot read it; run codehand as the user whose it is, or change its mode")
+	}
 	if err != nil {
 		return nil, err
 	}

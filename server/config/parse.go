@@ -1,9 +1,11 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +25,20 @@ type entry struct {
 	empty  bool              // it is a table without a key
 }
 
+// bareWord finds what a line of TOML gives a key without quotes, which is the commonest error and has the least helpful
+// message; word "": the line is none of the kind.
+func bareWord(data []byte, row int) (key, word string) {
+	lines := bytes.Split(data, []byte("\n"))
+	if row < 1 || row > len(lines) {
+		return "", ""
+	}
+	line := regexp.MustCompile(`^\s*([\w.-]+)\s*=\s*([A-Za-z/~][\w./+-]*)\s*(?:#.*)?$`).FindSubmatch(lines[row-1])
+	if line == nil {
+		return "", ""
+	}
+	return string(line[1]), string(line[2])
+}
+
 // parse reads a file of settings. The values come from the decoder, which knows all of TOML's rules; the positions
 // come from the same module's parser, because the decoder tells them only for what it could not use.
 func parse(name string, data []byte) ([]entry, error) {
@@ -30,8 +46,11 @@ func parse(name string, data []byte) ([]entry, error) {
 	if err := toml.Unmarshal(data, &values); err != nil {
 		if bad, ok := errors.AsType[*toml.DecodeError](err); ok {
 			row, column := bad.Position()
-			return nil, Problem{Origin: fmt.Sprintf("%s:%d:%d", name, row, column),
-				Text: strings.TrimPrefix(bad.Error(), "toml: ")}
+			text := strings.TrimPrefix(bad.Error(), "toml: ")
+			if key, word := bareWord(data, row); word != "" {
+				text += fmt.Sprintf("; a text needs quotes: %s = %q", key, word)
+			}
+			return nil, Problem{Origin: fmt.Sprintf("%s:%d:%d", name, row, column), Text: text}
 		}
 		return nil, Problem{Origin: name, Text: strings.TrimPrefix(err.Error(), "toml: ")}
 	}

@@ -78,11 +78,11 @@ func (l *loader) rootArguments(read func(string, input) (string, error)) (roots 
 // startedIn takes the working directory as root, unless a program happens to be started there; then it says what to do.
 func (l *loader) startedIn(remedy string) {
 	dir := l.config.WorkDir
-	switch {
-	case l.byAccident(dir):
+	switch why := l.byAccident(dir); {
+	case why != "":
 		l.warnings = append(l.warnings,
 			Warning{Text: fmt.Sprintf("no directory can be used: codehand was started in %s, which is never a root "+
-				"by itself; %s", dir, remedy)})
+				"by itself, because %s; %s", dir, why, remedy)})
 	case dir != "":
 		l.config.Roots = []string{dir}
 		l.config.origins["roots"] = "working directory"
@@ -90,27 +90,37 @@ func (l *loader) startedIn(remedy string) {
 	}
 }
 
-// byAccident says that dir is where a program starts when no person chose a directory.
-func (l *loader) byAccident(dir string) bool {
+// byAccident says why dir is where a program starts when no person chose a directory; "": it is not.
+func (l *loader) byAccident(dir string) string {
 	if dir == "" {
-		return false
+		return ""
 	}
 	real := Canonical(dir)
-	never := []string{l.config.Home, l.env["SYSTEMROOT"], l.env["WINDIR"]}
-	if real == filepath.Dir(real) ||
-		slices.ContainsFunc(never, func(d string) bool { return d != "" && Canonical(d) == real }) {
-		return true
+	const system = "the system's files are there"
+	switch windows := l.env["WINDIR"]; {
+	case real == filepath.Dir(real):
+		return "all files are below it"
+	case l.isHome(real):
+		return "it is the home directory"
+	case windows != "" && Canonical(windows) == real:
+		return system
 	}
 	if windows := l.env["SYSTEMROOT"]; windows != "" && contains(Canonical(windows), real) {
-		return true
+		return system
 	}
-	if l.src.Serve && slices.ContainsFunc(l.config.keptDirs(),
-		func(d keptDir) bool { return l.config.meeting(dir, d) != "" }) {
-		return true // a unit of systemd likes to start where the data is
+	if l.src.Serve { // a unit of systemd likes to start where the data is
+		for _, d := range l.config.keptDirs() {
+			if how := l.config.meeting(dir, d); how != "" {
+				return "it " + how + " the " + d.name
+			}
+		}
 	}
-	return slices.ContainsFunc([]string{"/proc", "/sys", "/dev", "/etc",
+	if slices.ContainsFunc([]string{"/proc", "/sys", "/dev", "/etc",
 		"/private/etc", "/System", "/Library"}, // where macOS keeps its own
-		func(d string) bool { return contains(d, real) })
+		func(d string) bool { return contains(d, real) }) {
+		return system
+	}
+	return ""
 }
 
 func (l *loader) checkRoots() {

@@ -199,7 +199,10 @@ func (l *loader) checkTemplate(list rootList, root string) error {
 			}
 		}
 		l.warnAboutHome(root)
-		return existing(root)
+		if err := existing(root); err != nil {
+			return fmt.Errorf("%w; make it, or write {principal} into it, which is made for each principal", err)
+		}
+		return nil
 	}
 	parent := fixed(root)
 	if contains(filepath.Join(Canonical(l.config.HTTP.DataDir), workspaces), Canonical(parent)) {

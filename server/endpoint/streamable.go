@@ -47,7 +47,7 @@ func (e *Endpoint) session(r *http.Request, c caller) (*httpSession, error) {
 	ids := r.Header.Values(headerSession)
 	if len(ids) != 1 || ids[0] == "" {
 		return nil, &auth.Error{Status: http.StatusBadRequest, Code: "session_required",
-			Message: headerSession + " required"}
+			Message: headerSession + " required: send the " + headerSession + " of the answer to initialize"}
 	}
 	x, err := e.sessions.acquire(r.Context(), c.who, ids[0])
 	if errors.Is(err, errNoSession) {

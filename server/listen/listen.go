@@ -291,6 +291,12 @@ func isLoopback(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
+// Outside says whether other machines may reach an item of http.listen.
+func Outside(text string) bool {
+	a, err := parseAddress(text)
+	return err == nil && !a.local && a.network == "tcp"
+}
+
 // Open binds all addresses or none, and checks them as Check does. The error is a config.Unusable, or a BindError
 // with the address.
 func Open(ctx context.Context, c config.Config, o Options) (_ []Listener, err error) {
@@ -325,7 +331,7 @@ func Open(ctx context.Context, c config.Config, o Options) (_ []Listener, err er
 		var l net.Listener
 		if a.network == "systemd" {
 			l, inherited = inherited[0], inherited[1:]
-		} else if l, err = bind(ctx, a, c.HTTP.UnixMode); err != nil {
+		} else if l, err = bind(ctx, a, c.HTTP.UnixMode, elsewhere(c)); err != nil {
 			return nil, err
 		}
 		bound = append(bound, describe(l, slots, config, pair))
@@ -333,15 +339,23 @@ func Open(ctx context.Context, c config.Config, o Options) (_ []Listener, err er
 	return bound, nil
 }
 
-// bind opens one address.
-func bind(ctx context.Context, a address, mode fs.FileMode) (l net.Listener, err error) {
+// elsewhere is where a person writes another address: in the file that names this one, or on the command line.
+func elsewhere(c config.Config) string {
+	if at := c.Origin("http.listen"); strings.Contains(at, ".toml:") {
+		return "http.listen (" + at + ")"
+	}
+	return "--listen"
+}
+
+// bind opens one address. where is where another one would be written.
+func bind(ctx context.Context, a address, mode fs.FileMode, where string) (l net.Listener, err error) {
 	if a.network == "unix" {
 		l, err = listenUnix(ctx, a.at, mode)
 	} else {
 		l, err = new(net.ListenConfig).Listen(ctx, a.network, a.at)
 	}
 	if err != nil {
-		return nil, bindError(a, err)
+		return nil, bindError(a, err, where)
 	}
 	if a.local && !onThisMachine(l.Addr()) { // localhost is whatever the resolver says
 		_ = l.Close() // not served
@@ -365,24 +379,24 @@ func describe(l net.Listener, s *slots, config *tls.Config, pair *keyPair) Liste
 }
 
 // bindError says who has an address.
-func bindError(a address, err error) error {
+func bindError(a address, err error, where string) error {
 	e := &BindError{Address: a.text, Err: err}
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		e.Err = errno
 	}
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		e.Hint = "choose another address with --listen"
+		e.Hint = "choose another address with " + where
 		switch pid, sure := holder(a); {
 		case sure:
-			e.Hint = fmt.Sprintf("codehand has it already, pid %d; stop it, or choose another address with --listen",
-				pid)
+			e.Hint = fmt.Sprintf("codehand has it already, pid %d; stop it, or choose another address with %s",
+				pid, where)
 		case pid > 0:
 			e.Hint = fmt.Sprintf("perhaps codehand has it already, pid %d; stop it, or choose another address with "+
-				"--listen", pid)
+				"%s", pid, where)
 		}
 	case errors.Is(err, fs.ErrPermission):
-		e.Hint = "this user may not use that port or directory; choose another address with --listen"
+		e.Hint = "this user may not use that port or directory; choose another address with " + where
 	}
 	return e
 }

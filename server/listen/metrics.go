@@ -18,7 +18,7 @@ func OpenMetrics(ctx context.Context, c config.Config) (l Listener, ok bool, err
 	if a.network == "systemd" {
 		return Listener{}, false, misconfigured("", "metrics.listen: sockets of systemd are only for http.listen")
 	}
-	bound, err := bind(ctx, a, c.HTTP.UnixMode)
+	bound, err := bind(ctx, a, c.HTTP.UnixMode, "metrics.listen")
 	if err != nil {
 		return Listener{}, false, err
 	}

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -113,9 +114,17 @@ func New(ctx context.Context, o Options) (_ *Team, err error) {
 	if name := cfg.Metrics.TokenFile; name != "" {
 		token, err := os.ReadFile(name)
 		if err != nil {
-			return nil, &config.Unusable{Err: fmt.Errorf("metrics.token_file: %w", err)}
+			return nil, &config.Unusable{Err: fmt.Errorf("metrics.token_file (%s): %w",
+				cfg.Origin("metrics.token_file"), err),
+				Hint: "make the file, and let the user of serve read it: chown, or chgrp and chmod 640"}
 		}
-		t.scrapeToken = strings.TrimSpace(string(token))
+		if t.scrapeToken = strings.TrimSpace(string(token)); t.scrapeToken == "" {
+			return nil, &config.Unusable{Err: fmt.Errorf("metrics.token_file (%s): %s is empty",
+				cfg.Origin("metrics.token_file"), name), Hint: "openssl rand -hex 32 > " + name}
+		}
+		if info, err := os.Stat(name); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o007 != 0 {
+			o.Log.Warn("every user of this machine can read the token of /metrics; run chmod o= on it", "file", name)
+		}
 	}
 	if t.signer, err = endpoint.NewSigner(ctx, o.Store, cfg.Session.TTL); err != nil {
 		return nil, err
