@@ -130,7 +130,7 @@ func TestAuditOfCalls(t *testing.T) {
 		}}},
 		{3, map[string]any{"tool": "run_shell", "sum": "command=echo two > '" + path + "'; exit 3"}},
 		{4, map[string]any{"ok": false, "code": "COMMAND_FAILED", "exit": 3.0, "sandbox": "1", "files": []any{
-			map[string]any{"path": path, "op": "shell", "before": "sha256:2c8b08da5ce60398e1f19af0e5dccc744df274b826abe585eaba68c525434806", "after": "sha256:27dd8ed44a83ff94d557f9fd0412ed5a8cbca69ea04922d88c01184a07300a5a"},
+			map[string]any{"path": path, "op": "shell", "did": "change", "before": "sha256:2c8b08da5ce60398e1f19af0e5dccc744df274b826abe585eaba68c525434806", "after": "sha256:27dd8ed44a83ff94d557f9fd0412ed5a8cbca69ea04922d88c01184a07300a5a"},
 		}}},
 		{5, map[string]any{"tool": "read_file", "ok": false, "code": "FILE_NOT_FOUND", "dec": "allow", "by": "mode", "p": "local", "client": "claude-code/1"}},
 	} {
