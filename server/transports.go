@@ -8,9 +8,11 @@ import (
 	"codehand/server/config"
 	"codehand/server/endpoint"
 	"codehand/server/listen"
+	"codehand/server/pipeline"
 	"codehand/server/replies"
 	"codehand/server/sessions"
 	"codehand/server/stdio"
+	"codehand/server/team"
 	"codehand/tools/sandbox"
 )
 
@@ -23,6 +25,17 @@ func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
 		return &sessions.StateError{Err: err}
 	}
 	defer s.reachable(ctx)()
+	if r := team.NewRecorder(s.cfg, s.replies.Implementation.Version, s.replies.Log); r != nil {
+		defer r.Close()
+		before := s.pipe.Record
+		s.pipe.Summaries = true
+		s.pipe.Record = func(c pipeline.Record) {
+			r.Record(c)
+			if before != nil {
+				before(c)
+			}
+		}
+	}
 	return stdio.Serve(ctx, in, out, stdio.Options{
 		Server: s.front(), Tenant: s.local, Key: s.names.Key, Links: true,
 	}, stdio.Pipe{

@@ -75,7 +75,7 @@ func showPage(t *terminal, cmd *cobra.Command, port int, browse bool) error {
 		return &exitError{code: exitFailed, err: err, hint: "codehand page --port 0"}
 	}
 	o := userpage.Options{
-		StateDir: cfg.StateDir, Approvals: cfg.Console.Approvals != "off", Log: log,
+		StateDir: cfg.StateDir, Approvals: cfg.Console.Approvals != "off", Calls: config.CallsDir(cfg), Log: log,
 		Open: func(_ context.Context, roots []string) (userpage.Workspace, error) {
 			return openWorkspace(cmd, cfg.StateDir, roots, log)
 		},

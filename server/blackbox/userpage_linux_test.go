@@ -145,6 +145,14 @@ func TestUserPage(t *testing.T) {
 		t.Errorf("c.txt has %q, %v", got, err)
 	}
 
+	b.finds("/activity", `USER_DECLINED`)
+	if got := b.get("/activity"); !strings.Contains(got, "claude-ai") || !strings.Contains(got, "git push --force") || !strings.Contains(got, "1 file changed") {
+		t.Errorf("what ran is not listed: %s", got)
+	}
+	if got := b.get("/activity?failed=1"); !strings.Contains(got, "USER_DECLINED") || strings.Contains(got, "write_file") {
+		t.Errorf("what failed is not listed: %s", got)
+	}
+
 	address := strings.TrimPrefix(b.url, "http://")
 	host, port, _ := strings.Cut(address, ":")
 	must(t, os.WriteFile(filepath.Join(h.work, "look"), []byte(getPage), 0o600))

@@ -83,6 +83,7 @@ type Audit struct {
 // Console is the page of serve for people.
 type Console struct {
 	Approvals string // off, open, always: when questions of clients that cannot ask wait there
+	Record    bool   // stdio records calls for it
 }
 
 // Metrics are for Prometheus.
@@ -102,9 +103,23 @@ func serveDefaults(c *Config) {
 	c.Session = Session{Idle: 30 * time.Minute, TTL: 30 * 24 * time.Hour, Max: 10_000, MaxPerPrincipal: 200}
 	c.Store = Store{URL: state.OnDisk, MaxBytes: 4 << 30, Sync: time.Second,
 		NATS: state.NATSOptions{Prefix: "codehand"}}
-	c.Console = Console{Approvals: "open"}
+	c.Console = Console{Approvals: "open", Record: true}
 	c.Audit = Audit{Sync: time.Second, OnError: "refuse", Rotate: 256 << 20, Keep: 90 * 24 * time.Hour,
 		Commands: "redacted"}
+}
+
+// pageTable is the part of the table about the page. A project file can set none of it.
+func pageTable(c *Config) []setting {
+	return []setting{
+		{"console.approvals",
+			"when a call of a client that cannot ask waits for a person on the page: off (never), open (while that " +
+				"person has the page open) or always (serve alone)",
+			operatorOnly, choice{&c.Console.Approvals, []string{"off", "open", "always"}}},
+		{"console.record",
+			"whether stdio records calls for codehand page: tool, command or file, outcome, no " +
+				"contents; for audit.keep",
+			operatorOnly, toggle{&c.Console.Record}},
+	}
 }
 
 // serveTable is the part of the table that counts in serve. A project file can set none of it: who may call, and what
@@ -181,11 +196,6 @@ func recordTable(c *Config) []setting {
 			period{&c.Audit.Keep, time.Hour, 36500 * day, nil}},
 		{"audit.commands", "how the audit log records commands: redacted or digest", operatorOnly,
 			choice{&c.Audit.Commands, []string{"digest", "redacted"}}},
-
-		{"console.approvals",
-			"when a call of a client that cannot ask waits for a person on the page: off (never), open (while that " +
-				"person has the page open) or always (serve alone)",
-			operatorOnly, choice{&c.Console.Approvals, []string{"off", "open", "always"}}},
 
 		{"metrics.listen",
 			"address of /metrics for everyone who can reach it; empty: at the addresses of serve, with a token",

@@ -69,7 +69,7 @@ func defaults() Config {
 // table is the list of all settings, bound to c. Choices stand strictest first.
 func table(c *Config) []setting {
 	return slices.Concat(ruleTable(c), toolTable(c), fileTable(c), shellTable(c), agentTable(c), processTable(c),
-		sandboxTable(c), lspTableRows(c), webTable(c), webSearchTable(c), serveTable(c))
+		sandboxTable(c), lspTableRows(c), webTable(c), webSearchTable(c), serveTable(c), pageTable(c))
 }
 
 // Permissions are the rules and the mode.

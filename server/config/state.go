@@ -151,3 +151,14 @@ func checkParents(dir string) error {
 		}
 	}
 }
+
+// CallsDir is where a process on stdio records its calls; "": nowhere.
+func CallsDir(c Config) string {
+	switch {
+	case c.Audit.Dir != "":
+		return c.Audit.Dir
+	case !c.Console.Record:
+		return ""
+	}
+	return filepath.Join(c.StateDir, "calls")
+}

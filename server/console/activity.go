@@ -2,16 +2,25 @@ package console
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"net/http"
+	"net/url"
 	"regexp"
+	"strconv"
+	"strings"
 	"time"
 
 	"codehand/server/auth"
 )
 
-// Activity is what runs on behalf of a principal, and how it is ended.
+// Activity is what runs and ran on behalf of a principal, and how it is ended.
 type Activity interface {
+	// Calls returns calls that are over, the newest first; for an administrator those of all.
+	Calls(ctx context.Context, who auth.Principal, q CallQuery) (Calls, error)
+	// Stamp is another text when Calls may have others. It is asked often while somebody watches, and never else.
+	Stamp(ctx context.Context, who auth.Principal) string
 	// Running returns the commands that run for a principal, the oldest first; for an administrator those of all.
 	Running(ctx context.Context, who auth.Principal) ([]RunningCommand, error)
 	// Stop ends one with its whole tree, and waits for that. ErrNotRunning: it is over, or never was that principal's.
@@ -38,9 +47,182 @@ type RunningCommand struct {
 	Background bool
 }
 
+// A CallQuery says which calls are wanted.
+type CallQuery struct {
+	Before  time.Time // only older ones; zero: all
+	Session string    // a short name; "": of all
+	Failed  bool      // only those that were refused or failed
+	Limit   int
+}
+
+// Calls are some calls.
+type Calls struct {
+	List []PastCall
+	More bool   // there are older ones
+	Said string // what else is to be known, as why there are none; "": nothing
+}
+
+// A PastCall is one call of a tool. Its texts come from clients and models.
+type PastCall struct {
+	Time      time.Time // it ended
+	Session   string    // a short name
+	Principal string
+	Client    string // and its version; "": not known
+	Tool      string
+	Summary   string // the command, the file: what it was about
+	Decision  string // "": it was just allowed
+	Code      string // why it failed; "": it did not
+	Exit      *int   // of a command
+	Took      time.Duration
+	Files     int  // that it changed
+	Open      bool // its end is not on record: it runs, or its process was killed
+}
+
+// Outcome says what became of a call, in a few words.
+func (c PastCall) Outcome() string {
+	switch {
+	case c.Open:
+		return "not finished"
+	case c.Exit != nil && (c.Code == "" || c.Code == "COMMAND_FAILED"):
+		return "exit " + strconv.Itoa(*c.Exit)
+	case c.Code != "":
+		return c.Code
+	}
+	return "done"
+}
+
+// Failed says whether a person who looks for trouble wants to see the call.
+func (c PastCall) Failed() bool { return c.Code != "" || c.Open || c.Exit != nil && *c.Exit != 0 }
+
+// Span is how long it took.
+func (c PastCall) Span() string {
+	if c.Took < time.Second {
+		return strconv.FormatInt(c.Took.Milliseconds(), 10) + " ms"
+	}
+	return c.Took.Round(100 * time.Millisecond).String()
+}
+
 // An activityView is what the page of activity shows.
 type activityView struct {
 	Running []RunningCommand
+	Calls
+	Query CallQuery
+	Stamp string
+}
+
+// older is the query of the next page.
+func older(v *activityView) CallQuery {
+	q := v.Query
+	if len(v.List) > 0 {
+		q.Before = v.List[len(v.List)-1].Time
+	}
+	return q
+}
+
+// only is the query of a session.
+func only(v *activityView, session string) CallQuery {
+	return CallQuery{Session: session, Failed: v.Query.Failed}
+}
+
+// other is the query with or without those that did not fail.
+func other(v *activityView) CallQuery {
+	return CallQuery{Session: v.Query.Session, Failed: !v.Query.Failed}
+}
+
+const (
+	// callsShown is how many calls a page lists.
+	callsShown = 100
+	// stampEvery is how often it is looked for news while somebody watches.
+	stampEvery = 300 * time.Millisecond
+)
+
+// link is the query of a page of activity.
+func link(p Person, c CallQuery) string {
+	q, _ := url.ParseQuery(strings.TrimPrefix(p.Query, "?")) // it is ours
+	if !c.Before.IsZero() {
+		q.Set("before", c.Before.UTC().Format(time.RFC3339Nano))
+	}
+	if c.Session != "" {
+		q.Set("session", c.Session)
+	}
+	if c.Failed {
+		q.Set("failed", "1")
+	}
+	if len(q) == 0 {
+		return ""
+	}
+	return "?" + q.Encode()
+}
+
+// queryOf reads what link wrote. What is none of ours counts as not there.
+func queryOf(r *http.Request) CallQuery {
+	v := r.URL.Query()
+	q := CallQuery{Failed: v.Get("failed") == "1", Limit: callsShown}
+	if s := v.Get("session"); sessionName.MatchString(s) {
+		q.Session = s
+	}
+	if t, err := time.Parse(time.RFC3339Nano, v.Get("before")); err == nil {
+		q.Before = t
+	}
+	return q
+}
+
+// seeActivity is what runs and ran now.
+func (c *Console) seeActivity(r *http.Request, p Person) (v *activityView, err error) {
+	v = &activityView{Query: queryOf(r)}
+	v.Stamp = c.stamp(r, p) // before it is read, so that nothing is missed
+	if v.Running, err = c.o.Activity.Running(r.Context(), p.Who); err != nil {
+		return nil, err
+	}
+	v.Calls, err = c.o.Activity.Calls(r.Context(), p.Who, v.Query)
+	return v, err
+}
+
+// stamp is another text when the page would show other things.
+func (c *Console) stamp(r *http.Request, p Person) string {
+	s := c.o.Activity.Stamp(r.Context(), p.Who)
+	if running, err := c.o.Activity.Running(r.Context(), p.Who); err == nil {
+		for _, one := range running {
+			s += "-" + one.Job
+		}
+	}
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:8])
+}
+
+// liveActivity answers a script when something changes, or after a while, with what is to be seen then.
+func (c *Console) liveActivity(w http.ResponseWriter, r *http.Request, p Person) {
+	if !p.In {
+		c.fail(w, r, p, http.StatusForbidden, "Not signed in", "Sign in first.")
+		return
+	}
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(2 * pollTime))
+	seen, late := r.URL.Query().Get("seen"), time.NewTimer(pollTime)
+	defer late.Stop()
+	again := time.NewTicker(stampEvery)
+	defer again.Stop()
+	for over := false; !over && c.stamp(r, p) == seen; {
+		select {
+		case <-again.C:
+		case <-late.C:
+			over = true
+		case <-r.Context().Done():
+			return
+		}
+	}
+	var ok bool
+	if p, ok = c.person(w, r, ""); !ok { // whose rights may have ended meanwhile
+		return
+	}
+	v := view{Title: "Activity", Person: p, Now: time.Now(), Fragment: true}
+	if p.In {
+		var err error
+		if v.Activity, err = c.seeActivity(r, p); err != nil {
+			c.broken(w, r, err)
+			return
+		}
+	}
+	c.show(w, r, http.StatusOK, v)
 }
 
 var (
@@ -59,11 +241,11 @@ func (c *Console) activity(w http.ResponseWriter, r *http.Request, p Person) {
 	}
 	if p.In {
 		var err error
-		if v.Activity.Running, err = c.o.Activity.Running(r.Context(), p.Who); err != nil {
+		if v.Activity, err = c.seeActivity(r, p); err != nil {
 			c.broken(w, r, err)
 			return
 		}
-		v.Refresh = true
+		v.Refresh = v.Activity.Query.Before.IsZero()
 	}
 	c.show(w, r, http.StatusOK, v)
 }

@@ -17,6 +17,9 @@ type work struct {
 	list    []RunningCommand
 	err     error
 	stopped []CommandID
+	calls   Calls
+	asked   []CallQuery
+	stamp   string
 }
 
 func (x *work) Running(context.Context, auth.Principal) ([]RunningCommand, error) {
@@ -27,6 +30,13 @@ func (x *work) Stop(_ context.Context, _ auth.Principal, id CommandID) error {
 	x.stopped = append(x.stopped, id)
 	return x.err
 }
+
+func (x *work) Calls(_ context.Context, _ auth.Principal, q CallQuery) (Calls, error) {
+	x.asked = append(x.asked, q)
+	return x.calls, x.err
+}
+
+func (x *work) Stamp(context.Context, auth.Principal) string { return x.stamp }
 
 func working(who Person, x *work) *Console {
 	c := site(who, &desk{})
@@ -85,5 +95,103 @@ func TestRunning(t *testing.T) {
 	x.err = ErrNotRunning
 	if w := stop(working(ann(), x), form); w.Header().Get("Location") != "../activity?done=over" {
 		t.Errorf("one that is over: %d %s", w.Code, w.Header().Get("Location"))
+	}
+}
+
+// TestCalls: what ran is listed with its outcome, narrowed as the links say, escaped and cut; names of a query that are none
+// of ours do nothing.
+func TestCalls(t *testing.T) {
+	t.Parallel()
+	seven, at := 7, time.Date(2026, 11, 28, 23, 0, 0, 5, time.UTC)
+	evil := "<script>\u202e" + strings.Repeat("x", 1<<20)
+	x := &work{calls: Calls{More: true, List: []PastCall{
+		{Time: at, Session: "00000001", Tool: "run_shell", Summary: evil, Client: evil, Exit: &seven, Code: "COMMAND_FAILED", Took: 90 * time.Second, Decision: "you allowed it"},
+		{Time: at, Session: "00000002", Tool: "edit_file", Summary: "a.go", Took: 5 * time.Millisecond, Files: 1},
+		{Time: at, Session: "00000002", Tool: "run_shell", Summary: "rm x", Code: "PERMISSION_DENIED", Decision: "by rule Bash(rm *)"},
+		{Time: at, Session: "00000002", Tool: "run_shell", Summary: "make", Open: true},
+	}}}
+	text := get(working(ann(), x), "/activity?session=00000001&failed=1&before=2026-11-29T00:00:00Z&limit=9").Body.String()
+	for _, want := range []string{"exit 7", "1m30s", "you allowed it", "1 file changed", "5 ms", "PERMISSION_DENIED", "by rule Bash(rm *)", "not finished",
+		"before=2026-11-28T23%3A00%3A00.000000005Z&amp;failed=1&amp;session=00000001"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	if strings.Contains(text, "<script>\\") || strings.Contains(text, "\u202e") || strings.Contains(text, "data-live") {
+		t.Error(text[:5_000])
+	}
+	if want := (CallQuery{Before: time.Date(2026, 11, 29, 0, 0, 0, 0, time.UTC), Session: "00000001", Failed: true, Limit: callsShown}); x.asked[0] != want {
+		t.Errorf("asked %+v", x.asked)
+	}
+	get(working(ann(), x), "/activity?session=%22&failed=yes&before=tomorrow")
+	if want := (CallQuery{Limit: callsShown}); x.asked[1] != want {
+		t.Errorf("asked %+v", x.asked)
+	}
+	x.calls = Calls{Said: "Calls are not recorded."}
+	if text := get(working(ann(), x), "/activity").Body.String(); !strings.Contains(text, "Calls are not recorded.") || !strings.Contains(text, "data-live") {
+		t.Error(text)
+	}
+}
+
+// TestLiveActivity: a script that has seen what there is waits, and is answered with the list when something changes; who
+// is not signed in is not.
+func TestLiveActivity(t *testing.T) {
+	t.Parallel()
+	x := &work{stamp: "1"}
+	c := working(ann(), x)
+	first := get(c, "/console/activity?seen=nothing").Body.String()
+	if !strings.Contains(first, `id="activity"`) || strings.Contains(first, "<html") {
+		t.Error(first)
+	}
+	x.list = []RunningCommand{{CommandID: CommandID{Session: "00000001", Job: "job_a"}, Text: "make", Since: time.Now()}}
+	_, seen, _ := strings.Cut(first, `data-stamp="`)
+	seen, _, _ = strings.Cut(seen, `"`)
+	if second := get(c, "/console/activity?seen="+seen).Body.String(); !strings.Contains(second, "make") {
+		t.Error(second)
+	}
+	if w := get(working(Person{}, x), "/console/activity?seen=x"); w.Code != http.StatusForbidden {
+		t.Errorf("%d", w.Code)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	w := httptest.NewRecorder()
+	_, seen, _ = strings.Cut(get(c, "/console/activity?seen=x").Body.String(), `data-stamp="`)
+	seen, _, _ = strings.Cut(seen, `"`)
+	c.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/console/activity?seen="+seen, nil).WithContext(ctx))
+	if w.Body.Len() != 0 {
+		t.Errorf("without news: %s", w.Body)
+	}
+}
+
+// TestWordMarks: where lines were replaced, the words that differ are marked; lines with little in common, of unlike
+// number, or too long are not.
+func TestWordMarks(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", maxMarked)
+	for text, want := range map[string]string{
+		"-port = 8080\n+port = 8081\n":                   "-port = [8080]|+port = [8081]",
+		"-a b c\n-d e f\n+a x c\n+d e f g\n c\n":         "-a [b] c|-d e f[]|+a [x] c|+d e f[ g]| c",
+		"-a b c\n+a x c\n+more\n":                        "-a b c|+a x c|+more",
+		"-nothing alike\n+other words\n":                 "-nothing alike|+other words",
+		"-größe_alt = 1000\n+größe_neu = 1000\n":         "-[größe_alt] = 1000|+[größe_neu] = 1000",
+		"-" + long + "a\n+" + long + "b\n":               "-" + long + "a|+" + long + "b",
+		"@@ -1 +1 @@\n-\n+\n":                            "@@ -1 +1 @@|-[]|+[]",
+		"+a b\n-a c\n":                                   "+a b|-a c",
+		"-a b c\n\\ No newline at end of file\n+a x c\n": "-a b c|\\ No newline at end of file|+a x c",
+	} {
+		got := []string{}
+		for _, l := range lines(text) {
+			s := ""
+			for _, p := range l.Parts {
+				if p.Marked {
+					p.Text = "[" + p.Text + "]"
+				}
+				s += p.Text
+			}
+			got = append(got, s)
+		}
+		if strings.Join(got, "|") != want {
+			t.Errorf("%.60q: %.200q, want %.200q", text, strings.Join(got, "|"), want)
+		}
 	}
 }

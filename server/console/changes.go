@@ -98,9 +98,6 @@ type changesView struct {
 	Undone        int  // of a session
 }
 
-// A diffLine is one line of a diff.
-type diffLine struct{ Kind, Text string }
-
 var (
 	changeID    = regexp.MustCompile(`^[a-z0-9]{16}$`)
 	sessionName = regexp.MustCompile(`^[0-9a-f]{8}$`)
@@ -248,24 +245,6 @@ func (c *Console) undoSession(ctx context.Context, p Person, session, path strin
 	}
 	v.More = whole.More
 	return nil
-}
-
-// lines are those of a text with diffs in it.
-func lines(text string) (all []diffLine) {
-	for line := range strings.Lines(text) {
-		line = strings.TrimSuffix(line, "\n")
-		kind := ""
-		switch {
-		case strings.HasPrefix(line, "@@"):
-			kind = "hunk"
-		case strings.HasPrefix(line, "+"):
-			kind = "plus"
-		case strings.HasPrefix(line, "-"):
-			kind = "minus"
-		}
-		all = append(all, diffLine{kind, line})
-	}
-	return all
 }
 
 // narrowed is the query of the list of a session, or of a file in it.

@@ -107,8 +107,9 @@ func named(name string) string {
 }
 
 var page = template.Must(template.New("page.html").Funcs(template.FuncMap{
-	"asset": named, "shown": shown, "clock": clock, "full": full, "ago": ago, "label": label,
-	"choices": choices, "texts": texts, "yes": yes, "no": no, "narrowed": narrowed, "base": base, "brief": brief,
+	"asset": named, "shown": shown, "clock": clock, "day": day, "full": full, "ago": ago, "label": label,
+	"choices": choices, "texts": texts, "yes": yes, "no": no, "narrowed": narrowed, "base": base,
+	"brief": brief, "link": link, "older": older, "only": only, "other": other,
 	"at": func(now, t time.Time) moment { return moment{now, t} },
 }).ParseFS(files, "pages/*.html"))
 
@@ -128,6 +129,7 @@ func New(o Options) *Console {
 	c.routes.HandleFunc("GET /console/live", c.get(c.live))
 	c.routes.HandleFunc("POST /console/answer", c.post(c.answer))
 	c.routes.HandleFunc("GET /activity", c.get(c.activity))
+	c.routes.HandleFunc("GET /console/activity", c.get(c.liveActivity))
 	c.routes.HandleFunc("POST /console/stop", c.post(c.stop))
 	c.routes.HandleFunc("GET /changes", c.get(c.changes))
 	c.routes.HandleFunc("GET /changes/{id}", c.get(c.change))
@@ -417,7 +419,10 @@ func (c *Console) show(w http.ResponseWriter, r *http.Request, status int, v vie
 		v.Base = strings.Repeat("../", n)
 	}
 	name := "page.html"
-	if v.Fragment {
+	switch {
+	case v.Fragment && v.Activity != nil:
+		name = "calls"
+	case v.Fragment:
 		name = "waiting"
 	}
 	var b strings.Builder
@@ -451,6 +456,14 @@ func brief(text string) string {
 }
 
 func clock(t time.Time) string { return t.UTC().Format("15:04:05") }
+
+// day is a time, with its date if that is not today's.
+func day(now, t time.Time) string {
+	if t.UTC().Format(time.DateOnly) == now.UTC().Format(time.DateOnly) {
+		return clock(t)
+	}
+	return t.UTC().Format("2006-01-02 15:04:05")
+}
 
 func full(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 

@@ -37,7 +37,10 @@ type Pipeline struct {
 	UserFile string       // the user's file of settings, as refusals name it; "": there is none
 	Parallel int          // readers of one session at the same time, 1 to 10; else 10
 	Record   func(Record) // metrics; must not block; nil: not called
-	Log      *slog.Logger // nil: nothing is logged
+
+	Summaries bool // also a Record that no Audit gets says what the call is about
+
+	Log *slog.Logger // nil: nothing is logged
 
 	// Audit writes a record durably: of every call when it is done, and before Run of one that is not read-only, then
 	// with Started. If a call cannot be recorded before it runs, it is refused. It is called from many goroutines. nil:
@@ -327,7 +330,7 @@ func (c *call) take(ctx context.Context, raw json.RawMessage) error {
 	c.bound, c.known = bound, nil
 	c.record.Digest = digest(bound.Input)
 	c.record.ReadOnly = bound.Traits.ReadOnly
-	if c.pipe.Audit != nil {
+	if c.pipe.Audit != nil || c.pipe.Summaries {
 		c.record.Summary = summarize(&c.bound)
 	}
 	return nil

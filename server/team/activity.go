@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"codehand/server/asking"
+	"codehand/server/audit"
 	"codehand/server/auth"
 	"codehand/server/console"
 	"codehand/server/sessions"
@@ -45,6 +46,24 @@ func (p pageActivity) Stop(ctx context.Context, who auth.Principal, id console.C
 	}
 	p.team.Event("page.stop", map[string]any{"p": owner, "by": who.ID, "job": id.Job})
 	return nil
+}
+
+// Calls is console.Activity.Calls.
+func (p pageActivity) Calls(_ context.Context, who auth.Principal, q console.CallQuery) (console.Calls, error) {
+	dir := auditDir(p.team.o)
+	if dir == "-" {
+		return console.Calls{Said: "The record of calls goes to standard output (audit.dir) and cannot be shown."}, nil
+	}
+	principal := who.ID
+	if who.Admin {
+		principal = ""
+	}
+	return console.Recorded(dir, principal, q)
+}
+
+// Stamp is console.Activity.Stamp.
+func (p pageActivity) Stamp(context.Context, auth.Principal) string {
+	return audit.Stamp(auditDir(p.team.o))
 }
 
 // Commands are the sessions of a server, as far as the page sees what runs in them. *sessions.Table are some.

@@ -3,6 +3,7 @@
 package team
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -129,10 +130,7 @@ func New(ctx context.Context, o Options) (_ *Team, err error) {
 	if t.signer, err = endpoint.NewSigner(ctx, o.Store, cfg.Session.TTL); err != nil {
 		return nil, err
 	}
-	audits := cfg.Audit.Dir
-	if audits == "" {
-		audits = filepath.Join(dir, "audit")
-	}
+	audits := auditDir(o)
 	if !o.Check {
 		if err := follow(dir, audits, t.replica, o.Log); err != nil {
 			return nil, err
@@ -148,6 +146,9 @@ func New(ctx context.Context, o Options) (_ *Team, err error) {
 	}
 	return t, nil
 }
+
+// auditDir is where the audit is; "-": it goes to standard output.
+func auditDir(o Options) string { return cmp.Or(o.Config.Audit.Dir, filepath.Join(o.Dir, "audit")) }
 
 // Watched is what a Team tells people of the rest of the server.
 type Watched struct {

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"codehand/server/audit"
 	"codehand/server/auth"
 	"codehand/server/auth/peers"
 	"codehand/server/console"
@@ -35,7 +36,9 @@ type Options struct {
 	Open func(ctx context.Context, roots []string) (Workspace, error)
 	// Approvals: questions wait here.
 	Approvals bool
-	Log       *slog.Logger
+	// Calls is the directory in which processes on stdio record their calls; "": none does.
+	Calls string
+	Log   *slog.Logger
 }
 
 // headerTime is how long a browser may take to send the head of a request.
@@ -98,7 +101,8 @@ func newPage(address string, o Options) (*page, error) {
 	m := hmac.New(sha256.New, []byte(p.secret))
 	m.Write([]byte("csrf|1"))
 	p.csrf = base64.RawURLEncoding.EncodeToString(m.Sum(nil))
-	c := console.Options{Person: p.person, Changes: h, Activity: activity{p.hub}, Notes: p.hub.Barred, Log: o.Log}
+	c := console.Options{Person: p.person, Changes: h, Activity: activity{p.hub, o.Calls}, Notes: p.hub.Barred,
+		Log: o.Log}
 	if o.Approvals && live.Available() {
 		c.Questions = p.hub
 	}
@@ -184,7 +188,26 @@ func (p *page) person(_ http.ResponseWriter, r *http.Request, posted string) (co
 }
 
 // activity is the console.Activity of all processes of the user.
-type activity struct{ hub *live.Hub }
+type activity struct {
+	hub *live.Hub
+	dir string // of the record
+}
+
+// Calls is console.Activity.Calls.
+func (a activity) Calls(_ context.Context, _ auth.Principal, q console.CallQuery) (console.Calls, error) {
+	if a.dir == "" {
+		return console.Calls{Said: "Calls are not recorded: console.record is false."}, nil
+	}
+	return console.Recorded(a.dir, auth.LocalID, q)
+}
+
+// Stamp is console.Activity.Stamp.
+func (a activity) Stamp(context.Context, auth.Principal) string {
+	if a.dir == "" {
+		return ""
+	}
+	return audit.Stamp(a.dir)
+}
 
 // Running is console.Activity.Running.
 func (a activity) Running(ctx context.Context, _ auth.Principal) (all []console.RunningCommand, err error) {

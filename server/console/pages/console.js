@@ -64,6 +64,39 @@ async function follow() {
 	}
 }
 
+// Activity: the list is drawn anew when there are news, but not under the hands of who uses the keyboard in it.
+async function watch(shown) {
+	for (;;) {
+		try {
+			const where = new URL("console/activity" + location.search, location.href);
+			where.searchParams.delete("done");
+			where.searchParams.set("seen", shown.dataset.stamp);
+			const r = await fetch(where, { cache: "no-store" });
+			if (r.status === 401 || r.status === 403) {
+				state.textContent = "You are not signed in any more. Load this page again.";
+				return;
+			}
+			if (!r.ok) {
+				throw new Error(r.status);
+			}
+			const fresh = new DOMParser().parseFromString(await r.text(), "text/html").getElementById("activity");
+			while (shown.contains(document.activeElement)) {
+				await new Promise((done) => document.addEventListener("focusout", () => setTimeout(done), { once: true }));
+			}
+			shown.replaceWith(document.adoptNode(fresh));
+			shown = fresh;
+			state.textContent = usual;
+		} catch {
+			state.textContent = "The server does not answer. This page tries again.";
+			await new Promise((done) => setTimeout(done, 3000));
+		}
+	}
+}
+
+const list = document.getElementById("activity");
+if (list && list.dataset.live) {
+	watch(list);
+}
 if (waiting && state) {
 	count();
 	follow();

@@ -1,0 +1,42 @@
+package console
+
+import (
+	"strings"
+
+	"codehand/server/asking"
+	"codehand/server/audit"
+	"codehand/tools/session"
+)
+
+// pageClient begins how the page calls itself as a client.
+const pageClient = "codehand-page"
+
+// Recorded are the calls in the log in dir, without those that only asked a person and those of a page that looks;
+// principal "": of all.
+func Recorded(dir, principal string, q CallQuery) (c Calls, err error) {
+	short := func(x audit.PastCall) string { return asking.ShortName(session.Key{Session: x.Session}) }
+	seen := func(x audit.PastCall) PastCall {
+		one := PastCall{
+			Time: x.Time, Session: short(x), Principal: x.Principal, Client: x.Client, Tool: x.Tool, Summary: x.Summary,
+			Code: x.Code, Exit: x.Exit, Took: x.Took, Files: x.Files, Open: x.Open,
+		}
+		switch {
+		case x.Decision == "ask.allow" && x.By == "user":
+			one.Decision = "you allowed it"
+		case x.Decision != "allow" && x.Rule != "":
+			one.Decision = "by rule " + x.Rule
+		}
+		return one
+	}
+	list, more, err := audit.Recent(dir, audit.Query{Principal: principal, Before: q.Before, Limit: q.Limit,
+		Fits: func(x audit.PastCall) bool {
+			looks := strings.HasPrefix(x.Client, pageClient) && x.Files == 0 && x.Code == ""
+			return !looks && x.Code != "PENDING" &&
+				(q.Session == "" || short(x) == q.Session) && (!q.Failed || seen(x).Failed())
+		}})
+	for _, x := range list {
+		c.List = append(c.List, seen(x))
+	}
+	c.More = more
+	return c, err
+}
