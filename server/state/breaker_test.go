@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,10 +18,11 @@ func TestBreaker(t *testing.T) {
 		stop := make(chan struct{})
 		var running sync.WaitGroup
 		b := newBreaker(stop, &running)
-		probes, back := 0, false
+		var probes atomic.Int64
+		var back atomic.Bool
 		b.probe = func(context.Context) error {
-			probes++
-			if !back {
+			probes.Add(1)
+			if !back.Load() {
 				return ErrDown
 			}
 			return nil
@@ -41,14 +43,14 @@ func TestBreaker(t *testing.T) {
 		b.failed(bad)
 		time.Sleep(10*probeEvery + 1)
 		synctest.Wait()
-		if err := b.check(); probes != 10 || !errors.Is(err, ErrDown) {
-			t.Errorf("%d probes, %v", probes, err)
+		if err := b.check(); probes.Load() != 10 || !errors.Is(err, ErrDown) {
+			t.Errorf("%d probes, %v", probes.Load(), err)
 		}
-		back = true
+		back.Store(true)
 		time.Sleep(probeEvery)
 		synctest.Wait()
-		if err := b.check(); probes != 11 || err != nil {
-			t.Errorf("%d probes, %v", probes, err)
+		if err := b.check(); probes.Load() != 11 || err != nil {
+			t.Errorf("%d probes, %v", probes.Load(), err)
 		}
 		for range breakAfter {
 			b.failed(bad)
