@@ -12,9 +12,9 @@ import (
 	"codehand/tools/session"
 )
 
-// reachable lets the page of this user (codehand page) see what waits and runs here, from the first call of a tool on,
-// until end is called: before that there is nothing to see, and a start must cost nothing.
-func (s *Server) reachable(ctx context.Context) (end func()) {
+// Reachable lets the page of this user (codehand page) see what waits and runs here, from the first call of a tool on,
+// until end is called: before that there is nothing to see, and a start must cost nothing. It comes before Stdio.
+func (s *Server) Reachable(ctx context.Context) (end func()) {
 	if !live.Available() {
 		return func() {}
 	}

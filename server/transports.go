@@ -24,7 +24,6 @@ func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	if _, err := s.engines.Journals.Of(sessions.JournalOf(s.local.Who.ID)); err != nil {
 		return &sessions.StateError{Err: err}
 	}
-	defer s.reachable(ctx)()
 	if r := team.NewRecorder(s.cfg, s.replies.Implementation.Version, s.replies.Log); r != nil {
 		defer r.Close()
 		before := s.pipe.Record

@@ -62,7 +62,9 @@ func hide(errs io.Writer) {
 
 func (t *terminal) serve(cmd *cobra.Command, s *server.Server, stdin io.Reader, out io.Writer) error {
 	in := &meter{r: stdin}
+	hidden := s.Reachable(cmd.Context())
 	err := s.Stdio(cmd.Context(), in, out)
+	hidden()
 	if err == nil && in.n.Load() == 0 && cmd.Context().Err() == nil {
 		fmt.Fprintln(t.errs, "codehand: stdin is closed; start this from an MCP client")
 	}
