@@ -22,7 +22,8 @@ func newHistory(t *terminal) *cobra.Command {
 		Short: "List the changes that tools made to files",
 		Long: `List the changes that the tools of codehand made to files below the current
 directory, newest first: all changes, or those of PATH, which may be a directory.
-Changes by shell commands are not recorded.
+What a shell command changed stands there, too, where the journal has what was
+there before.
 
 Each line begins with the id of the change: --change ID shows its diff, and
 codehand undo ID takes it back. A line with "kept" is a version that another
