@@ -153,33 +153,19 @@ output; for people there are the commands below.`),
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(newHelp())
 	addSettings(root)
-	root.AddCommand(
-		newStdio(t),
-		newConnect(t),
-		newInstall(t),
-		newUninstall(t),
-		newServe(t),
-		newToken(t),
-		newOwner(t),
-		newInvite(t),
-		newGrants(t),
-		newTry(t),
-		newCall(t),
-		newHistory(t),
-		newUndo(t),
-		newPage(t),
-		newSessions(t),
-		newClean(t),
-		newPermissions(t),
-		newTools(t),
-		newMCP(t),
-		newClassify(t),
-		newCompletion(t),
-		newDoctor(t),
-		newVersion(t),
-		newSettings(),
-		newGitHelper(t),
-	)
+	group := func(title string, commands ...*cobra.Command) {
+		root.AddGroup(&cobra.Group{ID: title, Title: title + ":"})
+		for _, c := range commands {
+			c.GroupID = title
+		}
+		root.AddCommand(commands...)
+	}
+	group("Connect clients", newInstall(t), newUninstall(t), newDoctor(t), newTry(t), newStdio(t), newConnect(t))
+	group("See what agents did, and take it back", newPage(t), newHistory(t), newUndo(t))
+	group("Tools and what they may do",
+		newTools(t), newCall(t), newMCP(t), newPermissions(t), newClassify(t), newClean(t))
+	group("Serve over HTTP", newServe(t), newToken(t), newOwner(t), newInvite(t), newGrants(t), newSessions(t))
+	root.AddCommand(newCompletion(t), newVersion(t), newSettings(), newGitHelper(t))
 	return root
 }
 
