@@ -14,3 +14,18 @@ func TestApprovalsInChromium(t *testing.T) {
 	cmd := chromiumBy(t, "approvals.mjs", "--url", h.serve().url)
 	conversed(t, cmd, func(string) (string, bool) { return "", false })
 }
+
+// TestConsoleInChromium: what the page shows of changes and of what runs is found, read, stopped and taken back on a phone
+// and a desk, light and dark, by keyboard alone and without script; names, commands and contents that are markup stay text;
+// and codehand page lets in the browser that was given its address.
+func TestConsoleInChromium(t *testing.T) {
+	t.Parallel()
+	long(t)
+	h := settle(t)
+	if confinedLevel(t, h) < 2 {
+		unavailable(t, "commands are not confined here")
+	}
+	page := startDaemon(t, h.command("page"))
+	cmd := chromiumBy(t, "console.mjs", "--url", h.serve().url, "--page", page.url+"/?"+page.said(t, `key=\w+`))
+	conversed(t, cmd, func(string) (string, bool) { return "", false })
+}

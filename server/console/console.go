@@ -46,6 +46,9 @@ type Person struct {
 	Bars  string         // why this person may not answer here, and what would help; "": nothing bars it
 }
 
+// Other says whether a principal is somebody else, whose calls only an administrator sees.
+func (p Person) Other(principal string) bool { return principal != "" && principal != p.Who.ID }
+
 // ErrForged says that a form is none of a page that this browser has open.
 var ErrForged = errors.New("a form that is not of this page")
 

@@ -8,7 +8,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { parseArgs } from 'node:util';
 
-import { accessible, check, finish, launch, open, shoot, tab } from './browser.mjs';
+import { accessible, check, client, finish, launch, open, shoot, tab } from './browser.mjs';
 
 const { values: flags } = parseArgs({ options: { url: { type: 'string' }, out: { type: 'string' } } });
 const origin = flags.url, browser = await launch();
@@ -16,24 +16,12 @@ const sizes = { phone: { width: 360, height: 640 }, desk: { width: 1280, height:
 const quiet = (page) => assert.deepEqual(page.wrong, []);
 const once = 'button[value="allow once"]', deny = 'button[value=deny]';
 
-let session, number = 0;
-async function rpc(method, params, signal) {
-	const headers = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' };
-	if (session) headers['Mcp-Session-Id'] = session;
-	const body = { jsonrpc: '2.0', method, params };
-	if (!method.startsWith('notifications/')) body.id = ++number;
-	const response = await fetch(`${origin}/mcp`, { method: 'POST', headers, body: JSON.stringify(body), signal });
-	session ??= response.headers.get('Mcp-Session-Id');
-	const lines = (await response.text()).split('\n').map((l) => l.replace(/^data: /, '')).filter((l) => l.startsWith('{'));
-	return lines.map((l) => JSON.parse(l)).at(-1)?.result;
-}
-await rpc('initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'claude-ai', version: '0.1.0' } });
-await rpc('notifications/initialized', {});
+const { rpc, last } = await client(origin);
 
 /** push is a call that a person must approve; it fails when it runs, since there is nowhere to push to. */
 function push(what, signal) {
 	const call = rpc('tools/call', {
-		name: 'run_shell', arguments: { command: `git push --force ${what}`, description: 'Publish' }, _meta: { progressToken: ++number },
+		name: 'run_shell', arguments: { command: `git push --force ${what}`, description: 'Publish' }, _meta: { progressToken: last() + 1 },
 	}, signal);
 	call.catch(() => {});
 	return call;
@@ -91,7 +79,7 @@ await check('what is typed stays when another call comes, and a withdrawn one go
 	push('second', leaving.signal);
 	await card(page, 'second').waitFor();
 	assert.equal(await card(page, 'first').locator('input[type=text]').inputValue(), 'half a rea');
-	await rpc('notifications/cancelled', { requestId: number, reason: 'no' });
+	await rpc('notifications/cancelled', { requestId: last(), reason: 'no' });
 	await card(page, 'second').waitFor({ state: 'detached', timeout: 10_000 });
 	leaving.abort();
 	await card(page, 'first').locator(deny).click();
@@ -172,37 +160,5 @@ await check('a page of another port answers nothing, reads nothing and frames no
 	await from.context().close();
 	await page.context().close();
 });
-
-for (const [size, viewport] of Object.entries(sizes)) {
-	await check(`${size}: a change is seen and taken back; one that a person changed since is not`, async () => {
-		const tool = (name, args) => rpc('tools/call', { name, arguments: args });
-		const read = async (path) => (await tool('read_file', { file_path: path })).content[0].text;
-		const path = `page-${size}.txt`, evil = '<script>window.hurt=1</script>\u202e';
-		assert(!(await tool('write_file', { file_path: path, content: 'one\ntwo\n' })).isError);
-		assert(!(await tool('write_file', { file_path: path, content: `one\n${evil}\n` })).isError);
-		const page = await open(browser, origin, { viewport, javaScriptEnabled: size === 'desk' });
-		await page.goto(`${origin}/`);
-		await page.click('nav >> text=Changes');
-		if (size === 'desk') await accessible(page);
-		await shoot(page, flags.out, `changes-${size}`);
-		await page.locator(`tr:has-text("${path}")`).first().locator('a').first().click();
-		assert.match(await page.locator('pre').innerText(), /-two\n\+<script>window\.hurt=1<\/script>\\u202e/);
-		if (size === 'desk') await accessible(page);
-		await shoot(page, flags.out, `change-${size}`);
-		await page.click('text=Undo this change');
-		await page.waitForSelector('text=Taken back.');
-		assert.match(await read(path), /two/);
-		// What a person, or another program, wrote since is not overwritten.
-		const first = await page.goto(`${origin}/changes`).then(() => page.locator(`tr:has-text("${path}")`).last().locator('a').first().getAttribute('href'));
-		await tool('run_shell', { command: `echo mine > ${path}`, description: 'Write' });
-		await page.goto(`${origin}/${first}`);
-		await page.click('text=Undo this change');
-		await page.waitForSelector('text=Nothing was written:');
-		await shoot(page, flags.out, `conflict-${size}`);
-		assert.match(await read(path), /mine/);
-		quiet(page);
-		await page.context().close();
-	});
-}
 
 await finish(browser);

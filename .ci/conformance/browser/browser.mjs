@@ -1,4 +1,4 @@
-// Chromium on the pages of sign-in: what the programs beside this file share.
+// Chromium on the pages of codehand: what the programs beside this file share.
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { mkdirSync, readFileSync } from 'node:fs';
@@ -28,6 +28,27 @@ export async function launch() {
 		env: { ...process.env, HOME: process.env.TMPDIR ?? '/tmp' },
 	});
 	return browser;
+}
+
+/**
+ * client is a session of a client that cannot ask, on a server without a sign-in: rpc makes a request and returns its
+ * result, tool calls a tool, and last is the id of the newest request.
+ */
+export async function client(origin, name = 'claude-ai') {
+	let session, number = 0;
+	async function rpc(method, params, signal) {
+		const headers = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' };
+		if (session) headers['Mcp-Session-Id'] = session;
+		const body = { jsonrpc: '2.0', method, params };
+		if (!method.startsWith('notifications/')) body.id = ++number;
+		const response = await fetch(`${origin}/mcp`, { method: 'POST', headers, body: JSON.stringify(body), signal });
+		session ??= response.headers.get('Mcp-Session-Id');
+		const lines = (await response.text()).split('\n').map((l) => l.replace(/^data: /, '')).filter((l) => l.startsWith('{'));
+		return lines.map((l) => JSON.parse(l)).at(-1)?.result;
+	}
+	await rpc('initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name, version: '0.1.0' } });
+	await rpc('notifications/initialized', {});
+	return { rpc, tool: (name, args) => rpc('tools/call', { name, arguments: args }), last: () => number };
 }
 
 /** finish ends the program. */

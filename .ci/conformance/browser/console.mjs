@@ -1,0 +1,173 @@
+// What the page of serve shows of changes and activity, in Chromium: on phone and desk, light and dark, by keyboard,
+// without script; and nothing that a file, a command or a client is called runs there.
+//
+// usage: node console.mjs --url URL [--page URL] [--out DIR]
+//
+// The URL is that of a server without a sign-in; --page is what `codehand page` printed. Each check is a line, `ok NAME`
+// or `FAIL NAME: why`. Pictures go to DIR.
+import assert from 'node:assert/strict';
+import { parseArgs } from 'node:util';
+
+import { accessible, check, client, finish, launch, open, shoot, tab } from './browser.mjs';
+
+const { values: flags } = parseArgs({ options: { url: { type: 'string' }, page: { type: 'string' }, out: { type: 'string' } } });
+const origin = flags.url, browser = await launch();
+const sizes = { phone: { width: 360, height: 640 }, desk: { width: 1280, height: 800 } };
+const quiet = (page) => assert.deepEqual(page.wrong, []);
+
+const usual = await client(origin);
+const write = async (file_path, content) => {
+	const result = await usual.tool('write_file', { file_path, content });
+	assert(!result.isError, result.content[0].text);
+};
+const read = async (file_path) => (await usual.tool('read_file', { file_path })).content[0].text;
+const shell = (command, more) => usual.tool('run_shell', { command, description: 'Try', ...more });
+const row = (page, what) => page.locator('tr', { hasText: what }).first();
+
+/** walk presses Tab until the link or button that the selector means has the focus, and Enter: that leads to a page. */
+async function walk(page, what, title) {
+	await tab(page, what);
+	await page.keyboard.press('Enter');
+	await page.locator('h1', { hasText: title }).waitFor();
+}
+
+for (const [size, viewport] of Object.entries(sizes)) {
+	for (const colorScheme of ['light', 'dark']) {
+		await check(`${size}, ${colorScheme}: a change is found, read and taken back by keyboard`, async () => {
+			const what = `${size}-${colorScheme}`, file = `walk-${what}.txt`;
+			await write(file, 'one\nthe old word\nthree\n');
+			await write(file, 'one\nthe new word\nthree\n');
+			const page = await open(browser, origin, { viewport, colorScheme });
+			await page.goto(`${origin}/`);
+			await walk(page, 'nav a[href$=changes]', /^Changes$/);
+			await accessible(page);
+			await shoot(page, flags.out, `changes-${what}`);
+			const shown = await row(page, file).locator('a', { hasText: file }).evaluate((a) => a.getBoundingClientRect().right);
+			assert(shown <= viewport.width, 'the name of the file is beyond the edge');
+			const one = await row(page, file).locator('a').first().getAttribute('href');
+			await walk(page, `a[href$="${one}"]`, /^Change$/);
+			assert.deepEqual(await page.locator('mark').allInnerTexts(), ['old', 'new']);
+			await accessible(page);
+			await shoot(page, flags.out, `change-${what}`);
+			await walk(page, 'form[action$="console/undo"] button', /^Undo$/);
+			await page.waitForSelector('text=Taken back.');
+			await accessible(page);
+			assert.match(await read(file), /the old word/);
+			quiet(page);
+			await page.context().close();
+		});
+
+		await check(`${size}, ${colorScheme}: a command is seen at once, and stopped by keyboard`, async () => {
+			const what = `${size}-${colorScheme}`, page = await open(browser, origin, { viewport, colorScheme });
+			await shell('echo before; exit 3');
+			await page.goto(`${origin}/activity`);
+			await row(page, 'exit 3').waitFor();
+			await accessible(page);
+			const began = shell(`sleep 600 # ${what}`, { run_in_background: true });
+			await row(page, `sleep 600 # ${what}`).waitFor({ timeout: 10_000 }); // without a reload
+			await began;
+			await accessible(page);
+			await shoot(page, flags.out, `activity-${what}`);
+			await walk(page, 'button.danger', /^Activity$/);
+			await page.waitForSelector('text=The command was stopped.');
+			await page.waitForSelector('text=No command runs.');
+			await accessible(page);
+			quiet(page);
+			await page.context().close();
+		});
+	}
+}
+
+await check('a session is taken back, newest first, as far as nobody changed its files since', async () => {
+	const other = await client(origin, 'another'), file = 'session.txt';
+	for (const content of ['one\n', 'two\n', 'three\n']) await other.tool('write_file', { file_path: file, content });
+	await other.tool('write_file', { file_path: 'mine.txt', content: 'of the session\n' });
+	const page = await open(browser, origin, { viewport: sizes.phone });
+	await page.goto(`${origin}/changes`);
+	await row(page, '+4 -2').locator('a').first().click(); // in the table of sessions
+	await page.locator('td a', { hasText: file }).first().click();
+	await page.click('text=Undo 3 changes of this file');
+	await page.waitForSelector('text=3 changes were taken back.');
+	assert.match(await read(file), /NOT_FOUND|no such/i);
+	await shell('echo mine > mine.txt');
+	await page.click('text=All changes');
+	await page.click('text=Show all');
+	await row(page, 'mine.txt').waitFor();
+	await page.locator('tr', { hasText: 'mine.txt' }).nth(1).locator('a').first().click();
+	await page.click('text=Undo this change');
+	await page.waitForSelector('text=Nothing was written:');
+	await accessible(page);
+	await shoot(page, flags.out, 'conflict');
+	assert.match(await read('mine.txt'), /mine/);
+	quiet(page);
+	await page.context().close();
+});
+
+await check('without script', async () => {
+	await write('plain.txt', 'one\n');
+	await shell('sleep 600 # plain', { run_in_background: true });
+	const page = await open(browser, origin, { viewport: sizes.phone, javaScriptEnabled: false });
+	await page.goto(`${origin}/activity`);
+	await row(page, 'sleep 600 # plain').locator('button').click();
+	await page.waitForSelector('text=The command was stopped.');
+	await page.click('nav >> text=Changes');
+	await row(page, 'plain.txt').locator('a').first().click();
+	await page.click('text=Undo this change');
+	await page.waitForSelector('text=Taken back.');
+	assert.match(await read('plain.txt'), /NOT_FOUND|no such/i);
+	quiet(page);
+	await page.context().close();
+});
+
+await check('what files, commands and clients are called is text, however long', async () => {
+	const evil = `<img src=x onerror=window.hurt=1><script>window.hurt=1<\\script>"onload="window.hurt=1`, bidi = '\u202eevil';
+	const hostile = await client(origin, `<script>window.hurt=1</script>${bidi}`), long = '<b>x</b>'.repeat(1 << 17); // 1 MB
+	const done = async (name, args) => {
+		const result = await hostile.tool(name, args);
+		assert(!result.isError, result.content[0].text.slice(0, 300));
+	};
+	await done('write_file', { file_path: `${evil}.txt`, content: `${evil}\n${bidi}\n` });
+	await done('write_file', { file_path: 'long.txt', content: `${long}\n${evil}` });
+	await done('run_shell', { command: `true '${evil}' ${bidi}; sleep 600`, description: evil, run_in_background: true });
+	for (const [size, viewport] of Object.entries(sizes)) {
+		const page = await open(browser, origin, { viewport });
+		for (const path of ['/activity', '/changes']) {
+			await page.goto(`${origin}${path}`);
+			await page.waitForSelector('text=onerror=window.hurt=1');
+			await accessible(page);
+			await shoot(page, flags.out, `hostile${path.replace('/', '-')}-${size}`);
+			assert(!(await page.content()).includes('\u202e'), 'a bidi character is in the page');
+		}
+		for (const name of ['onerror', 'long.txt']) {
+			await page.goto(`${origin}/changes`);
+			await row(page, name).locator('a').first().click();
+			await page.waitForSelector('pre');
+			await accessible(page);
+			await shoot(page, flags.out, `hostile-${name}-${size}`);
+			assert((await page.content()).length < 80_000, 'the page is heavy');
+		}
+		assert.equal(await page.evaluate(() => window.hurt), undefined);
+		quiet(page);
+		await page.context().close();
+	}
+});
+
+if (flags.page) {
+	await check('the address of codehand page opens it once', async () => {
+		const at = new URL(flags.page), page = await open(browser, at.origin, { viewport: sizes.desk });
+		await page.goto(flags.page);
+		await page.waitForSelector('text=Nothing waits for your approval.');
+		assert.equal(page.url(), `${at.origin}/`, 'the key stays in the address');
+		await accessible(page);
+		await page.click('nav >> text=Changes');
+		await row(page, 'long.txt').waitFor(); // of the same user
+		quiet(page);
+		const other = await open(browser, at.origin, { viewport: sizes.desk });
+		await other.goto(flags.page);
+		await other.waitForSelector('text=Open the address that codehand page printed.');
+		await other.context().close();
+		await page.context().close();
+	});
+}
+
+await finish(browser);
