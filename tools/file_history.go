@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"codehand/filestate/journal"
-	"codehand/tools/editing"
 	"codehand/tools/history"
 	"codehand/tools/permission"
 	"codehand/tools/session"
@@ -34,7 +33,7 @@ type fileHistoryInput struct {
 var fileHistory = tool.Define(tool.Def[fileHistoryInput]{
 	Spec: tool.Spec{
 		Name: "file_history", Title: "File history", Description: fileHistoryText,
-		Hint: "list recent changes made to files", Deferred: true, MaxRunes: 20_000, Scope: tool.ScopeRead,
+		Hint: "list recent changes made to files", Deferred: true, MaxRunes: history.MaxRunes, Scope: tool.ScopeRead,
 		Family:    permission.FamilyRead,
 		Traits:    tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
 		ForAgents: tool.AllAgents,
@@ -138,8 +137,7 @@ func fileHistoryOne(ctx context.Context, env tool.Env, in fileHistoryInput, view
 	}
 	lines, res := []string{history.Line(env, e, files, time.Now())}, tool.Result{}
 	for _, f := range files {
-		before, after, err := env.Files.Contents(ctx, e.ID, f.Path)
-		text, _ := editing.ContentDiff(before, after, max(env.Limit-1000, editing.MaxDiff)/len(files))
+		text, before, _, err := history.FileDiff(ctx, env, e, f, len(files))
 		switch {
 		case errors.Is(err, journal.ErrNoCopy):
 			text = "(no copy of the content is kept)"

@@ -5,15 +5,18 @@ import (
 	_ "embed"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"codehand/filestate"
 	"codehand/filestate/journal"
 	"codehand/tools/editing"
 	"codehand/tools/history"
 	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
 )
 
 //go:embed undo_change.md
@@ -23,6 +26,8 @@ type undoChangeInput struct {
 	ChangeID string `json:"change_id,omitempty" jsonschema:"id from file_history"`
 	FilePath string `json:"file_path,omitempty" jsonschema:"undo its last change"`
 	DryRun   bool   `json:"dry_run,omitempty" jsonschema:"check only"`
+
+	Hunk string `json:"hunk,omitempty"` // for the page: only this one, as history.FindHunk names it
 
 	change journal.Entry `json:"-"`
 }
@@ -41,6 +46,7 @@ var undoChange = tool.Define(tool.Def[undoChangeInput]{
 	Traits: func(_ *session.State, in undoChangeInput) tool.Traits {
 		return tool.Traits{ReadOnly: in.DryRun, Parallel: in.DryRun, Idempotent: in.DryRun} // a dry run writes nothing
 	},
+	Hidden:   []string{"hunk"},
 	Paths:    func(in *undoChangeInput) []*string { return []*string{&in.FilePath} },
 	Check:    checkUndoChange,
 	Complete: completeUndoChange,
@@ -61,6 +67,9 @@ var undoChange = tool.Define(tool.Def[undoChangeInput]{
 func checkUndoChange(in undoChangeInput) error {
 	if (in.ChangeID == "") == (in.FilePath == "") {
 		return tool.Invalid("undo_change", `exactly one of "change_id" and "file_path" is required`)
+	}
+	if in.Hunk != "" && (in.ChangeID == "" || in.DryRun) {
+		return tool.Invalid("undo_change", `"hunk" needs "change_id", and there is no dry run of it`)
 	}
 	return nil
 }
@@ -93,6 +102,9 @@ func completeUndoChange(ctx context.Context, s *session.State, in *undoChangeInp
 
 // detailUndoChange is what an undo would do now, for the person who is asked about it; "": it would be refused.
 func detailUndoChange(ctx context.Context, s *session.State, in undoChangeInput) string {
+	if in.Hunk != "" {
+		return "Only hunk " + in.Hunk + " of change " + in.ChangeID + "."
+	}
 	steps, err := history.UndoSteps(tool.Env{State: s}, in.change)
 	for _, step := range steps {
 		defer step.File.Close()
@@ -119,6 +131,9 @@ func runUndoChange(ctx context.Context, env tool.Env, in undoChangeInput) (tool.
 	view, err := history.NewView(env.State, "") // a command may have removed what must not be read without a question
 	if err != nil {
 		return tool.Result{}, err
+	}
+	if in.Hunk != "" {
+		return undoHunk(ctx, env, in, steps, view)
 	}
 	if in.DryRun {
 		changes, err := env.Files.TryUndo(ctx, steps...)
@@ -152,4 +167,27 @@ func runUndoChange(ctx context.Context, env tool.Env, in undoChangeInput) (tool.
 	}
 	res.Text = line + editing.Notes(ctx, env, notes, changes...)
 	return res, nil
+}
+
+// undoHunk takes back one hunk of a change.
+func undoHunk(ctx context.Context, env tool.Env, in undoChangeInput, steps []filestate.Step,
+	view *history.View) (tool.Result, error) {
+	hunk, err := history.FindHunk(ctx, env, view, in.change, in.Hunk)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	at := slices.IndexFunc(steps, func(s filestate.Step) bool { return s.File.Path == hunk.Path })
+	changes, err := hunk.TakeBack(ctx, env, steps[at].File)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	line := "Took back hunk " + hunk.Head + " of " + in.change.By.Tool + " " + wording.ShownName(env, hunk.Path)
+	if id := changes[0].ID; id != "" {
+		line += "; redo: undo_change " + id
+	}
+	return tool.Result{
+		Text:  line + editing.Notes(ctx, env, nil, changes...),
+		Meta:  editing.Meta(struct{}{}, changes...),
+		Shows: []string{hunk.Path},
+	}, nil
 }

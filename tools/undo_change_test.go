@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -369,4 +370,57 @@ func TestUndoChangeWithoutCopy(t *testing.T) {
 	if text := r.ok("file_history", `{"file_path":"larger"}`); !strings.Contains(text, "(no copy: over 32 MiB)") {
 		t.Error(text)
 	}
+}
+
+// TestUndoHunk: a person had to take a change back whole, or not at all. One hunk of it goes back, what the person wrote
+// elsewhere stays, and where they wrote into it nothing is written.
+func TestUndoHunk(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var text strings.Builder
+	for i := range 40 {
+		text.WriteString("line " + strconv.Itoa(i) + "\n")
+	}
+	r.write("a", text.String())
+	r.write("b", text.String())
+	r.ok("read_file", `{"file_path":"a"}`)
+	r.ok("read_file", `{"file_path":"b"}`)
+	r.ok("multi_edit", `{"edits":[{"file_path":"a","old_string":"line 5\n","new_string":"five\n"},{"file_path":"a","old_string":"line 30\n","new_string":"thirty\n"},`+
+		`{"file_path":"b","old_string":"line 5\n","new_string":"five\n"}]}`)
+	id, other := r.lastChange("a"), r.lastChange("b")
+	if id != other {
+		t.Fatal("two changes")
+	}
+	const head = "@@ -28,7 +28,7 @@"
+	if shown := r.ok("file_history", `{"change_id":"`+id+`"}`); strings.Count(shown, "\n@@ ") != 3 || !strings.Contains(shown, head) {
+		t.Fatal(shown)
+	}
+	hunk := func(name string) string {
+		return `{"change_id":"` + id + `","hunk":"` + name + `"}`
+	}
+	changed := strings.NewReplacer("line 5\n", "five\n", "line 30\n", "thirty\n").Replace(text.String())
+	mine := "mine\n" + strings.Replace(changed, "line 20\n", "", 1)
+	r.write("a", mine)
+	r.fails(tool.UndoUnavailable, "undo_change", hunk("1 "+head)) // that is the second one
+	r.fails(tool.UndoUnavailable, "undo_change", hunk("4 "+head))
+	r.fails(tool.InputInvalid, "undo_change", hunk("2"))
+	r.fails(tool.InputInvalid, "undo_change", `{"file_path":"a","hunk":"2 `+head+`"}`)
+	r.holds("a", mine)
+	said := r.ok("undo_change", hunk("2 "+head))
+	redo := r.lastChange("a")
+	same(t, said, "Took back hunk "+head+" of multi_edit a; redo: undo_change "+redo)
+	back := strings.Replace(mine, "thirty\n", "line 30\n", 1)
+	r.holds("a", back)
+	r.holds("b", strings.Replace(text.String(), "line 5\n", "five\n", 1))
+	r.ok("undo_change", `{"change_id":"`+redo+`"}`)
+	r.holds("a", mine)
+	r.ok("undo_change", hunk("3 @@ -3,7 +3,7 @@"))
+	r.holds("b", text.String())
+
+	own := strings.Replace(mine, "five\n", "five, by me\n", 1)
+	r.write("a", own)
+	if said := r.fails(tool.UndoConflict, "undo_change", hunk("1 @@ -3,7 +3,7 @@")); !strings.Contains(said, "+five, by me") {
+		t.Errorf("the refusal does not show what was written since: %s", said)
+	}
+	r.holds("a", own)
 }

@@ -20,8 +20,9 @@ type Changes interface {
 	List(ctx context.Context, who auth.Principal, before string) (list []Change, more bool, said string, err error)
 	// Show returns a change with what it changed, as a unified diff, or says why there is none.
 	Show(ctx context.Context, who auth.Principal, id string) (text string, err error)
-	// Undo takes a change back, or says why not: then nothing was written.
-	Undo(ctx context.Context, who auth.Principal, id string) (said string, done bool, err error)
+	// Undo takes a change back, or one hunk of it, or says why not: then nothing was written. hunk is the number of the
+	// hunk in what Show returns and its head, as `2 @@ -1 +1 @@`; "": all of the change.
+	Undo(ctx context.Context, who auth.Principal, id, hunk string) (said string, done bool, err error)
 }
 
 // A Change is one change of files.
@@ -101,6 +102,7 @@ type changesView struct {
 var (
 	changeID    = regexp.MustCompile(`^[a-z0-9]{16}$`)
 	sessionName = regexp.MustCompile(`^[0-9a-f]{8}$`)
+	hunkName    = regexp.MustCompile(`^[1-9][0-9]{0,5} @@ -[0-9,]{1,20} \+[0-9,]{1,20} @@$`)
 )
 
 // changes shows what was changed.
@@ -186,6 +188,7 @@ func (c *Console) change(w http.ResponseWriter, r *http.Request, p Person) {
 		return
 	}
 	v.Changes.One, v.Changes.Lines = id, lines(text)
+	numberHunks(v.Changes.Lines)
 	c.show(w, r, http.StatusOK, v)
 }
 
@@ -196,17 +199,17 @@ func (c *Console) undo(w http.ResponseWriter, r *http.Request, p Person) {
 		return
 	}
 	form := r.PostForm
-	id, session := form.Get("change"), form.Get("session")
+	id, session, hunk := form.Get("change"), form.Get("session"), form.Get("hunk")
 	v := view{Title: "Undo", Person: p, Now: time.Now(), Changes: &changesView{}}
 	switch {
-	case changeID.MatchString(id) && session == "":
-		said, done, err := c.o.Changes.Undo(r.Context(), p.Who, id)
+	case changeID.MatchString(id) && session == "" && (hunk == "" || hunkName.MatchString(hunk)):
+		said, done, err := c.o.Changes.Undo(r.Context(), p.Who, id, hunk)
 		if err != nil {
 			c.broken(w, r, err)
 			return
 		}
 		v.Changes.One, v.Changes.Lines, v.Changes.Done = id, lines(said), done
-	case id == "" && sessionName.MatchString(session):
+	case id == "" && sessionName.MatchString(session) && hunk == "":
 		if err := c.undoSession(r.Context(), p, session, form.Get("path"), v.Changes); err != nil {
 			c.broken(w, r, err)
 			return
@@ -233,7 +236,7 @@ func (c *Console) undoSession(ctx context.Context, p Person, session, path strin
 		if !x.Takes() {
 			continue
 		}
-		said, done, err := c.o.Changes.Undo(ctx, p.Who, x.ID)
+		said, done, err := c.o.Changes.Undo(ctx, p.Who, x.ID, "")
 		if err != nil {
 			return err
 		}

@@ -23,6 +23,8 @@ type journal struct {
 	err      error
 	undone   []string
 	asked    []string // for whom
+	more     string   // hunks that each change has besides
+	hunks    []string // for which an undo was asked
 }
 
 func (j *journal) List(_ context.Context, who auth.Principal, before string) ([]Change, bool, string, error) {
@@ -36,10 +38,11 @@ func (j *journal) List(_ context.Context, who auth.Principal, before string) ([]
 }
 
 func (j *journal) Show(_ context.Context, _ auth.Principal, id string) (string, error) {
-	return "the change " + id + "\n@@ -1 +1 @@\n-old <b>\n+new \u202e\n", j.err
+	return "the change " + id + "\n@@ -1 +1 @@\n-old <b>\n+new \u202e\n" + j.more, j.err
 }
 
-func (j *journal) Undo(_ context.Context, _ auth.Principal, id string) (string, bool, error) {
+func (j *journal) Undo(_ context.Context, _ auth.Principal, id, hunk string) (string, bool, error) {
+	j.hunks = append(j.hunks, hunk)
 	if id == j.conflict {
 		return "UNDO_CONFLICT: somebody changed it <b>", false, j.err
 	}
@@ -186,6 +189,44 @@ func TestUndo(t *testing.T) {
 	for _, path := range []string{"/changes", "/changes/" + g} {
 		if text := get(changing(Person{}, j), path).Body.String(); !strings.Contains(text, "Sign in first.") || len(j.asked) > 0 {
 			t.Errorf("%s without a sign-in: %s", path, text)
+		}
+	}
+}
+
+// TestUndoHunk: each of several hunks has a button, which names it by its place and its head; a form that names none that
+// way undoes nothing.
+func TestUndoHunk(t *testing.T) {
+	t.Parallel()
+	id := strings.Repeat("a", 16)
+	text := get(changing(ann(), &journal{}), "/changes/"+id).Body.String()
+	if strings.Contains(text, `name="hunk"`) {
+		t.Errorf("a change of one hunk: %s", text)
+	}
+	j := &journal{more: "@@ -9,2 +9,3 @@\n one\n+@@ -1 +1 @@\n"}
+	text = get(changing(ann(), j), "/changes/"+id).Body.String()
+	if n := strings.Count(text, `name="hunk"`); n != 2 || !strings.Contains(text, `name="hunk" value="2 @@ -9,2 +9,3 @@"`) &&
+		!strings.Contains(text, `name="hunk" value="2 @@ -9,2 &#43;9,3 @@"`) {
+		t.Errorf("%d buttons: %s", n, text)
+	}
+	barred := ann()
+	barred.Bars = "Not here."
+	if text := get(changing(barred, j), "/changes/"+id).Body.String(); strings.Contains(text, `name="hunk"`) {
+		t.Errorf("who may not undo is offered it: %s", text)
+	}
+	form := url.Values{"csrf": {"csrf-of-ann"}, "change": {id}, "hunk": {"2 @@ -9,2 +9,3 @@"}}
+	if w := undo(changing(ann(), j), form); w.Code != http.StatusOK || !slices.Equal(j.hunks, []string{"2 @@ -9,2 +9,3 @@"}) {
+		t.Errorf("%d, %q: %s", w.Code, j.hunks, w.Body)
+	}
+	for name, other := range map[string]url.Values{
+		"no number":  {"change": {id}, "hunk": {"@@ -9,2 +9,3 @@"}},
+		"markup":     {"change": {id}, "hunk": {"2 @@ -9,2 +9,3 @@<b>"}},
+		"a session":  {"session": {"00000001"}, "hunk": {"1 @@ -1 +1 @@"}},
+		"no change":  {"hunk": {"1 @@ -1 +1 @@"}},
+		"both of it": {"change": {id}, "hunk": {"1 @@ -1 +1 @@", "2 @@ -9,2 +9,3 @@"}},
+	} {
+		other.Set("csrf", "csrf-of-ann")
+		if w := undo(changing(ann(), j), other); w.Code != http.StatusBadRequest || len(j.hunks) != 1 {
+			t.Errorf("%s: %d, %q", name, w.Code, j.hunks)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -9,6 +10,7 @@ import (
 type diffLine struct {
 	Kind  string
 	Parts []diffPart
+	Hunk  string // names the hunk that begins here, where it can be taken back by itself
 }
 
 // A diffPart is a run of a line that stands in its counterpart as well, or that does not.
@@ -56,13 +58,28 @@ func lines(text string) (all []diffLine) {
 		if kind != "plus" {
 			plus = len(all) + 1
 		}
-		all = append(all, diffLine{kind, []diffPart{{Text: line}}})
+		all = append(all, diffLine{Kind: kind, Parts: []diffPart{{Text: line}}})
 		was = kind
 	}
 	if was == "plus" {
 		mark()
 	}
 	return all
+}
+
+// numberHunks names the hunks of a change, if there are several.
+func numberHunks(all []diffLine) {
+	var hunks []*diffLine
+	for i := range all {
+		if all[i].Kind == "hunk" {
+			hunks = append(hunks, &all[i])
+		}
+	}
+	for i, h := range hunks {
+		if name := strconv.Itoa(i+1) + " " + h.Parts[0].Text; len(hunks) > 1 && hunkName.MatchString(name) {
+			h.Hunk = name
+		}
+	}
 }
 
 // markWords marks what differs between two lines, in whole words. Lines that have little in common are left alone.

@@ -61,7 +61,11 @@ func (p pageChanges) Show(ctx context.Context, who auth.Principal, id string) (t
 }
 
 // Undo is console.Changes.Undo.
-func (p pageChanges) Undo(ctx context.Context, who auth.Principal, id string) (said string, done bool, err error) {
-	text, failed, err := p.act(ctx, who, undoTool, map[string]any{"change_id": id})
+func (p pageChanges) Undo(ctx context.Context, who auth.Principal, id, hunk string) (said string, done bool,
+	err error) {
+	text, failed, err := p.act(ctx, who, undoTool, struct {
+		Change string `json:"change_id"`
+		Hunk   string `json:"hunk,omitempty"`
+	}{id, hunk})
 	return strings.TrimSpace(text), err == nil && !failed, err
 }

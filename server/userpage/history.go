@@ -97,18 +97,19 @@ func shownChange(e journal.Entry) console.Change {
 
 // Show is console.Changes.Show.
 func (h *history) Show(ctx context.Context, _ auth.Principal, id string) (text string, err error) {
-	text, _, err = h.act(ctx, id, listTool)
+	text, _, err = h.act(ctx, id, listTool, "")
 	return text, err
 }
 
 // Undo is console.Changes.Undo.
-func (h *history) Undo(ctx context.Context, _ auth.Principal, id string) (said string, done bool, err error) {
-	text, failed, err := h.act(ctx, id, undoTool)
+func (h *history) Undo(ctx context.Context, _ auth.Principal, id, hunk string) (said string, done bool,
+	err error) {
+	text, failed, err := h.act(ctx, id, undoTool, hunk)
 	return strings.TrimSpace(text), err == nil && !failed, err
 }
 
-// act calls a tool about one change, in its workspace. failed: text says why it was refused.
-func (h *history) act(ctx context.Context, id, name string) (text string, failed bool, err error) {
+// act calls a tool about one change, or a hunk of it, in its workspace. failed: text says why it was refused.
+func (h *history) act(ctx context.Context, id, name, hunk string) (text string, failed bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	note, err := h.book.Find(ctx, id)
@@ -121,7 +122,10 @@ func (h *history) act(ctx context.Context, id, name string) (text string, failed
 	if len(roots) == 0 {
 		return "The directory of this change is not there any more: " + note.By.Workspace, true, nil
 	}
-	args, err := json.Marshal(map[string]any{"change_id": id})
+	args, err := json.Marshal(struct {
+		Change string `json:"change_id"`
+		Hunk   string `json:"hunk,omitempty"`
+	}{id, hunk})
 	if err != nil {
 		return "", false, err
 	}

@@ -103,6 +103,32 @@ await check('a session is taken back, newest first, as far as nobody changed its
 	await page.context().close();
 });
 
+await check('one part of a change is taken back, and what a person wrote elsewhere stays', async () => {
+	const lines = [...Array(40).keys()].map((i) => `line ${i}`), of = (...more) => [...more, ''].join('\n');
+	const changed = lines.with(5, 'five').with(30, 'thirty'), file = 'parts.txt';
+	await write(file, of(...lines));
+	await write(file, of(...changed));
+	await shell(`sed -i '1i mine' ${file}`);
+	for (const javaScriptEnabled of [true, false]) {
+		const page = await open(browser, origin, { viewport: sizes.phone, javaScriptEnabled });
+		await page.goto(`${origin}/changes`);
+		await page.locator('tr', { hasText: `${file} update +2 -2` }).locator('a').first().click();
+		await page.locator('pre button').nth(javaScriptEnabled ? 1 : 0).waitFor();
+		if (javaScriptEnabled) {
+			await accessible(page);
+			await shoot(page, flags.out, 'parts');
+		}
+		await page.locator('pre button').nth(javaScriptEnabled ? 1 : 0).click();
+		await page.waitForSelector('text=Taken back.');
+		quiet(page);
+		await page.context().close();
+		const text = await read(file);
+		assert.match(text, /mine/);
+		assert.match(text, /line 30/);
+		assert.match(text, javaScriptEnabled ? /five/ : /line 5/);
+	}
+});
+
 await check('without script', async () => {
 	await write('plain.txt', 'one\n');
 	await shell('sleep 600 # plain', { run_in_background: true });
