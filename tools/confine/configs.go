@@ -30,7 +30,9 @@ type configs struct {
 	known   map[string]bool // files that were there when the command started, and what a person allowed it to change
 	allowed []string        // files and directories that a person allowed it to change
 	others  []string        // what the command writes besides: caches, its temporary directory
-	newer   func() names    // what there is now
+	shut    []sandbox.Shut  // what the command shut, and is open for a moment
+	// newer returns what there is now; whole is false if that is too much
+	newer func(open func(path string) bool) (now names, whole bool)
 }
 
 // A config is a file of which the command has a copy.
@@ -71,18 +73,45 @@ func (s *Session) ownConfigs(p *sandbox.Profile, u Use, found, keep []string) *c
 			p.Protected = slices.DeleteFunc(p.Protected, func(at string) bool { return at == path })
 		}
 	}
-	c.newer = func() (now names) {
-		for _, root := range u.Roots {
-			found, _ := s.protectedIn(root)
+	c.newer = func(open func(string) bool) (now names, whole bool) {
+		whole = true
+		f := s.finder(open)
+		add := func(found names, ok bool) {
 			now.add(found)
+			whole = whole && ok
+		}
+		for _, root := range u.Roots {
+			add(f.protectedIn(root))
 		}
 		for _, common := range s.commonsOf(u) {
-			found, _ := s.repositoryOf(common)
-			now.add(found)
+			add(f.repositoryOf(common))
 		}
-		return now
+		return now, whole
 	}
 	return c
+}
+
+// unshut opens, until Over ends, what the command shut: path and what is on the way there. Without that it could keep
+// what it made from being found, or from being taken away. It says whether anything was shut.
+func (c *configs) unshut(path string, need os.FileMode) bool {
+	i := slices.IndexFunc(c.written, func(top string) bool { return within(path, top) })
+	if i < 0 {
+		return false
+	}
+	for at := path; at != c.written[i]; at = filepath.Dir(at) {
+		if c.known[at] {
+			return false // no command changed it
+		}
+	}
+	was := sandbox.Unshut(c.written[i], path, need)
+	c.shut = append(c.shut, was...)
+	return len(was) > 0
+}
+
+// reach is open of a file that the command made, of which the directory is about to be changed.
+func (c *configs) reach(path string) (*os.Root, error) {
+	c.unshut(filepath.Dir(path), 0o700)
+	return c.open(path)
 }
 
 func sorted(paths []string) []string {
@@ -179,8 +208,21 @@ func (c Command) Over(background bool) (lines []string) {
 		return lines
 	}
 	defer c.configs.drop()
+	open := func(path string) bool { return c.configs.unshut(path, 0o500) }
+	if background {
+		open = nil // it is taken for the person's
+	}
+	defer func() {
+		for _, was := range slices.Backward(c.configs.shut) {
+			was.Again()
+		}
+	}()
 	// What config.worktree says is looked at before a config that makes git read it.
-	now := c.configs.newer()
+	now, whole := c.configs.newer(open)
+	if !whole && !background {
+		lines = append(lines, "[what is here now is too much to look through, and git may obey what a command made: "+
+			"have a person look at it before git runs outside of a command]")
+	}
 	for _, path := range slices.Backward(sorted(now.configs)) {
 		if c.configs.known[path] {
 			continue
@@ -224,7 +266,7 @@ func (c *configs) settle(one config) string {
 // settleNew takes out of the configuration of a repository that the command made what is not safe. A copy that the
 // command made of another repository has a link to our copy in place of its configuration.
 func (c *configs) settleNew(path string, background bool) string {
-	dir, err := c.open(path)
+	dir, err := c.reach(path)
 	if err != nil {
 		return "" // it leads elsewhere
 	}

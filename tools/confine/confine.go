@@ -191,7 +191,7 @@ func (c *Confiner) profile(u Use) (p sandbox.Profile, configs []string, now rule
 	p.Hidden = around(p.Hidden, slices.Concat(p.Readable, p.Writable, []string{u.Temp}))
 	for _, common := range c.commonsOf(u) {
 		p.Writable = append(p.Writable, common)
-		found, ok := c.repositoryOf(common)
+		found, ok := c.finder(nil).repositoryOf(common)
 		whole = whole && ok
 		configs = append(configs, found.configs...)
 		p.Protected = append(p.Protected, found.found...)
@@ -210,11 +210,11 @@ func (c *Confiner) profile(u Use) (p sandbox.Profile, configs []string, now rule
 }
 
 // protectedIn returns what a root has of protected names.
-func (c *Confiner) protectedIn(root string) (all names, whole bool) {
-	all, whole = protectedNow(&c.looker, root, c.o.Protected.Find)
+func (f *finder) protectedIn(root string) (all names, whole bool) {
+	all, whole = f.protectedNow(root)
 	seen := map[string]bool{}
 	add := func(file, top string) {
-		more, ok := c.gitlinks(root, file, top, seen)
+		more, ok := f.gitlinks(root, file, top, seen)
 		all.add(more)
 		whole = whole && ok
 	}
@@ -224,7 +224,7 @@ func (c *Confiner) protectedIn(root string) (all names, whole bool) {
 	if place, ok := git.Find(root); ok { // one around the root, or of a linked work tree
 		add(filepath.Join(place.Dir, "index"), place.Top)
 	}
-	more, ok := c.led(root, all)
+	more, ok := f.led(root, all)
 	all.add(more)
 	whole = whole && ok
 	all.found, all.configs, all.missing = sorted(all.found), sorted(all.configs), sorted(all.missing)
@@ -234,22 +234,22 @@ func (c *Confiner) protectedIn(root string) (all names, whole bool) {
 // led returns what repositories have of protected names to which a `.git` leads, or the commondir of one that is a
 // directory, and which a look by their names does not find: git obeys them wherever they are. Those outside of the
 // principal's roots are none of what commands change. root is without links.
-func (c *Confiner) led(root string, all names) (more names, whole bool) {
+func (f *finder) led(root string, all names) (more names, whole bool) {
 	seen, whole := map[string]bool{}, true
 	for _, dot := range sorted(slices.Concat(all.gits, all.dots)) {
-		dir, common, _ := git.Leads(dot)
+		dir, common := f.leads(dot)
 		for _, at := range []string{dir, common} {
 			covered := func(git string) bool {
 				below := func(name string) bool { return within(at, filepath.Join(git, name)) }
 				return at == git || below("modules") || below("worktrees")
 			}
 			inside := func(top string) bool { return within(at, top) }
-			if at == "" || seen[at] || !inside(root) && !slices.ContainsFunc(c.o.Roots, inside) ||
+			if at == "" || seen[at] || !inside(root) && !slices.ContainsFunc(f.o.Roots, inside) ||
 				slices.ContainsFunc(all.gits, covered) {
 				continue
 			}
 			seen[at] = true
-			found, ok := c.repositoryOf(at)
+			found, ok := f.repositoryOf(at)
 			more.add(found)
 			whole = whole && ok
 		}
@@ -257,10 +257,20 @@ func (c *Confiner) led(root string, all names) (more names, whole bool) {
 	return more, whole
 }
 
+// leads is git.Leads, also where what says it was shut.
+func (f *finder) leads(dot string) (dir, common string) {
+	f.opened(dot)
+	dir, common, ok := git.Leads(dot)
+	if ok && f.opened(filepath.Join(dir, "commondir")) {
+		dir, common, _ = git.Leads(dot)
+	}
+	return dir, common
+}
+
 // repositoryOf returns what a repository has of protected names.
-func (c *Confiner) repositoryOf(dir string) (all names, whole bool) {
-	left := c.looker.Limit()
-	return repositoryNow(&c.looker, &left, dir, c.o.Protected.Find)
+func (f *finder) repositoryOf(dir string) (all names, whole bool) {
+	f.left = f.most(f.looker.Limit())
+	return f.repositoryNow(dir)
 }
 
 // gone says that nothing is there.
@@ -272,7 +282,7 @@ func gone(path string) bool { return !exists(path) }
 func (c *Confiner) protectedNames(u Use) (all, configs []string, whole bool) {
 	whole = true
 	for _, root := range u.Roots {
-		found, ok := c.protectedIn(root)
+		found, ok := c.finder(nil).protectedIn(root)
 		whole, configs = whole && ok, append(configs, found.configs...)
 		all = append(all, found.found...)
 		if !u.Background {

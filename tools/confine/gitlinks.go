@@ -2,6 +2,8 @@ package confine
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,7 +19,7 @@ type index struct {
 }
 
 const (
-	// maxIndexes is how many indexes are read for one command, and kept. A workspace has one for each repository and
+	// maxIndexes is how many indexes are read before a command, and kept. A workspace has one for each repository and
 	// submodule.
 	maxIndexes = 1000
 	// maxIndex is how large an index may be. One of a million files has 100 MB.
@@ -27,39 +29,43 @@ const (
 // gitlinks returns what repositories have of protected names that the index of a work tree names, at any depth below
 // root: git in the work tree runs git in them, which obeys their configuration, also if a command wrote the entry. file
 // is the index, top the work tree. seen are the indexes that were read. whole is false if there are too many.
-func (c *Confiner) gitlinks(root, file, top string, seen map[string]bool) (all names, whole bool) {
+func (f *finder) gitlinks(root, file, top string, seen map[string]bool) (all names, whole bool) {
 	if seen[file] {
 		return all, true
 	}
-	if len(seen) >= maxIndexes {
+	if len(seen) >= f.most(maxIndexes) {
 		return all, false
 	}
 	seen[file], whole = true, true
-	for _, link := range c.linksOf(file) {
+	for _, link := range f.linksOf(file) {
 		dir := filepath.Join(top, filepath.FromSlash(link))
 		if !within(dir, root) {
 			continue
 		}
 		dot := filepath.Join(dir, ".git")
 		info, err := os.Lstat(dot)
+		if errors.Is(err, fs.ErrPermission) && f.opened(dir) {
+			info, err = os.Lstat(dot)
+		}
 		if err != nil {
 			continue // nothing is there yet
 		}
 		below := filepath.Join(dot, "index")
 		if info.IsDir() {
-			found, ok := c.repositoryOf(dot)
+			found, ok := f.repositoryOf(dot)
 			all.add(found)
 			all.gits = append(all.gits, dot)
 			whole = whole && ok
 		} else {
-			all.addDot(dot, c.o.Protected.Find)
+			f.opened(dot)
+			all.addDot(dot, f.name)
 			to, _, ok := git.Leads(dot)
 			if !ok {
 				continue
 			}
 			below = filepath.Join(to, "index")
 		}
-		found, ok := c.gitlinks(root, below, dir, seen)
+		found, ok := f.gitlinks(root, below, dir, seen)
 		all.add(found)
 		whole = whole && ok
 	}
@@ -68,19 +74,22 @@ func (c *Confiner) gitlinks(root, file, top string, seen map[string]bool) (all n
 
 // linksOf returns the entries of an index that are repositories, relative to the top of its work tree. What cannot be
 // read, as the rest of a split index, has none.
-func (c *Confiner) linksOf(path string) []string {
+func (f *finder) linksOf(path string) []string {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil
 	}
 	at, known := look.StampOf(info)
-	c.mu.Lock()
-	old, found := c.indexes[path]
-	c.mu.Unlock()
+	f.mu.Lock()
+	old, found := f.indexes[path]
+	f.mu.Unlock()
 	if found && known && old.at == at {
 		return old.links
 	}
 	content, err := git.ReadSmall(path, maxIndex)
+	if errors.Is(err, fs.ErrPermission) && f.opened(path) {
+		content, err = git.ReadSmall(path, maxIndex)
+	}
 	if err != nil {
 		return nil
 	}
@@ -91,13 +100,13 @@ func (c *Confiner) linksOf(path string) []string {
 		}
 		return true
 	})
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if delete(c.indexes, path); known && at.Settled() {
-		if len(c.indexes) >= maxIndexes {
-			clear(c.indexes)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if delete(f.indexes, path); known && at.Settled() {
+		if len(f.indexes) >= maxIndexes {
+			clear(f.indexes)
 		}
-		c.indexes[path] = index{at, links}
+		f.indexes[path] = index{at, links}
 	}
 	return links
 }

@@ -2,7 +2,9 @@ package confine
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,7 +25,10 @@ func (c *configs) settleMade(now names) (lines []string) {
 		}) {
 			continue
 		}
-		dir, err := c.open(path)
+		dir, err := c.reach(path)
+		if errors.Is(err, fs.ErrPermission) {
+			lines = append(lines, c.lost(path, err))
+		}
 		if err != nil {
 			continue // it leads elsewhere
 		}

@@ -54,13 +54,40 @@ func (n *names) add(more names) {
 	n.dots = append(n.dots, more.dots...)
 }
 
-// protectedNow returns what exists of protected names in root: no command changes it unless a person allowed that. name
-// tells a protected name from another by its path below root ("": it is none). whole is false if root has too many
-// files to look at.
-func protectedNow(l *look.Looker, root string, name func(rel string) string) (all names, whole bool) {
-	left := l.Limit()
-	hits, whole := l.Find(root, "protected", look.Search{
-		Left: &left, Shut: []int{protectedName},
+// A finder is one look for protected names.
+type finder struct {
+	*Confiner
+
+	name func(rel string) string // tells a protected name from another by its path below a root; "": it is none
+	left int                     // entries of directories that may still be read
+	open func(path string) bool  // opens what this user shut, and says whether it did; nil: that stays as it is
+}
+
+// finder returns one for a look.
+func (c *Confiner) finder(open func(path string) bool) *finder {
+	return &finder{Confiner: c, name: c.o.Protected.Find, open: open}
+}
+
+// afterwards is how much more is looked at when a command has ended: else it could hide what it made behind the rest.
+const afterwards = 100
+
+// most is limit, or what afterwards makes of it.
+func (f *finder) most(limit int) int {
+	if f.open != nil {
+		return limit * afterwards
+	}
+	return limit
+}
+
+// opened says whether something that this user shut is open now.
+func (f *finder) opened(path string) bool { return f.open != nil && f.open(path) }
+
+// protectedNow returns what exists of protected names in root: no command changes it unless a person allowed that.
+// whole is false if root has too many files to look at.
+func (f *finder) protectedNow(root string) (all names, whole bool) {
+	f.left = f.most(f.looker.Limit())
+	hits, whole := f.looker.Find(root, "protected", look.Search{
+		Left: &f.left, Shut: []int{protectedName}, Open: f.open,
 		Judge: func(path string, d fs.DirEntry, depth int) (of []int, enter bool) {
 			switch {
 			case d.Name() == ".git" && d.IsDir():
@@ -71,7 +98,7 @@ func protectedNow(l *look.Looker, root string, name func(rel string) string) (al
 				return []int{protectedBare}, false
 			}
 			rel, _ := filepath.Rel(root, path) // it lies below
-			if found := name(filepath.ToSlash(rel)); found != "" && found != brought {
+			if found := f.name(filepath.ToSlash(rel)); found != "" && found != brought {
 				return []int{protectedName}, false
 			}
 			return nil, d.Name() != "node_modules" && depth < protectedDepth
@@ -80,16 +107,17 @@ func protectedNow(l *look.Looker, root string, name func(rel string) string) (al
 	for _, h := range hits {
 		switch h.Of[0] {
 		case protectedRepository:
-			more, ok := repositoryNow(l, &left, h.Path, name)
+			more, ok := f.repositoryNow(h.Path)
 			all.add(more)
 			all.gits = append(all.gits, h.Path)
 			whole = whole && ok
 		case protectedBare:
-			more, ok := repositoryNow(l, &left, filepath.Dir(h.Path), name)
+			more, ok := f.repositoryNow(filepath.Dir(h.Path))
 			all.add(more)
 			whole = whole && ok
 		case protectedDot:
-			all.addDot(h.Path, name)
+			f.opened(h.Path)
+			all.addDot(h.Path, f.name)
 		default:
 			all.found = append(all.found, h.Path)
 		}
@@ -111,30 +139,41 @@ func isBare(dir string) bool {
 }
 
 // repositoryNow returns what exists and what is missing of the names of a repository and its submodules, but for those
-// that the user has opened. left is how much may be looked at; whole is false if that was not enough.
-func repositoryNow(l *look.Looker, left *int, repository string, name func(rel string) string) (all names, whole bool) {
+// that the user has opened. whole is false if there is too much to look at.
+func (f *finder) repositoryNow(repository string) (all names, whole bool) {
+	if f.open != nil {
+		f.openIn(repository)
+	}
 	all.found = slices.DeleteFunc(namedIn(repository, repositoryNames), func(path string) bool {
 		rel, _ := filepath.Rel(repository, path) // it lies below
-		return name(".git/"+filepath.ToSlash(rel)) == ""
+		return f.name(".git/"+filepath.ToSlash(rel)) == ""
 	})
 	all.configs = slices.DeleteFunc(slices.Clone(all.found), func(path string) bool { return !isConfig(path) })
-	all.missing = missingIn(repository, name)
-	more, whole := submodulesNow(l, left, repository, name)
+	all.missing = missingIn(repository, f.name)
+	more, whole := f.submodulesNow(repository)
 	all.add(more)
 	return all, whole
 }
 
+// openIn opens what is shut on the way to the names of a repository.
+func (f *finder) openIn(repository string) {
+	f.open(repository)
+	for _, name := range []string{"info", "objects", "objects/info", "modules", "worktrees", "worktrees/*"} {
+		for _, path := range namedIn(repository, []string{name}) {
+			f.open(path)
+		}
+	}
+}
+
 // submodulesNow is repositoryNow for what lies in the repositories of submodules, whose names may have slashes and
 // which may have submodules themselves.
-func submodulesNow(l *look.Looker, left *int, repository string, name func(rel string) string) (
-	all names, whole bool,
-) {
+func (f *finder) submodulesNow(repository string) (all names, whole bool) {
 	modules := filepath.Join(repository, "modules")
 	if !exists(modules) {
 		return all, true
 	}
-	hits, whole := l.Find(modules, "modules", look.Search{
-		Left: left, Shut: []int{protectedName},
+	hits, whole := f.looker.Find(modules, "modules", look.Search{
+		Left: &f.left, Shut: []int{protectedName}, Open: f.open,
 		Judge: func(path string, d fs.DirEntry, depth int) (of []int, enter bool) {
 			switch d.Name() {
 			case "objects", "refs", "logs", "info", "lfs":
@@ -147,7 +186,7 @@ func submodulesNow(l *look.Looker, left *int, repository string, name func(rel s
 				}
 			}
 			rel, _ := filepath.Rel(repository, path) // it lies below
-			if depth > 0 && name(".git/"+filepath.ToSlash(rel)) != "" {
+			if depth > 0 && f.name(".git/"+filepath.ToSlash(rel)) != "" {
 				return []int{protectedName}, false
 			}
 			return nil, true
@@ -163,7 +202,7 @@ func submodulesNow(l *look.Looker, left *int, repository string, name func(rel s
 		rel, _ := filepath.Rel(repository, dir) // it lies below
 		for _, missing := range submoduleNames {
 			if path := filepath.Join(dir, missing); !exists(path) &&
-				name(".git/"+filepath.ToSlash(rel)+"/"+missing) != "" {
+				f.name(".git/"+filepath.ToSlash(rel)+"/"+missing) != "" {
 				all.missing = append(all.missing, path)
 			}
 		}

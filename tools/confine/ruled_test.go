@@ -133,7 +133,7 @@ func TestProtectedNow(t *testing.T) {
 // protectedFound is protectedNow for a tree that is looked at once.
 func protectedFound(t *testing.T, root string, name func(string) string) []string {
 	t.Helper()
-	all, whole := protectedNow(new(look.Looker), root, name)
+	all, whole := (&finder{Confiner: &Confiner{}, name: name}).protectedNow(root)
 	if !whole {
 		t.Error("it is not whole")
 	}

@@ -89,11 +89,14 @@ func TestProtected(t *testing.T) {
 		"missing file":      {text: `echo x > .mcp.json; echo done`, want: "done\n", removed: []string{".mcp.json"}},
 		"missing, by link":  {text: `echo x > y; ln y .mcp.json; echo done`, want: "done\n", removed: []string{".mcp.json"}},
 		"missing, deep":     {text: `mkdir -p d/e; echo x > d/e/.mcp.json; echo done`, want: "done\n", removed: []string{"d/e/.mcp.json"}},
+		"missing, shut":     {text: `mkdir -p d/x; echo x > d/x/.mcp.json; chmod 0555 d/x; mv d/x d/e; echo done`, want: "done\n", removed: []string{"d/e/.mcp.json"}},
+		"missing, unseen":   {text: `mkdir -p d/x; echo x > d/x/.mcp.json; chmod 0111 d/x; mv d/x d/e; echo done`, want: "done\n", removed: []string{"d/e/.mcp.json"}},
 		"work goes on":      {text: `echo x > .git/index; mv .git/index .git/HEAD; cat .git/HEAD`, want: "x\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
+			t.Cleanup(func() { _ = os.Chmod(filepath.Join(dir, "d/e"), 0o700) }) // if it was shut
 			for _, sub := range []string{".git/hooks", "a/b/.git"} {
 				must(t, os.MkdirAll(filepath.Join(dir, sub), 0o755))
 			}

@@ -2,6 +2,8 @@ package sandbox
 
 import (
 	"crypto/rand"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,6 +35,7 @@ type name struct {
 	root  string
 	below string
 	link  string // what it leads to; "": it is missing
+	shut  bool   // a person shut its directory, so nobody knows whether it is missing
 }
 
 func (n name) path() string { return filepath.Join(n.root, n.below) }
@@ -77,6 +80,7 @@ func (p *protection) add(path string, writable []string) error {
 			return err
 		} else if info, err := p.roots[n.root].Lstat(n.below); err != nil {
 			if n, ok = nameOf(filepath.Join(next, rest), writable); ok {
+				n.shut = errors.Is(err, fs.ErrPermission)
 				if err := p.open(n.root); err != nil {
 					return err
 				}
@@ -174,19 +178,36 @@ func (p *protection) follow(fd int) {
 // sweep takes away what has appeared, and puts links back.
 func (p *protection) sweep() {
 	for _, n := range p.names {
-		root := p.roots[n.root]
-		if target, err := root.Readlink(n.below); err == nil && n.link == target {
+		if shut := p.sweepName(n); !shut || n.shut {
 			continue
 		}
-		if _, err := root.Lstat(n.below); err == nil && p.setAside(n) == nil {
+		// The command took its own right to its directory, and so ours.
+		was := Unshut(n.root, filepath.Dir(n.path()), 0o700)
+		p.sweepName(n)
+		for _, s := range slices.Backward(was) {
+			s.Again()
+		}
+	}
+}
+
+// sweepName does it for one name, and says whether its directory is shut.
+func (p *protection) sweepName(n name) (shut bool) {
+	root := p.roots[n.root]
+	target, err := root.Readlink(n.below)
+	if err == nil && n.link == target {
+		return false
+	}
+	if _, err = root.Lstat(n.below); err == nil {
+		if err = p.setAside(n); err == nil {
 			p.mu.Lock()
 			p.removed = append(p.removed, n.path())
 			p.mu.Unlock()
 		}
-		if n.link != "" {
-			_ = root.Symlink(n.link, n.below) // its directory may be gone, too
-		}
 	}
+	if n.link != "" && !errors.Is(err, fs.ErrPermission) {
+		err = root.Symlink(n.link, n.below) // its directory may be gone, too
+	}
+	return errors.Is(err, fs.ErrPermission)
 }
 
 // settle stops looking for the names, but for a last time.

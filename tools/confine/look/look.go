@@ -72,7 +72,9 @@ type Search struct {
 	Judge Judge
 	Shut  []int // what a directory of this user's is that this user may not look into at the moment
 	Left  *int  // entries that may still be read
-	hits  []Hit
+	// Open opens a directory of this user's that this user may not look into, and says whether it did; nil: it is Shut
+	Open func(dir string) bool
+	hits []Hit
 }
 
 // Limit is how many entries one look may read.
@@ -132,6 +134,10 @@ func (s *Search) look(dir string, old *node, depth int) (n *node, whole bool) {
 		was = old.below
 	}
 	names, err := s.read(dir, n, depth)
+	if errors.Is(err, fs.ErrPermission) && s.Open != nil && s.Open(dir) {
+		n.hits = nil
+		names, err = s.read(dir, n, depth)
+	}
 	switch {
 	case errors.Is(err, errTooMany):
 		s.recall(old)

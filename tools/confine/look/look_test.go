@@ -109,4 +109,20 @@ func TestShut(t *testing.T) {
 			t.Errorf("mode %o: found %q", mode, got)
 		}
 	}
+	if err := os.Chmod(filepath.Join(root, "a"), 0o100); err != nil {
+		t.Fatal(err)
+	}
+	left, opened := l.Limit(), []string(nil)
+	hits, _ := l.Find(root, "secret", Search{Left: &left, Shut: []int{1},
+		Judge: func(_ string, d fs.DirEntry, _ int) ([]int, bool) {
+			return map[bool][]int{true: {0}}[d.Name() == "secret.txt"], d.IsDir()
+		},
+		Open: func(dir string) bool {
+			opened = append(opened, dir)
+			return os.Chmod(dir, 0o700) == nil
+		}})
+	if want := filepath.Join(root, "a"); !slices.Equal(opened, []string{want}) ||
+		len(hits) != 1 || hits[0].Path != filepath.Join(want, "secret.txt") {
+		t.Errorf("opened %q, found %v", opened, hits)
+	}
 }
