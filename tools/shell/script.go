@@ -4,9 +4,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"codehand/tools/sandbox"
 )
@@ -67,7 +69,7 @@ func chooseShell(init, programs, system string, there func(path string) bool) (s
 	return script{}, ErrNoShell
 }
 
-const rcSuffix, cwdSuffix = ".rc", ".cwd"
+const rcSuffix, evalSuffix, cwdSuffix = ".rc", ".text", ".cwd"
 
 // command returns arguments and additional environment of the shell that runs text.
 func (s script) command(text, base string) (args, env []string, err error) {
@@ -82,9 +84,18 @@ func (s script) command(text, base string) (args, env []string, err error) {
 	if err := os.WriteFile(rc, []byte("unset BASH_ENV\n"+before), 0o600); err != nil {
 		return nil, nil, err
 	}
+	if seeking().MatchString(text) {
+		if err := os.WriteFile(base+evalSuffix, []byte(text), 0o600); err != nil {
+			return nil, nil, err
+		}
+		text = `eval -- "$(<` + quote(base+evalSuffix) + `)"`
+	}
 	// The -- is for a text that begins with a hyphen; the last one is $0, with which messages begin.
 	return []string{"--noprofile", "--norc", "-c", "--", text, "bash"}, []string{"BASH_ENV=" + rc}, nil
 }
+
+// seeking matches programs that find processes by their command lines.
+var seeking = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(?:pkill|pgrep|ps)\b`) })
 
 func (s script) before(cwdFile string) string {
 	source, pwd := "", "pwd -P"
@@ -102,9 +113,9 @@ func (s script) before(cwdFile string) string {
 	return source + "trap " + quote(report) + " EXIT\n"
 }
 
-// reachable returns p with the files that the script needs: two to read, and one to write.
+// reachable returns p with the files that the script needs: up to three to read, and one to write.
 func (s script) reachable(p sandbox.Profile, base string) (*sandbox.Profile, error) {
-	p.Readable = append(slices.Clip(p.Readable), base+rcSuffix)
+	p.Readable = append(slices.Clip(p.Readable), base+rcSuffix, base+evalSuffix)
 	if s.init != "" {
 		init, err := filepath.EvalSymlinks(s.init) // a profile has no links
 		if err != nil {
@@ -137,6 +148,7 @@ func (s script) cwd(base string) string {
 func (s script) cleanUp(base string) {
 	removeFile(base + rcSuffix)
 	removeFile(base + cwdSuffix)
+	removeFile(base + evalSuffix)
 	if s.dialect.PowerShell != "" {
 		removeFile(base + wrapSuffix)
 		removeFile(base + textSuffix)

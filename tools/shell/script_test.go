@@ -48,6 +48,28 @@ func TestTextMeansWhatItMeansToBash(t *testing.T) {
 	}
 }
 
+// A command that ended its server before it started it anew ended its own shell instead: that had the name in its
+// command line.
+func TestTextFindsNotItself(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	if _, err := exec.LookPath("pkill"); !s.script.dialect.Bash || err != nil {
+		t.Skip("needs bash and pkill")
+	}
+	for text, want := range map[string]outcome{
+		`pkill -f "no-such-$PPID server"; echo "started $0 $#"`:                 {0, "started bash 0\n", ""},
+		"pgrep -f 'no such server 42' || echo none":                             {0, "none\n", ""},
+		"ps ax -o args | grep -c '[n]o such server 42'\nexit 3":                 {3, "0\n", ""},
+		"set -eu; false; pgrep x":                                               {1, "", ""},
+		": pgrep; cat <<E\nx $((1+1))\nE\nno-such-program $LINENO; cd /nowhere": {1, "x 2\n", "bash: line 4: no-such-program: command not found\nbash: line 4: cd: /nowhere: No such file or directory\n"},
+	} {
+		info, stdout, stderr := s.run(t, text)
+		if got := (outcome{info.Exit, stdout, stderr}); got != want {
+			t.Errorf("%q:\ngot  %+v\nwant %+v", text, got, want)
+		}
+	}
+}
+
 type outcome struct {
 	exit           int
 	stdout, stderr string
