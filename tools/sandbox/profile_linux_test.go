@@ -57,6 +57,7 @@ func TestProfile(t *testing.T) {
 		"nothing outside":      {`ls /home /root /work 2>/dev/null; mkdir /new 2>/dev/null || echo no`, "no\n"},
 		"system is read-only":  {`touch /usr/x 2>/dev/null || echo no; chmod 755 /etc 2>/dev/null || echo no`, "no\nno\n"},
 		"temporary is its own": {`echo x > /tmp/x && cat /tmp/x /var/tmp/x; echo y > /dev/shm/y && cat /dev/shm/y`, "x\nx\ny\n"},
+		"not endless files":    {`stat -f -c %c /tmp /dev/shm`, "65536\n65536\n"},
 		"kernel's settings":    {`echo x 2>/dev/null > /proc/sys/kernel/core_pattern || echo no`, "no\n"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -42,8 +42,9 @@ var temporaries = []string{"/tmp", "/var/tmp"}
 // inert are the attributes of a mount of which nothing is executed and no device opened.
 const inert = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_NOEXEC
 
-// privateSize is the room of a private temporary directory, and of /dev/shm.
-const privateSize = "64m"
+// privateSize is the room of a private temporary directory, and of /dev/shm, and privateFiles how many files it has:
+// the kernel's own memory for those is no part of the room.
+const privateSize, privateFiles = "64m", "65536"
 
 // A place is a file or directory that the command sees.
 type place struct {
@@ -365,7 +366,8 @@ func nullStreams() error {
 // temporary mounts the temporary directories. They come before the places, which may lie inside.
 func (w *world) temporary() error {
 	private := func(path string) error {
-		tree, err := newMount("tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, "mode=1777", "size="+privateSize)
+		tree, err := newMount("tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, "mode=1777", "size="+privateSize,
+			"nr_inodes="+privateFiles)
 		if err == nil {
 			err = attach(tree, path)
 		}
