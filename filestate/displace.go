@@ -22,7 +22,7 @@ func (l *Ledger) verify(ctx context.Context, w *work) error {
 	var there found
 	err := l.steps.Before(fault.Verify)
 	if err == nil {
-		there, err = w.is(ctx, w.temporary, w.old, w.stamp)
+		there, err = w.is(ctx, w.temporary, w.was(), w.stamp)
 	}
 	if err == nil && there.same {
 		w.gone = there.stamp
@@ -70,7 +70,7 @@ func (l *Ledger) putBack(ctx context.Context, w *work, content []byte) error {
 // saved in between, the file holds that content, which goes to the journal first.
 func (l *Ledger) discardOurs(ctx context.Context, w *work) {
 	w.wait = writerWait // this file is another one, which no program had open before
-	there, err := w.is(ctx, w.temporary, w.next, disk.Stamp{})
+	there, err := w.is(ctx, w.temporary, w.will(), disk.Stamp{})
 	w.temp = nil
 	if err == nil && (there.same || l.keepBeside(w, there.content)) {
 		_ = w.dir.Remove(w.temporary) // sweep finds what stays
@@ -97,7 +97,7 @@ func (l *Ledger) setAside(ctx context.Context, w *work) error {
 		return w.failed(fault.Rename, err)
 	}
 	w.displaced = true
-	there, err := w.is(ctx, w.temporary, w.old, w.stamp)
+	there, err := w.is(ctx, w.temporary, w.was(), w.stamp)
 	if err == nil && there.same {
 		w.gone = there.stamp
 		return nil
@@ -139,7 +139,7 @@ func (l *Ledger) nameAgain(w *work, content []byte) (named bool, err error) {
 // nameBack gives a file that was removed its name again, unless another program took it.
 func (l *Ledger) nameBack(ctx context.Context, w *work) error {
 	content := w.old
-	if there, err := w.is(ctx, w.temporary, w.old, disk.Stamp{}); err != nil {
+	if there, err := w.is(ctx, w.temporary, w.was(), disk.Stamp{}); err != nil {
 		content = nil // not known, so it stays beside
 	} else if !there.same {
 		content = there.content // a program that had it open has written to it
@@ -165,7 +165,7 @@ func (l *Ledger) clean(ctx context.Context, w *work) {
 	}
 	last := w.base
 	if !stamp.Same(w.gone) {
-		there, err := w.is(ctx, w.temporary, w.old, disk.Stamp{})
+		there, err := w.is(ctx, w.temporary, w.was(), disk.Stamp{})
 		if err != nil || !there.same && !l.keepBeside(w, there.content) {
 			_ = file.Close() // only read
 			return
@@ -192,7 +192,7 @@ func (l *Ledger) restore(ctx context.Context, w *work) error {
 	case w.inPlace:
 		return l.overwriteWith(ctx, w, w.next, w.old)
 	}
-	there, err := w.is(ctx, w.name, w.next, disk.Stamp{})
+	there, err := w.is(ctx, w.name, w.will(), disk.Stamp{})
 	if err == nil && !there.same {
 		err = disk.ErrMoved
 	}
@@ -227,7 +227,7 @@ func (l *Ledger) unpublish(ctx context.Context, w *work) error {
 	if err := moveAside(w.dir, w.name, w.temporary); err != nil {
 		return w.failed(fault.Remove, err)
 	}
-	there, err := w.is(ctx, w.temporary, w.next, disk.Stamp{})
+	there, err := w.is(ctx, w.temporary, w.will(), disk.Stamp{})
 	if err == nil && there.same {
 		_ = w.dir.Remove(w.temporary) // sweep finds what stays
 		return nil
@@ -242,6 +242,9 @@ func (l *Ledger) unpublish(ctx context.Context, w *work) error {
 func (l *Ledger) replaceBack(ctx context.Context, w *work) error {
 	back := &work{edit: w.edit, path: w.path, name: w.name, dir: w.dir, file: w.file, next: w.old,
 		temporary: l.self.TempName()}
+	if w.cut != nil { // all of the old file, which no name stands for any more
+		back.cut, back.after = &spliced{from: w.file, was: w.cut.was}, w.base
+	}
 	t, at, err := l.writeTemp(ctx, back)
 	if err != nil {
 		return w.failed(at, err)

@@ -27,6 +27,9 @@ func Settle(ctx context.Context, l *Ledger, path string) error {
 // LargeFrom makes files over size bytes large ones, which are not hashed whole because a part of them is read.
 func LargeFrom(l *Ledger, size int64) { l.large = size }
 
+// SpliceFrom lets files over size bytes be changed at one place without their content in memory.
+func SpliceFrom(l *Ledger, size int64) { l.spliced = size }
+
 // TempNameOf names a temporary file as a process would that has that id and start.
 func TempNameOf(pid int, started uint64) string {
 	return owner.Hand{Process: owner.Process{ID: pid, Started: started}, Host: owner.ThisHost()}.TempName()

@@ -78,6 +78,12 @@ func trials() []trial {
 		{"in place", func(d keptDesk) { d.write("a", fmt.Sprintf(long, "old")) }, func(ctx context.Context, l *filestate.Ledger, file func(string) filestate.File) error {
 			return update(ctx, l, filestate.Edit{File: file("a"), Unseen: true, Change: makes(fmt.Sprintf(long, "new"))})
 		}, notOurs},
+		{"splice", old, func(ctx context.Context, l *filestate.Ledger, file func(string) filestate.File) error {
+			filestate.SpliceFrom(l, 1)
+			version := filestate.Version(versionOf("old a\n"))
+			return update(ctx, l, filestate.Edit{File: file("a"), Version: version, Change: notInMemory,
+				Splice: splices(filestate.Splice{At: 0, Old: []byte("old"), New: []byte("new")})})
+		}, nil},
 	}
 }
 

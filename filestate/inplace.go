@@ -8,7 +8,6 @@ import (
 	"codehand/filestate/disk"
 	"codehand/filestate/exchange"
 	"codehand/filestate/fault"
-	"codehand/filestate/journal"
 )
 
 const pourStep = 256 << 10 // bytes that are written in place at once
@@ -16,7 +15,7 @@ const pourStep = 256 << 10 // bytes that are written in place at once
 // mayOverwrite says whether a file that cannot be replaced may be written in place. That is not atomic, so the journal
 // must hold the old content, and the file must have no other name and keep its mode: it may be another user's.
 func (l *Ledger) mayOverwrite(w *work) bool {
-	return l.journal != nil && w.stamp.Nlink <= 1 && !otherMode(w) && max(len(w.old), len(w.next)) <= journal.MaxKept
+	return l.journal != nil && w.stamp.Nlink <= 1 && !otherMode(w) && w.kept()
 }
 
 // overwrite writes the new content into the old file.

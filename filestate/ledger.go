@@ -62,6 +62,7 @@ type Ledger struct {
 	journal  *journal.Journal
 	fast     bool
 	large    int64 // largeSize, but for tests
+	spliced  int64 // spliceSize, but for tests
 	self     owner.Hand
 	steps    fault.Check
 
@@ -78,6 +79,7 @@ func New(o Options) *Ledger {
 		journal:  o.Journal,
 		fast:     o.Fast,
 		large:    largeSize,
+		spliced:  spliceSize,
 		self:     owner.Hand{Process: owner.ProcessOf(os.Getpid()), Host: owner.ThisHost(), Swaps: o.Journal != nil},
 		swept:    make(map[dirID]bool),
 	}

@@ -1,7 +1,6 @@
 package filestate
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -33,12 +32,12 @@ type found struct {
 
 // is says whether the content want stands at a name. since is the stamp of the file when it had that content; the zero
 // Stamp proves nothing.
-func (w *work) is(ctx context.Context, name string, want []byte, since disk.Stamp) (found, error) {
+func (w *work) is(ctx context.Context, name string, want text, since disk.Stamp) (found, error) {
 	for range readTries {
 		f, err := w.isOnce(ctx, name, want, since)
 		if err == nil && !f.same {
 			f.content, f.stamp, err = w.look(ctx, name)
-			f.same = err == nil && bytes.Equal(f.content, want)
+			f.same = err == nil && want.is(f.content)
 		}
 		if !errors.Is(err, disk.ErrMoved) {
 			return f, err
@@ -47,21 +46,21 @@ func (w *work) is(ctx context.Context, name string, want []byte, since disk.Stam
 	return found{}, disk.ErrMoved
 }
 
-func (w *work) isOnce(ctx context.Context, name string, want []byte, since disk.Stamp) (found, error) {
+func (w *work) isOnce(ctx context.Context, name string, want text, since disk.Stamp) (found, error) {
 	file, stamp, busy, err := w.settled(ctx, name)
 	if err != nil {
 		return found{}, err
 	}
 	defer func() { _ = file.Close() }() // only read
 	f := found{stamp: stamp}
-	if stamp.Size != int64(len(want)) {
+	if stamp.Size != want.size {
 		return f, nil
 	}
 	if !busy && stamp.Size >= stampedSize && since.ProvesDisplaced(stamp) {
 		f.same = true
 		return f, nil
 	}
-	if f.same, err = disk.Holds(ctx, file, want); err != nil {
+	if f.same, err = want.in(ctx, file); err != nil {
 		return f, err
 	}
 	return f, unmoved(file, stamp)

@@ -1,7 +1,6 @@
 package filestate
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -111,7 +110,7 @@ func (w *work) unchanged(ctx context.Context) bool {
 	if !w.stamp.Racy {
 		return true
 	}
-	same, err := disk.Holds(ctx, w.file, w.old)
+	same, err := w.was().in(ctx, w.file)
 	return same && err == nil
 }
 
@@ -133,7 +132,7 @@ func (l *Ledger) foreign(ctx context.Context, w *work) error {
 	if err != nil {
 		return w.failed(fault.Read, disk.ErrMoved)
 	}
-	if w.file != nil && bytes.Equal(now, w.old) {
+	if w.file != nil && w.was().is(now) {
 		return w.failed(fault.Rename, disk.ErrMoved) // same content with other metadata: a second try takes those over
 	}
 	e.New, e.stamp = now, stamp

@@ -22,11 +22,15 @@ func (l *Ledger) remember(ctx context.Context, w *work) Change {
 	if w.file != nil {
 		c.Old, c.Sums.Before = w.old, w.base.Hex()
 	}
+	w.shows(&c)
 	defer l.records.Lock(w.path)()
 	now, err := l.records.Load(ctx, w.path)
 	made := seen.Change{
 		Path: w.path, Claim: w.edit.claim(), Known: w.known, Old: w.content(),
-		New: seen.Content{Bytes: w.next, Sum: w.after}, Stamp: w.stamp,
+		New: w.made(), Stamp: w.stamp,
+	}
+	if w.cut != nil {
+		made.Only, made.Grows = w.cut.differs()
 	}
 	if w.edit.Touches != nil {
 		_, made.Wrote = w.edit.Touches()
@@ -42,7 +46,9 @@ func (l *Ledger) remember(ctx context.Context, w *work) Change {
 	} else {
 		w.report(&c, l.fast)
 	}
-	l.contents.Put(w.after, w.next)
+	if w.cut == nil {
+		l.contents.Put(w.after, w.next)
+	}
 	if w.partly {
 		c.Forgotten = l.records.Forget(ctx, w.path) != nil
 		return c
@@ -77,5 +83,13 @@ func (w *work) tried() Change {
 	if !w.edit.Remove {
 		c.New, c.After, c.Sums.After = w.next, seen.VersionOf(w.after, true), w.after.Hex()
 	}
+	w.shows(&c)
 	return c
+}
+
+// shows gives a change what there is to show of a large file.
+func (w *work) shows(c *Change) {
+	if w.cut != nil {
+		c.Old, c.New, c.Line = w.cut.Old, w.cut.New, w.cut.Line
+	}
 }

@@ -96,7 +96,7 @@ func (l *Ledger) writeTemp(ctx context.Context, w *work) (*temp, fault.Step, err
 		return nil, fault.Create, err
 	}
 	t := &temp{name: w.temporary}
-	f, err := w.dir.OpenFile(t.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	f, err := w.dir.OpenFile(t.name, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
 	if err != nil {
 		return nil, fault.Create, err
 	}
@@ -121,6 +121,11 @@ func (l *Ledger) writeTemp(ctx context.Context, w *work) (*temp, fault.Step, err
 }
 
 func (l *Ledger) fill(ctx context.Context, f *os.File, t *temp, w *work) (at fault.Step, err error) {
+	if w.cut != nil {
+		if err := w.cut.write(ctx, f, w.after, l.steps); err != nil {
+			return fault.Write, err
+		}
+	}
 	for part := range slices.Chunk(w.next, writeStep) {
 		if err := context.Cause(ctx); err != nil {
 			return fault.Write, err

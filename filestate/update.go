@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -33,6 +34,10 @@ type Edit struct {
 	// Change itself does not prove that the caller knows the old text: then was must have been shown, and is counts as
 	// shown. nil: Change proves enough.
 	Touches func() (was, is Span)
+	// Splice finds the one place of a large file that the edit changes, where it can tell that without the whole
+	// content in memory; from holds the file, and is only read. nil: it cannot, and Change is called. It is called at
+	// most once, before Change.
+	Splice func(ctx context.Context, from io.ReaderAt, size int64) (*Splice, error)
 	// Remove says that there is to be no file any more. Change still sees the old content, nil included, and what it
 	// makes is dropped.
 	Remove bool
@@ -53,9 +58,12 @@ type Change struct {
 	Before, After Version // Before is "" for a new file, After for one that was removed
 	Sums          Sums    // of the contents before and after
 	Old, New      []byte  // Old is nil for a new file
-	Durable       bool    // false: applied, but not known to be on the disk
-	SyncErr       error   // why Durable is false; nil with Options.Fast, which never syncs
-	Links         int     // other names of the old file, which keep the old content
+	// of a large file that was changed at one place: Old and New are whole lines around that, and Line is how many stand
+	// in front of them
+	Line    int
+	Durable bool  // false: applied, but not known to be on the disk
+	SyncErr error // why Durable is false; nil with Options.Fast, which never syncs
+	Links   int   // other names of the old file, which keep the old content
 	// extended attributes that the new file could not be given; of one written in place also setuid and setgid
 	Lost      []string
 	InPlace   bool        // written into the old file, since it cannot be replaced: not atomic
@@ -128,7 +136,7 @@ func (l *Ledger) update(ctx context.Context, why purpose, edits []Edit) ([]Chang
 		}
 		changes[i] = l.remember(ctx, w)
 		if !w.same && id != "" {
-			changes[i].ID, changes[i].NoCopy = id, max(len(w.old), len(w.next)) > journal.MaxKept
+			changes[i].ID, changes[i].NoCopy = id, !w.kept()
 		}
 	}
 	return changes, nil
@@ -259,6 +267,9 @@ func (l *Ledger) changeOne(ctx context.Context, w *work) error {
 	if w.edit.Version == "" && w.edit.claim().Decide(known, memErr != nil, w.content()) == seen.NotRead {
 		// No content could change that, and the largest file costs 1 GiB of memory to read.
 		return fmt.Errorf("%s: %w", w.path, ErrNotRead)
+	}
+	if done, err := l.splice(ctx, w, known, memErr); done || err != nil {
+		return err
 	}
 	if err := w.read(ctx); err != nil {
 		return err

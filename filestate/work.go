@@ -38,6 +38,7 @@ type work struct {
 
 	hashing struct{ old, next sync.WaitGroup } // what sets base and after
 
+	cut   *spliced // of a large file that is changed at one place: old and next are not in memory; nil: they are
 	known *seen.Record
 	since *StaleError // as Change.Since
 	next  []byte
@@ -191,7 +192,23 @@ func (w *work) content() *seen.Content {
 	if w.file == nil {
 		return nil
 	}
-	return &seen.Content{Bytes: w.old, Sum: w.base}
+	if w.cut != nil {
+		return &seen.Content{From: w.cut.from, Size: w.cut.was, Sum: w.base}
+	}
+	return &seen.Content{Bytes: w.old, Size: int64(len(w.old)), Sum: w.base}
+}
+
+// made is what the disk will hold.
+func (w *work) made() seen.Content {
+	if w.cut != nil {
+		return seen.Content{From: w.cut, Size: w.cut.size(), Sum: w.after}
+	}
+	return seen.Content{Bytes: w.next, Size: int64(len(w.next)), Sum: w.after}
+}
+
+// kept says whether the journal keeps both contents.
+func (w *work) kept() bool {
+	return w.cut == nil && max(len(w.old), len(w.next)) <= journal.MaxKept
 }
 
 // otherMode says that a file which is there gets another mode. After it was published this is not known.

@@ -54,6 +54,10 @@ func parts(works []*work) []journal.Part {
 		if w.file != nil {
 			p.Old, p.Mode = w.old, w.info.Mode()
 		}
+		if w.cut != nil {
+			p.Old, p.New, p.Head = w.cut.Old, w.cut.New, w.cut.At
+			_, p.Tail = w.cut.rest()
+		}
 		if w.edit.modeIs {
 			p.NewMode = w.edit.mode
 		}

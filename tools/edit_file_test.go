@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -290,4 +291,38 @@ func TestEditFileBesideLongLine(t *testing.T) {
 		t.Errorf("all of the change fits, and is not shown: %s", text)
 	}
 	r.ok("edit_file", `{"file_path":"a.txt","old_string":"new","new_string":"newer"}`)
+}
+
+// One line of a file of 300 MB took 600 MB of memory, and ten times as long as to copy it.
+func TestEditFileLarge(t *testing.T) {
+	r := newRig(t)
+	var b strings.Builder
+	for i := 0; b.Len() < 40<<20; i++ {
+		fmt.Fprintf(&b, "line %d of a log, with so many words that it is as long as lines of logs are\n", i+1)
+	}
+	content := b.String()
+	r.write("log", content)
+	b.Reset()
+	r.ok("read_file", `{"file_path":"log","offset":400000,"limit":2}`)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got := r.ok("edit_file", `{"file_path":"log","old_string":"line 400000 of","new_string":"line X of"}`)
+	runtime.ReadMemStats(&after)
+	if taken := after.TotalAlloc - before.TotalAlloc; taken > 16<<20 {
+		t.Errorf("the edit allocated %d MiB", taken>>20)
+	}
+	if !strings.HasPrefix(got, "Edited log:400000 (+1 -1)") {
+		t.Errorf("got %s", got)
+	}
+	want := strings.Replace(content, "line 400000 of", "line X of", 1)
+	if now, err := os.ReadFile(filepath.Join(r.dir, "log")); err != nil || string(now) != want {
+		t.Fatalf("the file is not what the edit makes of it (%v)", err)
+	}
+	// What cannot be told without the whole content is told as ever.
+	r.fails("STRING_NOT_FOUND", "edit_file", `{"file_path":"log","old_string":"line 400000 of","new_string":"x"}`)
+	r.fails("MULTIPLE_MATCHES", "edit_file", `{"file_path":"log","old_string":"line 40000","new_string":"x"}`)
+	got = r.ok("edit_file", `{"file_path":"log","old_string":"line X of a log, ","new_string":""}`)
+	if !strings.HasPrefix(got, "Edited log:400000 (+1 -1)") {
+		t.Errorf("got %s", got)
+	}
 }

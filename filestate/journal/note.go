@@ -135,11 +135,14 @@ type Part struct {
 	Why string
 	// Files is how many new files a new directory has that is noted as one; 0: this is one file
 	Files int
+	// bytes that both contents have in front of Old and New and behind them, of a file that is too large to be kept
+	Head, Tail int64
 }
 
 // add notes one file of a change.
 func (e *Note) add(p Part) {
-	f := File{Path: p.Path, Temp: p.Temp, OldSize: int64(len(p.Old)), NewSize: int64(len(p.New))}
+	around := p.Head + p.Tail
+	f := File{Path: p.Path, Temp: p.Temp, OldSize: around + int64(len(p.Old)), NewSize: around + int64(len(p.New))}
 	c := Sides{Before: p.Old, After: p.New}
 	if f.Why, f.Files = p.Why, p.Files; p.Why != "" { // hashes that nothing has
 		p.Before, p.After, c = disk.Digest{}, disk.Digest{}, Sides{}
@@ -150,11 +153,11 @@ func (e *Note) add(p Part) {
 	if p.New != nil {
 		f.After, f.NewMode = &p.After, p.NewMode&disk.KeptMode
 	}
-	f.Kept = p.Why == "" && max(f.OldSize, f.NewSize) <= MaxKept
+	f.Kept = p.Why == "" && around == 0 && max(f.OldSize, f.NewSize) <= MaxKept
 	f.Raw = f.Kept && max(f.OldSize, f.NewSize) >= rawSize
 	head := lines.Prefix(c.Before, c.After)
 	tail := lines.Suffix(c.Before[head:], c.After[head:])
-	f.Head, f.Tail = int64(head), int64(tail)
+	f.Head, f.Tail = p.Head+int64(head), p.Tail+int64(tail)
 	f.Added, f.Removed = lines.Changed(c.Before, c.After, head, tail)
 	e.Files, e.Parts = append(e.Files, f), append(e.Parts, c)
 }

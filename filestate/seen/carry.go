@@ -33,7 +33,7 @@ func (r *Record) Carried(old []byte, now Content, stamp disk.Stamp) *Record {
 	for _, s := range sharedLines(old, now.Bytes) {
 		m.equal(s.a, s.b, s.n)
 	}
-	return &Record{Path: r.Path, Hash: now.Sum, Size: now.size(), Spans: normal(m.out, now.size()), View: noView,
+	return &Record{Path: r.Path, Hash: now.Sum, Size: now.Size, Spans: normal(m.out, now.Size), View: noView,
 		Stamp: stamp}
 }
 

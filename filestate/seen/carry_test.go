@@ -76,7 +76,7 @@ func TestCarriedProperty(t *testing.T) {
 		view := ViewOf(int64(len(old)), Span{int64(r.IntN(len(old) + 1)), int64(r.IntN(len(old) + 1))})
 		var rec *Record
 		rec = rec.See(disk.DigestOf([]byte(old)), disk.Stamp{Size: int64(len(old))}, view)
-		next := rec.Carried([]byte(old), Content{[]byte(now), disk.DigestOf([]byte(now))}, disk.Stamp{})
+		next := rec.Carried([]byte(old), Content{Bytes: []byte(now), Size: int64(len(now)), Sum: disk.DigestOf([]byte(now))}, disk.Stamp{})
 		if next.Size != int64(len(now)) || next.Hash != disk.DigestOf([]byte(now)) {
 			t.Fatalf("a record of %d bytes", next.Size)
 		}

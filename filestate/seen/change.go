@@ -14,6 +14,9 @@ type Change struct {
 	Known *Record  // what was known of Old when the change was decided, maybe Carried
 	Old   *Content // nil: there was no file
 	New   Content
+	// of a large file that was changed at one place: what of Old was replaced, and how many bytes more New has
+	Only  Span
+	Grows int64
 	Wrote Span       // of New, what the session is known to have put there; empty: what has no counterpart in Old
 	Stamp disk.Stamp // of the file with New
 }
@@ -22,7 +25,7 @@ type Change struct {
 // record as the memory has it after the change: a call may have read the file in between, and none of that may be lost.
 // memoryFails says that the memory could not be asked.
 func (c Change) Record(now *Record, memoryFails bool) (next *Record, before Version) {
-	next = &Record{Path: c.Path, Hash: c.New.Sum, Size: c.New.size(), Spans: wholeOf(c.New.size()), View: noView,
+	next = &Record{Path: c.Path, Hash: c.New.Sum, Size: c.New.Size, Spans: wholeOf(c.New.Size), View: noView,
 		Stamp: c.Stamp}
 	known, was := c.Known, now.Of(c.old())
 	now = now.Of(c.New)
@@ -34,11 +37,11 @@ func (c Change) Record(now *Record, memoryFails bool) (next *Record, before Vers
 	}
 	if c.Old != nil {
 		spans := c.Claim.covered(known, *c.Old)
-		before = VersionOf(c.Old.Sum, isWhole(spans, c.Old.size()))
+		before = VersionOf(c.Old.Sum, isWhole(spans, c.Old.Size))
 		next.Own = c.replaced(known)
 		next.Ranges = c.ranges(known)
 		if !c.Claim.Whole {
-			next.Spans = normal(append(moved(c.Old.Bytes, c.New.Bytes, spans), c.Wrote), next.Size)
+			next.Spans = normal(append(c.moved(spans), c.Wrote), next.Size)
 		}
 	}
 	switch same := c.Old != nil && c.Old.Sum == c.New.Sum; {
@@ -77,7 +80,7 @@ func (c Change) ranges(known *Record) []ranged {
 	if known != nil && known.Hash == c.Old.Sum {
 		all = append(all, known.Ranges...)
 		for _, p := range known.Parts {
-			all = append(all, ranged{p.version(c.Old.size()), p.Span})
+			all = append(all, ranged{p.version(c.Old.Size), p.Span})
 		}
 	}
 	if v := c.Claim.Version; v.ranged() {
@@ -88,14 +91,28 @@ func (c Change) ranges(known *Record) []ranged {
 	if len(all) == 0 {
 		return nil
 	}
-	return movedRanges(c.Old.Bytes, c.New.Bytes, all)
+	return c.movedRanges(all)
 }
 
-// movedRanges carries ranges of old over to new, the last ownVersions of them, each version once.
-func movedRanges(old, new []byte, all []ranged) []ranged {
-	head := lines.Prefix(old, new)
-	tail := lines.Suffix(old[head:], new[head:])
-	from, to, shift := int64(head), int64(len(old)-tail), int64(len(new)-len(old))
+// moved carries what was seen of Old over to New.
+func (c Change) moved(spans []Span) []Span {
+	if c.New.From == nil {
+		return moved(c.Old.Bytes, c.New.Bytes, spans)
+	}
+	out := []Span{{c.Only.From, c.Only.To + c.Grows}} // the session supplied it
+	for _, s := range spans {
+		out = append(out, Span{s.From, min(s.To, c.Only.From)}, Span{max(s.From, c.Only.To) + c.Grows, s.To + c.Grows})
+	}
+	return normal(out, c.New.Size)
+}
+
+// movedRanges carries ranges of Old over to New, the last ownVersions of them, each version once.
+func (c Change) movedRanges(all []ranged) []ranged {
+	from, to, shift := c.Only.From, c.Only.To, c.New.Size-c.Old.Size
+	if c.New.From == nil {
+		head := lines.Prefix(c.Old.Bytes, c.New.Bytes)
+		from, to = int64(head), c.Old.Size-int64(lines.Suffix(c.Old.Bytes[head:], c.New.Bytes[head:]))
+	}
 	done := make(map[Version]bool)
 	var out []ranged
 	for _, v := range slices.Backward(all) {

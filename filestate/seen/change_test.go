@@ -11,7 +11,7 @@ import (
 
 // known are the spans of a record with the content's digest.
 func (c Content) known(spans ...Span) *Record {
-	return (*Record)(nil).See(c.Sum, disk.Stamp{Size: c.size()}, ViewOf(c.size(), spans...))
+	return (*Record)(nil).See(c.Sum, disk.Stamp{Size: c.Size}, ViewOf(c.Size, spans...))
 }
 
 // What a session knows after a change of its own, by what it knew before and what was read meanwhile.
@@ -78,7 +78,7 @@ func TestRecordOfAChange(t *testing.T) {
 	} {
 		c.change.Path, c.change.Stamp = "a", disk.Stamp{Ino: 7}
 		got, before := c.change.Record(c.now, c.memoryFails)
-		if got.Path != "a" || got.Stamp != c.change.Stamp || got.Hash != c.change.New.Sum || got.Size != c.change.New.size() {
+		if got.Path != "a" || got.Stamp != c.change.Stamp || got.Hash != c.change.New.Sum || got.Size != c.change.New.Size {
 			t.Errorf("%s: the record is %+v", name, got)
 		}
 		if !slices.Equal(got.Spans, c.spans) || before != c.before || !slices.Equal(got.Own, c.own) {
@@ -127,7 +127,9 @@ func TestMovedRanges(t *testing.T) {
 		cut := rng.IntN(len(old) - at + 1)
 		put := []byte(strings.Repeat("Z", rng.IntN(4)))
 		new := slices.Concat(old[:at], put, old[at+cut:])
-		got := movedRanges(old, new, []ranged{v, v})
+		content := func(b []byte) Content { return Content{Bytes: b, Size: int64(len(b))} }
+		before := content(old)
+		got := Change{Old: &before, New: content(new)}.movedRanges([]ranged{v, v})
 		if len(got) != 1 || got[0].From < 0 || got[0].From > got[0].To || got[0].To > int64(len(new)) {
 			t.Fatalf("%q to %q: %v of %v", old, new, got, v)
 		}
@@ -149,24 +151,24 @@ func TestMovedRanges(t *testing.T) {
 func TestOwnVersionsOfParts(t *testing.T) {
 	t.Parallel()
 	old := contentOf(strings.Repeat("0123456789", 10))
-	rec := &Record{Hash: old.Sum, Size: old.size()}
+	rec := &Record{Hash: old.Sum, Size: old.Size}
 	for i := range int64(ownVersions + 4) {
 		s := Span{5 * i, 5*i + 5}
 		rec.Parts = append(rec.Parts, part{s, disk.DigestOf(old.Bytes[s.From:s.To])})
 	}
 	now := contentOf("more" + string(old.Bytes))
 	last := rec.Parts[len(rec.Parts)-1]
-	next, before := Change{Claim: Claim{Version: last.version(old.size())}, Known: rec, Old: &old, New: now}.Record(rec, false)
+	next, before := Change{Claim: Claim{Version: last.version(old.Size)}, Known: rec, Old: &old, New: now}.Record(rec, false)
 	if len(next.Ranges) != ownVersions || before != VersionOf(old.Sum, false) {
 		t.Errorf("%d parts may be named after %s, want %d", len(next.Ranges), before, ownVersions)
 	}
 	for i, p := range rec.Parts {
-		claim := Claim{Version: p.version(old.size())}
+		claim := Claim{Version: p.version(old.Size)}
 		if want, got := i >= 4, claim.Decide(next, false, &now); want != (got == GoOn) {
 			t.Errorf("part %d: %d", i, got)
 		}
 	}
-	if of, ok := next.fits(last.version(old.size()), now); !ok || of != (Span{last.From + 4, last.To + 4}) {
+	if of, ok := next.fits(last.version(old.Size), now); !ok || of != (Span{last.From + 4, last.To + 4}) {
 		t.Errorf("the last part is at %v now", of)
 	}
 }

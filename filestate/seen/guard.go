@@ -2,17 +2,27 @@ package seen
 
 import (
 	"bytes"
+	"context"
+	"io"
 
 	"codehand/filestate/disk"
 )
 
 // A Content is a whole content of a file.
 type Content struct {
-	Bytes []byte // only read
+	Bytes []byte // only read; of a large one nil, where it is in From
+	From  io.ReaderAt
+	Size  int64
 	Sum   disk.Digest
 }
 
-func (c Content) size() int64 { return int64(len(c.Bytes)) }
+// reader reads a content.
+func (c Content) reader() io.ReaderAt {
+	if c.From != nil {
+		return c.From
+	}
+	return bytes.NewReader(c.Bytes)
+}
 
 // A Claim is the caller's grounds for changing a file. The zero Claim has none but the record.
 type Claim struct {
@@ -69,7 +79,7 @@ func (c Claim) Decide(known *Record, memoryFails bool, now *Content) Verdict {
 // foreign change since: a model sends several edits in one turn with one version. r is what is known of the disk's
 // content. of is what the version covers.
 func (r *Record) fits(v Version, now Content) (of Span, ok bool) {
-	all := Span{0, now.size()}
+	all := Span{0, now.Size}
 	mine := r != nil && r.Hash == now.Sum
 	if !v.ranged() {
 		if v.names(now.Sum) {
@@ -81,9 +91,10 @@ func (r *Record) fits(v Version, now Content) (of Span, ok bool) {
 		_, ok = v.namesOne(r.Own)
 		return all, ok
 	}
-	if s := v.span(); s.From < s.To && s.To <= all.To &&
-		v == (part{s, disk.DigestOf(now.Bytes[s.From:s.To])}).version(all.To) {
-		return s, true
+	if s := v.span(); s.From < s.To && s.To <= all.To {
+		if p, err := partOf(context.Background(), now.reader(), s); err == nil && v == p.version(all.To) {
+			return s, true
+		}
 	}
 	if mine {
 		for _, own := range r.Ranges {
@@ -98,7 +109,7 @@ func (r *Record) fits(v Version, now Content) (of Span, ok bool) {
 // VersionOf is that of what the disk holds, whole or partial by what the session knows of it: by its record or by the
 // version that it gave.
 func (c Claim) VersionOf(known *Record, now Content) Version {
-	return VersionOf(now.Sum, isWhole(c.covered(known, now), now.size()))
+	return VersionOf(now.Sum, isWhole(c.covered(known, now), now.Size))
 }
 
 // covered returns what the session knows of a content.
@@ -108,7 +119,7 @@ func (c Claim) covered(known *Record, now Content) []Span {
 		return spans
 	}
 	if of, ok := known.fits(c.Version, now); ok {
-		return normal(append(spans[:len(spans):len(spans)], of), now.size())
+		return normal(append(spans[:len(spans):len(spans)], of), now.Size)
 	}
 	return spans
 }
@@ -126,6 +137,15 @@ func (c Claim) Outside(known *Record, now Content, next []byte) (of Span, outsid
 	}
 	of, _ = known.fits(c.Version, now)
 	return of, !differsOnlyIn(of, now.Bytes, next)
+}
+
+// Leaves says that the version is not that of a part, or a change of that range of what the disk holds keeps to it.
+func (c Claim) Leaves(known *Record, now Content, changed Span) bool {
+	if !c.Version.ranged() {
+		return true
+	}
+	of, ok := known.fits(c.Version, now)
+	return ok && of.From <= changed.From && changed.To <= of.To
 }
 
 // differsOnlyIn says that next has all bytes of old outside a range of it.

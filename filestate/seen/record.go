@@ -1,7 +1,6 @@
 package seen
 
 import (
-	"bytes"
 	"context"
 	"slices"
 
@@ -86,11 +85,11 @@ func (r *Record) Of(c Content) *Record {
 	if r == nil || r.Hashed() || len(r.Parts) == 0 {
 		return r
 	}
-	if same, err := r.InPlace(context.Background(), bytes.NewReader(c.Bytes)); !same || err != nil {
+	if same, err := r.InPlace(context.Background(), c.reader()); !same || err != nil {
 		return r
 	}
 	whole := *r
-	whole.Hash, whole.Size, whole.Spans = c.Sum, c.size(), normal(r.Spans, c.size())
+	whole.Hash, whole.Size, whole.Spans = c.Sum, c.Size, normal(r.Spans, c.Size)
 	return &whole
 }
 

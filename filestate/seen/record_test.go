@@ -32,7 +32,7 @@ func TestSee(t *testing.T) {
 		{other, []Span{{0, 14}}, []Span{{0, 14}}, 0},
 		{c, []Span{{0, 4}}, []Span{{0, 4}}, 0},
 	} {
-		rec = rec.See(v.of.Sum, disk.Stamp{Size: v.of.size()}, ViewOf(v.of.size(), v.spans...))
+		rec = rec.See(v.of.Sum, disk.Stamp{Size: v.of.Size}, ViewOf(v.of.Size, v.spans...))
 		if !slices.Equal(rec.Spans, v.want) || rec.Again != v.again || rec.Version() != VersionOf(v.of.Sum, rec.Whole()) {
 			t.Errorf("view %d: got %+v, want %v, again %d", i, rec, v.want, v.again)
 		}
@@ -80,7 +80,7 @@ func TestOfAContent(t *testing.T) {
 	t.Parallel()
 	c := contentOf("one\ntwo\nthree\n")
 	parts := func(spans ...Span) *Record {
-		r := &Record{Size: c.size()}
+		r := &Record{Size: c.Size}
 		for _, s := range spans {
 			p, err := partOf(t.Context(), bytes.NewReader(c.Bytes), s)
 			if err != nil {
@@ -152,18 +152,18 @@ func TestSeeParts(t *testing.T) {
 // The same spans in another form are another view, of which what was seen adds up all the same.
 func TestFormsAreOtherViews(t *testing.T) {
 	t.Parallel()
-	c := Content{Bytes: []byte("abc"), Sum: disk.DigestOf([]byte("abc"))}
+	c := Content{Bytes: []byte("abc"), Size: 3, Sum: disk.DigestOf([]byte("abc"))}
 	var rec *Record
 	for i, v := range []struct {
 		form  string
 		again int
 	}{{"", 0}, {"", 1}, {"lines", 0}, {"lines", 1}, {"", 0}} {
-		rec = rec.See(c.Sum, disk.Stamp{Size: c.size()}, ViewOf(c.size(), Span{0, 2}).In(v.form))
+		rec = rec.See(c.Sum, disk.Stamp{Size: c.Size}, ViewOf(c.Size, Span{0, 2}).In(v.form))
 		if rec.Again != v.again || rec.Whole() {
 			t.Errorf("view %d: seen %d times before, want %d", i, rec.Again, v.again)
 		}
 	}
-	if rec = rec.See(c.Sum, disk.Stamp{Size: c.size()}, ViewOf(c.size(), Span{2, 3}).In("lines")); !rec.Whole() {
+	if rec = rec.See(c.Sum, disk.Stamp{Size: c.Size}, ViewOf(c.Size, Span{2, 3}).In("lines")); !rec.Whole() {
 		t.Error("views in several forms do not add up")
 	}
 }

@@ -115,6 +115,7 @@ func (f *FileEdits) Change(env tool.Env) filestate.Edit {
 			f.notes.say(writing)
 			return content, err
 		},
+		Splice: f.splice(env),
 	}
 }
 

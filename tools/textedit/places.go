@@ -71,8 +71,9 @@ func (t *trail) places(size int) []Place {
 }
 
 // DiffAt is Diff for contents that differ at places only, as a Report names them. It looks at nothing else, however
-// large the contents are. Without places it is Diff.
-func DiffAt(old, new []byte, places []Place, maxBytes int) (text string, whole bool) {
+// large the contents are. line is how many lines stand in front of both, of which they are a part. Without places it is
+// Diff, but for such parts: of those it shows nothing then.
+func DiffAt(old, new []byte, line int, places []Place, maxBytes int) (text string, whole bool) {
 	if bytes.Equal(old, new) {
 		return "", true
 	}
@@ -81,12 +82,16 @@ func DiffAt(old, new []byte, places []Place, maxBytes int) (text string, whole b
 	for a, b := range stretches(old, new, places) {
 		lines, size = lines+a.count()+b.count(), size+a.size()+b.size()
 		if lines > diffLines || size > diffBytes {
-			return Diff(old, new, maxBytes)
+			parts = nil
+			break
 		}
-		d := diff{old: a.split(), new: b.split(), first: a.before, shift: b.before - a.before}
+		d := diff{old: a.split(), new: b.split(), first: line + a.before, shift: b.before - a.before}
 		if d.changes = compare.Lines(d.old, d.new); len(d.changes) > 0 {
 			parts = append(parts, d)
 		}
+	}
+	if len(parts) == 0 && line > 0 {
+		return "", false
 	}
 	if len(parts) == 0 {
 		return Diff(old, new, maxBytes)
