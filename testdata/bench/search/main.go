@@ -1,10 +1,12 @@
 // Command search compares the search engine with ripgrep, ugrep and git grep on one tree, and prints a Markdown table.
 //
 //	go run ./testdata/bench/search [-rg PROGRAM] [-n RUNS] DIRECTORY
+//	go run ./testdata/bench/search [-rg PROGRAM] [-n RUNS] -growth 1000,10000
 //
 // The first rows are searches of an engine that remembers nothing, as the first search of a tree is. Those named
 // "repeat" are the tenth and later searches of one tree by one engine, "stat" where it looks at each file; the last row
-// is their sum. -repeat prints these alone.
+// is their sum. -repeat prints these alone. Two more tables are about listing names, and about the order of lines. -growth makes trees of so many files
+// instead, and searches them.
 //
 // Each query runs once untimed, then ours and each peer in turns, so that a busy machine is busy for all. The peers'
 // output is read through a pipe. A row has medians of wall and processor time, ours divided by the peer's: below 1 ours
@@ -70,7 +72,15 @@ func main() {
 	rg := flag.String("rg", "rg", "ripgrep to compare with")
 	runs := flag.Int("n", 7, "timed runs of each")
 	again := flag.Bool("repeat", false, "repeated searches alone")
+	sizes := flag.String("growth", "", "numbers of files of trees to be made and searched")
 	flag.Parse()
+	if *sizes != "" {
+		if err := growth(context.Background(), *rg, *sizes, *runs); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	if flag.NArg() != 1 {
 		flag.Usage()
 		os.Exit(2)
@@ -157,6 +167,13 @@ func compare(ctx context.Context, tree, rg string, runs int, again bool) error {
 		"searches and learning took %.0f ms of processor time.\n", stats.Dirs, stats.Files, float64(stats.Bytes)/1e6,
 		float64(stats.Bytes-stats.Summaries)/float64(max(stats.Files, 1)),
 		float64(stats.Summaries)/float64(max(stats.Files, 1)), ms(learned))
+	engines := map[string]*search.Engine{"first": cold, "repeated": warm}
+	if err := lists(ctx, engines, at, rg, runs); err != nil {
+		return err
+	}
+	if err := ranked(ctx, engines, at, runs); err != nil {
+		return err
+	}
 	if differ > 0 {
 		return fmt.Errorf("%d queries gave other numbers of lines than ripgrep", differ)
 	}
@@ -203,9 +220,13 @@ func row(ctx context.Context, e *search.Engine, at search.Place, q query, peers 
 }
 
 func ours(ctx context.Context, e *search.Engine, at search.Place, q query) (took, int, error) {
-	before, began := cpu(), time.Now()
-	a, err := e.Grep(ctx, search.GrepQuery{Scope: search.Scope{Place: at}, Pattern: q.pattern, Fold: q.fold,
+	return timed(ctx, e, search.GrepQuery{Scope: search.Scope{Place: at}, Pattern: q.pattern, Fold: q.fold,
 		Mode: search.Lines, MaxText: 1 << 30})
+}
+
+func timed(ctx context.Context, e *search.Engine, q search.GrepQuery) (took, int, error) {
+	before, began := cpu(), time.Now()
+	a, err := e.Grep(ctx, q)
 	return took{time.Since(began), cpu() - before}, a.NLines, err
 }
 
