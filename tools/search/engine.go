@@ -44,6 +44,8 @@ type Engine struct {
 	active  map[*halt]bool // queries that run now; they share the workers
 	closed  bool
 	learner learner
+	watch   *watcher // nil: not needed yet, or blind
+	blind   bool     // the system tells of no changes
 }
 
 // New returns an Engine. It touches no disk.
@@ -66,6 +68,7 @@ func (e *Engine) Close() error {
 	e.mu.Lock()
 	e.closed = true
 	e.stopLearning()
+	e.stopWatching()
 	active := slices.Collect(maps.Keys(e.active))
 	e.mu.Unlock()
 	for _, h := range active {

@@ -230,20 +230,26 @@ func (e *Engine) Settle() {
 }
 
 // usage counts what memory was good for.
-type usage struct{ listings, ruledOut atomic.Int64 }
+type usage struct{ listings, ruledOut, calm atomic.Int64 }
 
 // Stats are figures of what is remembered.
 type Stats struct {
 	index.Stats
 	Listings, RuledOut int // directories and files that were not read, ever
+	Calm               int // of these files, those that were not looked at
+	Watches            int // directories that are watched
 }
 
 // Stats counts.
 func (e *Engine) Stats() Stats {
-	s := Stats{Listings: int(e.usage.listings.Load()), RuledOut: int(e.usage.ruledOut.Load())}
+	s := Stats{Listings: int(e.usage.listings.Load()), RuledOut: int(e.usage.ruledOut.Load()),
+		Calm: int(e.usage.calm.Load())}
 	if e.table != nil {
 		s.Stats = e.table.Stats()
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s.Watches = e.watch.watched()
 	return s
 }
 
@@ -270,6 +276,28 @@ func (e *Engine) forget() {
 	if e.table != nil {
 		e.table.Clear()
 	}
+	e.stopWatching()
+}
+
+// watching returns what tells of changes; nil: nothing does. It is made for the first query that can have a use for it:
+// one of a tree of which something is remembered.
+func (e *Engine) watching() *watcher {
+	if e.table.Empty() {
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.watch == nil && !e.blind && !e.closed {
+		e.watch = newWatcher()
+		e.blind = e.watch == nil
+	}
+	return e.watch
+}
+
+// stopWatching gives all watches back. mu is held.
+func (e *Engine) stopWatching() {
+	e.watch.close()
+	e.watch = nil
 }
 
 // forgetLater has everything forgotten if no query comes for long. mu is held.

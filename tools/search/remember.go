@@ -18,12 +18,14 @@ import (
 type care struct {
 	dirs, files time.Duration // how long ago a directory or file must have changed last, so that its stamp is the truth
 	least       int64         // files that a query must have searched: fewer are quickly read again
+	// how long a file that was looked at need not be looked at again, if inotify tells of nothing in its directory
+	calm time.Duration
 }
 
 // usualCare: a second change within one tick of the file system's clock has the same stamp as the first. Writes through
 // a mapping have the time of the first write to each page until the kernel has written that page back, which it does
 // after some 35 seconds.
-var usualCare = care{dirs: 2 * time.Second, files: 45 * time.Second, least: 200}
+var usualCare = care{dirs: 2 * time.Second, files: 45 * time.Second, least: 200, calm: 10 * time.Second}
 
 const (
 	// maxLearned is the longest content that is learned, in bytes; longer files are read each time.
@@ -38,11 +40,15 @@ type memory struct {
 	care  care
 	used  *usage
 	began time.Time // before the first stamp was taken
+	watch *watcher  // nil: nothing tells of changes
 
 	mu      sync.Mutex
-	trusted map[uint64]bool // by device
+	trusted map[uint64]trust // by device
 	wanted  []wanted
 }
+
+// A trust says what is known of a file system: its stamps are the truth, and inotify tells of each change.
+type trust struct{ stamps, events bool }
 
 // A wanted is some files of a directory whose contents are to be learned.
 type wanted struct {
@@ -57,7 +63,10 @@ func (e *Engine) remember() *memory {
 		return nil
 	}
 	e.table.Begin()
-	return &memory{table: e.table, care: e.care, used: &e.usage, began: time.Now(), trusted: map[uint64]bool{}}
+	watch := e.watching()
+	watch.drain()
+	return &memory{table: e.table, care: e.care, used: &e.usage, began: time.Now(), watch: watch,
+		trusted: map[uint64]trust{}}
 }
 
 // listing gives the stamp of an open directory and its listing, if it is known. It notes in d whether the directory is
@@ -73,16 +82,21 @@ func (m *memory) listing(d *shared) (index.Stamp, *index.Dir) {
 	m.mu.Lock()
 	trusted, asked := m.trusted[stamp.Dev]
 	if !asked {
-		trusted = d.trusts()
+		trusted = trust{stamps: d.trusts(), events: d.tells()}
 		m.trusted[stamp.Dev] = trusted
 	}
 	m.mu.Unlock()
-	if d.trusted = trusted; !trusted {
+	if d.trusted = trusted.stamps; !d.trusted {
 		return stamp, nil
+	}
+	since := uint64(0)
+	if trusted.events {
+		since = m.watch.since(d.folder, stamp.ID)
 	}
 	known := m.table.Find(stamp)
 	if known != nil {
 		m.used.listings.Add(1)
+		d.check = known.Check(since, m.began, m.care.calm)
 	}
 	return stamp, known
 }
@@ -143,14 +157,21 @@ func (g *grep) ruledOut(d *shared, in *index.Dir, at listed) bool {
 	case content != index.Text && content != index.Binary, g.ask == nil, g.ask.May(summary):
 		return false
 	}
-	now, err := d.lstat(in.Entries[at.number].Name)
-	if err != nil || !now.regular || now.stamp() != was {
-		return false // opening it says what that means
+	if d.check.Holds(at.number) {
+		m.used.calm.Add(1)
+	} else {
+		now, err := d.lstat(in.Entries[at.number].Name)
+		if err != nil || !now.regular || now.stamp() != was {
+			return false // opening it says what that means
+		}
+		if now.links == 1 { // else it may change in another directory
+			d.check.Note(at.number)
+		}
 	}
-	size := now.size
+	size := was.Size
 	if noted {
 		g.walk.note(ofBinary, at.rel)
-		size = min(size, smallBinary)
+		size = min(was.Size, smallBinary)
 	}
 	m.used.ruledOut.Add(1)
 	g.log.searched(1, size)

@@ -69,6 +69,8 @@ type shared struct {
 	folder
 	users   atomic.Int32
 	trusted bool // see folder.trusts
+	// of a listing that is remembered: which files need not be looked at; nil: none
+	check *index.Check
 }
 
 func (s *shared) retain() *shared {

@@ -46,6 +46,7 @@ type Dir struct {
 	Entries []Listed // by name
 
 	known atomic.Pointer[known]
+	check atomic.Pointer[Check]
 	used  atomic.Int64 // the round that it was last used in
 	kept  atomic.Bool
 	cost  int64 // bytes; under the Table's mutex
@@ -86,7 +87,7 @@ func (d *Dir) Known(number int) (Stamp, Content, []byte) {
 func (d *Dir) Kept() bool { return d.kept.Load() }
 
 const (
-	dirCost   = 400 // bytes of a directory beside its entries, with its place in the map
+	dirCost   = 600 // bytes of a directory beside its entries, with its places in maps and its Check
 	entryCost = 24  // bytes of an entry beside its name
 	markCost  = 56  // bytes of a mark
 )
@@ -257,6 +258,13 @@ func (t *Table) fits(more int64) bool {
 		t.bytes -= d.cost
 	}
 	return t.bytes+more <= t.limit
+}
+
+// Empty says that nothing is remembered.
+func (t *Table) Empty() bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return len(t.dirs) == 0
 }
 
 // Clear forgets everything.
