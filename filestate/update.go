@@ -58,8 +58,8 @@ type Change struct {
 	Before, After Version // Before is "" for a new file, After for one that was removed
 	Sums          Sums    // of the contents before and after
 	Old, New      []byte  // Old is nil for a new file
-	// of a large file that was changed at one place: Old and New are whole lines around that, and Line is how many stand
-	// in front of them
+	// of a large file that was changed at one place: Old and New are whole lines around that, and Line is how many
+	// stand in front of them
 	Line    int
 	Durable bool  // false: applied, but not known to be on the disk
 	SyncErr error // why Durable is false; nil with Options.Fast, which never syncs

@@ -43,8 +43,8 @@ func (f *FileEdits) splice(env tool.Env) func(context.Context, io.ReaderAt, int6
 	}
 }
 
-// linesAround returns the lines around a place of a file of that size, and where they begin. nil: a line is too long, or
-// what was read is not the UTF-8 that the whole is.
+// linesAround returns the lines around a place of a file of that size, and where they begin. nil: a line is too long,
+// or what was read is not the UTF-8 that the whole is.
 func linesAround(from io.ReaderAt, size int64, place textedit.Once) (text []byte, at int64, err error) {
 	at = max(0, place.At-around)
 	end := min(size, place.At+int64(place.Len)+around)

@@ -32,8 +32,9 @@ func (p PageNote) RestNotes(env tool.Env, q search.GrepQuery, a search.GrepAnswe
 }
 
 const (
-	// nearWork is how many files and directories all searches for a hint may look at together, for the answer is known and
-	// waits for them. It bounds work and promises no time: 100 to 300 ms were measured, the more the busier the machine.
+	// nearWork is how many files and directories all searches for a hint may look at together, for the answer is known
+	// and waits for them. It bounds work and promises no time: 100 to 300 ms were measured, the more the busier the
+	// machine.
 	nearWork = 4000
 	// nearFor bounds them on a disk that is slow.
 	nearFor = time.Second
