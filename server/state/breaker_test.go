@@ -66,15 +66,15 @@ func TestHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &flaky{Store: NewMemory(MemoryOptions{})}
 		first, second := newHold(store), newHold(store)
-		must(t, first.take(t.Context()))
+		must(t, first.Take(t.Context()))
 		stop := make(chan struct{})
 		var running sync.WaitGroup
-		running.Go(func() { first.keep(stop) })
+		running.Go(func() { first.Keep(stop) })
 		time.Sleep(time.Hour)
-		must(t, first.check())
+		must(t, first.Check())
 		began := time.Now()
-		err := second.take(t.Context())
-		if held, ok := errors.AsType[*HeldError](err); !ok || held.PID == 0 || held.Since.IsZero() || second.check() == nil {
+		err := second.Take(t.Context())
+		if held, ok := errors.AsType[*HeldError](err); !ok || held.PID == 0 || held.Since.IsZero() || second.Check() == nil {
 			t.Fatalf("a second process got %v", err)
 		}
 		if waited := time.Since(began); waited > holdEvery+time.Second {
@@ -83,38 +83,38 @@ func TestHold(t *testing.T) {
 
 		store.fail(ErrDown)
 		time.Sleep(holdGood + time.Millisecond)
-		if err := first.check(); !errors.Is(err, ErrDown) {
+		if err := first.Check(); !errors.Is(err, ErrDown) {
 			t.Errorf("it writes for longer than %v: %v", holdGood, err)
 		}
 		store.fail(nil)
 		time.Sleep(holdEvery)
-		must(t, first.check())
+		must(t, first.Check())
 
 		store.fail(ErrUnsure) // carried out, but not answered
 		time.Sleep(2*holdEvery + time.Millisecond)
 		store.fail(nil)
 		time.Sleep(holdEvery)
-		must(t, first.check())
+		must(t, first.Check())
 
 		close(stop) // as if it were stopped
 		running.Wait()
 		began = time.Now()
-		must(t, second.take(t.Context()))
+		must(t, second.Take(t.Context()))
 		if waited := time.Since(began); waited > holdLife+holdEvery || waited < holdGood-holdEvery {
 			t.Errorf("a dead one was waited for %v", waited)
 		}
-		if err := first.check(); !errors.Is(err, ErrDown) {
+		if err := first.Check(); !errors.Is(err, ErrDown) {
 			t.Errorf("both write: %v", err)
 		}
-		if _, ok := errors.AsType[*HeldError](first.renew(t.Context())); !ok {
+		if _, ok := errors.AsType[*HeldError](first.Renew(t.Context())); !ok {
 			t.Error("the first takes it back")
 		}
-		second.giveBack(t.Context())
-		if err := second.check(); !errors.Is(err, ErrDown) {
+		second.GiveBack(t.Context())
+		if err := second.Check(); !errors.Is(err, ErrDown) {
 			t.Errorf("after it was given back: %v", err)
 		}
 		began = time.Now()
-		must(t, first.take(t.Context()))
+		must(t, first.Take(t.Context()))
 		if waited := time.Since(began); waited > 0 {
 			t.Errorf("what was given back was waited for %v", waited)
 		}
@@ -186,4 +186,40 @@ func TestCheckURL(t *testing.T) {
 			t.Errorf("%s is %s", url, got)
 		}
 	}
+}
+
+// A Store is for one process or for nodes: whoever comes second is refused while the first lives.
+func TestAloneOrNodes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := NewMemory(MemoryOptions{})
+		alone := newHold(store)
+		must(t, takeAlone(t.Context(), alone))
+		stop := make(chan struct{})
+		var running sync.WaitGroup
+		running.Go(func() { alone.Keep(stop) })
+		if held, ok := errors.AsType[*HeldError](Unheld(t.Context(), store)); !ok || held.PID == 0 || held.Node != "" {
+			t.Errorf("a node got %v", held)
+		}
+		close(stop) // as if it were killed
+		running.Wait()
+		must(t, Unheld(t.Context(), store))
+
+		node := NewHold(store, NodeRecords+".a", func(h Holder) any { return h })
+		must(t, node.Take(t.Context()))
+		stop = make(chan struct{})
+		running.Go(func() { node.Keep(stop) })
+		err := takeAlone(t.Context(), newHold(store))
+		if held, ok := errors.AsType[*HeldError](err); !ok || held.PID == 0 || held.Node != "a" {
+			t.Errorf("a process for itself got %v", err)
+		}
+		must(t, Unheld(t.Context(), store)) // it took nothing with it
+		close(stop)
+		running.Wait()
+		node.GiveBack(t.Context())
+		if node.Renew(t.Context()) == nil {
+			t.Error("what was given back is renewed")
+		}
+		must(t, takeAlone(t.Context(), newHold(store)))
+	})
 }

@@ -19,10 +19,12 @@ func OpenNATS(t *testing.T, url string, o Options) Store {
 	return s
 }
 
+func natsOf(s Store) *natsStore { return s.(*heldStore).Store.(*natsStore) }
+
 // EmptyNATS removes all but the record of who has the Store.
 func EmptyNATS(t *testing.T, s Store) {
 	t.Helper()
-	n := s.(*heldStore).natsStore
+	n := natsOf(s)
 	for _, c := range n.wanted(1) {
 		if c.Name == n.bucket(Replica) {
 			continue
@@ -35,9 +37,9 @@ func EmptyNATS(t *testing.T, s Store) {
 
 // NATSMessages counts all messages but that of the record.
 func NATSMessages(s Store) int {
-	ctx, cancel := s.(*heldStore).whileOpen()
+	ctx, cancel := natsOf(s).whileOpen()
 	defer cancel()
-	stats, err := s.(*heldStore).measure(ctx)
+	stats, err := natsOf(s).measure(ctx)
 	if err != nil {
 		return -1
 	}

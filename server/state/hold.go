@@ -7,12 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 )
 
 // holdKey is the record of the process that has a Store which others could reach, too.
 const holdKey = Replica + ".only"
+
+// NodeRecords is what the keys of the records of processes that share a Store begin with.
+const NodeRecords = Replica + ".node"
 
 const (
 	holdLife  = 6 * time.Second // of family rep
@@ -21,6 +25,9 @@ const (
 	// holdGood is how long a process may use the Store after it renewed its record: then a write that just began ends
 	// before the record does.
 	holdGood = 4 * time.Second
+
+	// giveBackTime is how long a process that ends tries to end its record.
+	giveBackTime = time.Second
 )
 
 // A HeldError says that another process has the Store.
@@ -28,48 +35,63 @@ type HeldError struct {
 	Host  string
 	PID   int
 	Since time.Time
+	Node  string // as which it is one of several that share the Store; "": it has the Store alone
 }
 
 func (e *HeldError) Error() string {
-	return fmt.Sprintf("codehand serve on %s (pid %d, since %s) uses it. One server can use a store at a time: stop "+
-		"that one, or give this one another store.nats.prefix", e.Host, e.PID,
+	by := fmt.Sprintf("codehand serve on %s (pid %d, since %s) uses it", e.Host, e.PID,
 		e.Since.UTC().Format("2006-01-02 15:04:05 UTC"))
+	if e.Node != "" {
+		return by + " as node " + e.Node + ". Give this one a cluster.node, too, or another store.nats.prefix"
+	}
+	return by + ". One server can use a store at a time, unless each has a cluster.node: stop that one, or give this " +
+		"one another store.nats.prefix"
 }
 
-// A holder is what the record says.
-type holder struct {
+// A Holder says in a record which process keeps it.
+type Holder struct {
 	V     int       `json:"v"`
 	Host  string    `json:"host"`
 	PID   int       `json:"pid"`
 	Since time.Time `json:"since"`
-	ID    string    `json:"id"`
+	ID    string    `json:"id"` // of the process
 }
 
-// A hold keeps a Store for one process: a record with a short life, which it renews. Safe for concurrent use.
-type hold struct {
+// A Hold is a record with a short life that one process renews: others see by it that the process lives, and the
+// process itself how long it may act as if it did. It is safe for concurrent use.
+type Hold struct {
 	store Store
-	own   []byte
+	key   string
+	self  Holder
+	value func(Holder) any
 
-	renewing sync.Mutex // one at a time
-	mu       sync.Mutex
-	rev      uint64    // of our record; 0: we have none
-	good     time.Time // until when the Store is ours for sure
-	why      error     // the last renewal failed
+	renewing sync.Mutex // one at a time; covers over
+	over     bool       // given back for good
+	mu       sync.Mutex // covers the rest
+	rev      uint64     // of our record; 0: we have none
+	good     time.Time  // until when the record is ours for sure
+	why      error      // the last renewal failed
 }
 
-func newHold(s Store) *hold {
+// NewHold makes a Hold that keeps nothing yet. key is of family rep. value makes the record, which encodes as JSON and
+// embeds the Holder that it gets.
+func NewHold(s Store, key string, value func(Holder) any) *Hold {
 	host, _ := os.Hostname() // it is for people
-	own, _ := json.Marshal(holder{V: 1, Host: host, PID: os.Getpid(), Since: time.Now(), ID: rand.Text()})
-	return &hold{store: s, own: own}
+	return &Hold{store: s, key: key, value: value, self: Holder{
+		V: 1, Host: host, PID: os.Getpid(), Since: time.Now(), ID: rand.Text(),
+	}}
 }
 
-// take waits until the record of a process that died has ended. *HeldError: it lives.
-func (h *hold) take(ctx context.Context) error {
+// newHold is the Hold of a process that has a Store for itself.
+func newHold(s Store) *Hold { return NewHold(s, holdKey, func(h Holder) any { return h }) }
+
+// Take writes the record, and waits before that until the one of a process that died has ended. *HeldError: it lives.
+func (h *Hold) Take(ctx context.Context) error {
 	deadline := time.NewTimer(holdLife + holdEvery)
 	defer deadline.Stop()
 	var seen uint64
 	for {
-		err := h.renew(ctx)
+		err := h.Renew(ctx)
 		if err == nil {
 			return nil
 		}
@@ -77,7 +99,7 @@ func (h *hold) take(ctx context.Context) error {
 		if !ok {
 			return err
 		}
-		_, rev, err := h.store.Get(ctx, holdKey)
+		_, rev, err := h.store.Get(ctx, h.key)
 		if err != nil {
 			return err
 		}
@@ -97,10 +119,13 @@ func (h *hold) take(ctx context.Context) error {
 	}
 }
 
-// renew writes our record again, or takes the place of one that has ended.
-func (h *hold) renew(ctx context.Context) error {
+// Renew writes the record again, or takes the place of one that has ended. *HeldError: another process has it.
+func (h *Hold) Renew(ctx context.Context) error {
 	h.renewing.Lock()
 	defer h.renewing.Unlock()
+	if h.over {
+		return ErrClosed
+	}
 	began := time.Now()
 	h.mu.Lock()
 	rev := h.rev
@@ -115,33 +140,37 @@ func (h *hold) renew(ctx context.Context) error {
 }
 
 // write writes over the record at rev, our own, or where there is none, and returns the new revision.
-func (h *hold) write(ctx context.Context, rev uint64) (uint64, error) {
-	ok, err := h.store.Swap(ctx, holdKey, h.own, rev)
+func (h *Hold) write(ctx context.Context, rev uint64) (uint64, error) {
+	own, err := json.Marshal(h.value(h.self))
+	if err != nil {
+		return 0, err
+	}
+	ok, err := h.store.Swap(ctx, h.key, own, rev)
 	if err != nil {
 		return 0, err
 	}
 	for range 2 {
-		value, now, err := h.store.Get(ctx, holdKey)
+		value, now, err := h.store.Get(ctx, h.key)
+		other := Holder{}
+		_ = json.Unmarshal(value, &other) // a newer one says less
 		switch {
 		case err != nil:
 			return 0, err
-		case ok && string(value) == string(h.own):
+		case ok && other.ID == h.self.ID:
 			return now, nil
-		case now != 0 && string(value) != string(h.own):
-			other := holder{}
-			_ = json.Unmarshal(value, &other) // a newer one says less
+		case now != 0 && other.ID != h.self.ID:
 			return 0, &HeldError{Host: other.Host, PID: other.PID, Since: other.Since}
 		}
 		// It ended while the servers were away, or an answer of ours was lost.
-		if ok, err = h.store.Swap(ctx, holdKey, h.own, now); err != nil {
+		if ok, err = h.store.Swap(ctx, h.key, own, now); err != nil {
 			return 0, err
 		}
 	}
 	return 0, fmt.Errorf("%w: the record of this server changes too fast", ErrDown)
 }
 
-// keep renews until stop, and gives the record back.
-func (h *hold) keep(stop <-chan struct{}) {
+// Keep renews the record until stop.
+func (h *Hold) Keep(stop <-chan struct{}) {
 	ticker := time.NewTicker(holdEvery)
 	defer ticker.Stop()
 	for {
@@ -151,26 +180,27 @@ func (h *hold) keep(stop <-chan struct{}) {
 		case <-ticker.C:
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), holdEvery)
-		_ = h.renew(ctx) // check says that it failed
+		_ = h.Renew(ctx) // Check says that it failed
 		cancel()
 	}
 }
 
-// giveBack ends the record, so that the next process need not wait.
-func (h *hold) giveBack(ctx context.Context) {
+// GiveBack ends the record for good, so that the next process need not wait.
+func (h *Hold) GiveBack(ctx context.Context) {
 	h.renewing.Lock()
 	defer h.renewing.Unlock()
+	h.over = true
 	h.mu.Lock()
 	ours := h.rev != 0 && time.Now().Before(h.good)
 	h.rev, h.good = 0, time.Time{}
 	h.mu.Unlock()
 	if ours {
-		_ = h.store.Delete(ctx, holdKey) // else it ends by itself
+		_ = h.store.Delete(ctx, h.key) // else it ends by itself
 	}
 }
 
-// check returns why this process may not use the Store now.
-func (h *hold) check() error {
+// Check returns why this process may not act as the one that keeps the record now: others may take it for dead.
+func (h *Hold) Check() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if time.Now().Before(h.good) {
@@ -183,99 +213,69 @@ func (h *hold) check() error {
 	return fmt.Errorf("%w: this server could not renew its record: %s", ErrDown, plain(why))
 }
 
-// heldStore is a natsStore that works only while this process has it. Reads are refused, too: a process that was
-// stopped and goes on must not change files for people whom another one serves now, and each call begins with a read.
-type heldStore struct {
-	*natsStore
-	hold  *hold
-	close sync.Once
-}
-
-func (s *heldStore) mine(ctx context.Context) error {
-	if ended := ctx.Err() != nil || s.isClosed(); ended {
-		return nil // the operation says so
+// takeAlone takes a Store for one process, unless nodes share it. Each side writes its record before it looks for that
+// of the other, so of two that begin at once at least one gives way.
+func takeAlone(ctx context.Context, h *Hold) error {
+	if err := h.Take(ctx); err != nil {
+		return err
 	}
-	return s.hold.check()
+	err := ended(ctx, func() (*HeldError, uint64, error) {
+		if err := h.Renew(ctx); err != nil {
+			return nil, 0, err
+		}
+		keys, err := h.store.Keys(ctx, NodeRecords)
+		if err != nil || len(keys) == 0 {
+			return nil, 0, err
+		}
+		held, rev, err := heldBy(ctx, h.store, keys[0])
+		if held != nil {
+			held.Node = strings.TrimPrefix(keys[0], NodeRecords+".")
+		}
+		return held, rev, err
+	})
+	if err != nil {
+		h.GiveBack(context.WithoutCancel(ctx))
+	}
+	return err
 }
 
-func (s *heldStore) Get(ctx context.Context, key string) ([]byte, uint64, error) {
-	if err := s.mine(ctx); err != nil {
+// Unheld says whether no process has a Store for itself. *HeldError: one has.
+func Unheld(ctx context.Context, s Store) error {
+	return ended(ctx, func() (*HeldError, uint64, error) { return heldBy(ctx, s, holdKey) })
+}
+
+// heldBy reads a record; nil: there is none.
+func heldBy(ctx context.Context, s Store, key string) (*HeldError, uint64, error) {
+	value, rev, err := s.Get(ctx, key)
+	if err != nil || rev == 0 {
 		return nil, 0, err
 	}
-	return s.natsStore.Get(ctx, key)
+	by := Holder{}
+	_ = json.Unmarshal(value, &by) // a newer one says less
+	return &HeldError{Host: by.Host, PID: by.PID, Since: by.Since}, rev, nil
 }
 
-func (s *heldStore) GetAll(ctx context.Context, keys ...string) ([][]byte, []uint64, error) {
-	if err := s.mine(ctx); err != nil {
-		return nil, nil, err
+// ended waits until look finds no record any more, as long as that of a process that died lives. *HeldError: it does
+// not end, or was renewed.
+func ended(ctx context.Context, look func() (*HeldError, uint64, error)) error {
+	var seen uint64
+	deadline := time.NewTimer(holdLife + holdEvery)
+	defer deadline.Stop()
+	for {
+		held, rev, err := look()
+		if err != nil || held == nil {
+			return err
+		}
+		if seen != 0 && seen != rev {
+			return held
+		}
+		seen = rev
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-deadline.C:
+			return held
+		case <-time.After(250 * time.Millisecond):
+		}
 	}
-	return s.natsStore.GetAll(ctx, keys...)
-}
-
-func (s *heldStore) Set(ctx context.Context, key string, value []byte) error {
-	if err := s.mine(ctx); err != nil {
-		return err
-	}
-	return s.natsStore.Set(ctx, key, value)
-}
-
-func (s *heldStore) Swap(ctx context.Context, key string, value []byte, rev uint64) (bool, error) {
-	if err := s.mine(ctx); err != nil {
-		return false, err
-	}
-	return s.natsStore.Swap(ctx, key, value, rev)
-}
-
-func (s *heldStore) Delete(ctx context.Context, key string) error {
-	if err := s.mine(ctx); err != nil {
-		return err
-	}
-	return s.natsStore.Delete(ctx, key)
-}
-
-func (s *heldStore) Keys(ctx context.Context, prefix string) ([]string, error) {
-	if err := s.mine(ctx); err != nil {
-		return nil, err
-	}
-	return s.natsStore.Keys(ctx, prefix)
-}
-
-func (s *heldStore) Append(ctx context.Context, name string, value []byte) error {
-	if err := s.mine(ctx); err != nil {
-		return err
-	}
-	return s.natsStore.Append(ctx, name, value)
-}
-
-func (s *heldStore) Tail(ctx context.Context, name string, after uint64, most int) ([][]byte, uint64, error) {
-	if err := s.mine(ctx); err != nil {
-		return nil, after, err
-	}
-	return s.natsStore.Tail(ctx, name, after, most)
-}
-
-func (s *heldStore) Ping(ctx context.Context) error {
-	if err := s.mine(ctx); err != nil {
-		return err
-	}
-	return s.natsStore.Ping(ctx)
-}
-
-// Stats also says whether this process has it.
-func (s *heldStore) Stats() Stats {
-	stats := s.natsStore.Stats()
-	if stats.Down == nil {
-		stats.Down = s.hold.check()
-	}
-	return stats
-}
-
-// Close gives the Store to the next process.
-func (s *heldStore) Close() error {
-	s.close.Do(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), min(s.timeout, time.Second))
-		defer cancel()
-		s.hold.giveBack(ctx)
-	})
-	return s.natsStore.Close()
 }

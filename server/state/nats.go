@@ -131,8 +131,8 @@ func natsServers(list string) (servers []string, err error) {
 	return servers, nil
 }
 
-// openNATS opens the Store in NATS for this process alone: another process with the same prefix is refused while this
-// one lives.
+// openNATS opens the Store in NATS, mostly for this process alone: another process with the same prefix is refused
+// while this one lives.
 func openNATS(ctx context.Context, url string, o Options) (Store, error) {
 	named := func(err error) error { return fmt.Errorf("store %s: %w", url, err) }
 	servers, err := natsServers(url)
@@ -156,13 +156,25 @@ func openNATS(ctx context.Context, url string, o Options) (Store, error) {
 	if err := s.prepare(within); err != nil {
 		return nil, named(errors.Join(err, s.Close()))
 	}
-	holder := newHold(patientNATS{s})
-	if err := holder.take(ctx); err != nil {
+	patient := patientNATS{s}
+	if o.Nodes {
+		if err := Unheld(ctx, patient); err != nil {
+			return nil, named(errors.Join(err, s.Close()))
+		}
+		s.breaker.probe = func(ctx context.Context) error {
+			_, _, err := patient.Get(ctx, holdKey)
+			return err
+		}
+		s.running.Go(s.watchStats)
+		return s, nil
+	}
+	holder := newHold(patient)
+	if err := takeAlone(ctx, holder); err != nil {
 		return nil, named(errors.Join(err, s.Close()))
 	}
-	held := &heldStore{natsStore: s, hold: holder}
-	s.breaker.probe = holder.renew
-	s.running.Go(func() { holder.keep(s.stop) })
+	held := Held(s, holder)
+	s.breaker.probe = holder.Renew
+	s.running.Go(func() { holder.Keep(s.stop) })
 	s.running.Go(s.watchStats)
 	return held, nil
 }
@@ -218,24 +230,10 @@ func dialNATS(ctx context.Context, servers []string, o Options, release func() e
 		s.conn.Close()
 		return release()
 	})
-	options, err := s.natsLink.options(o.NATS)
-	if err != nil {
+	if err := s.connect(ctx, servers, o.NATS); err != nil {
 		return nil, err
 	}
-	began := time.Now()
-	for {
-		if s.conn, err = nats.Connect(strings.Join(servers, ","), options...); err == nil {
-			break
-		}
-		if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) {
-			return nil, fmt.Errorf("it refused to let codehand in: %w", err)
-		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("not reachable for %v: %w", time.Since(began).Round(time.Second), err)
-		case <-time.After(500 * time.Millisecond):
-		}
-	}
+	var err error
 	if s.js, err = jetstream.New(s.conn); err != nil {
 		s.conn.Close()
 		return nil, err

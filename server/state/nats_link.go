@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -64,6 +65,44 @@ func (l *natsLink) options(o NATSOptions) ([]nats.Option, error) {
 		out = append(out, nats.ClientCert(o.CertFile, o.KeyFile))
 	}
 	return out, nil
+}
+
+// connect connects, and tries again until ctx ends.
+func (l *natsLink) connect(ctx context.Context, servers []string, o NATSOptions) error {
+	options, err := l.options(o)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	for {
+		if l.conn, err = nats.Connect(strings.Join(servers, ","), options...); err == nil {
+			return nil
+		}
+		if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) {
+			return fmt.Errorf("it refused to let codehand in: %w", err)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("not reachable for %v: %w", time.Since(began).Round(time.Second), err)
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+}
+
+// Connect makes a connection of its own to the servers of a Store in NATS, for what is no state, and tries for a while.
+// It is made again when it breaks; what is sent meanwhile fails at once.
+func Connect(ctx context.Context, url string, o NATSOptions) (*nats.Conn, error) {
+	servers, err := natsServers(url)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, openTime)
+	defer cancel()
+	l := newNATSLink()
+	if err := l.connect(ctx, servers, o); err != nil {
+		return nil, fmt.Errorf("nats %s: %w", url, err)
+	}
+	return l.conn, nil
 }
 
 // disconnected gives up what waits for an answer: none can come on another connection.

@@ -22,6 +22,9 @@ type Options struct {
 	Timeout time.Duration // of one operation; 0: 2 s
 	NATS    NATSOptions   // how servers of NATS are reached
 
+	// Nodes opens a Store that several processes share, in NATS alone: each must keep a record below NodeRecords, and
+	// use the Store as Held says.
+	Nodes bool
 	// Impatient makes Open give up at once where a server of NATS does not answer. For those who only look.
 	Impatient bool
 
@@ -64,12 +67,12 @@ func openOnDisk(ctx context.Context, o Options) (Store, error) {
 // cut off; see Stats.Cut. Files have mode 0600, and no link is followed to one. The disk needs up to four times what is
 // alive, and 16 MiB.
 //
-// nats: keeps what it holds in NATS, for this process alone: a record there, which it renews, keeps others out. Open
-// makes the streams that it needs, and refuses servers older than 2.12.3, a cluster that cannot keep three copies, and
-// streams of another make. Servers that do not answer are tried for 30 s. Whether they sync what they write, no client
-// can see. Lives are those of the clock of the servers; an end is seen up to a second late, never early. A write that
-// one of three servers acknowledged outlives any one of them. Without servers every operation ends with ErrDown or
-// ErrUnsure within o.Timeout, and after three such ends at once, until the servers are back.
+// nats: keeps what it holds in NATS, for this process alone: a record there, which it renews, keeps others out, but
+// with Options.Nodes. Open makes the streams that it needs, and refuses servers older than 2.12.3, a cluster that
+// cannot keep three copies, and streams of another make. Servers that do not answer are tried for 30 s. Whether they sync what
+// they write, no client can see. Lives are those of the clock of the servers; an end is seen up to a second late, never
+// early. A write that one of three servers acknowledged outlives any one of them. Without servers every operation ends
+// with ErrDown or ErrUnsure within o.Timeout, and after three such ends at once, until the servers are back.
 //
 // *InUseError says that another process has o.Dir. Errors of embedded: *DamagedError if a file is broken in its middle,
 // ErrNewer if a newer program wrote it, and those of the operating system. Of nats: *HeldError if another process has
@@ -77,6 +80,9 @@ func openOnDisk(ctx context.Context, o Options) (Store, error) {
 func Open(ctx context.Context, url string, o Options) (Store, error) {
 	if o.Timeout <= 0 {
 		o.Timeout = defaultTimeout
+	}
+	if o.Nodes && !isNATS(url) {
+		return nil, fmt.Errorf("store.url is %q, a store of one process: cluster.node needs one in NATS", url)
 	}
 	if isNATS(url) {
 		return openNATS(ctx, url, o)
