@@ -129,7 +129,7 @@ func (s *Server) useTeam(o Options) (err error) {
 	}
 	if s.team, err = team.New(context.Background(), team.Options{
 		Config: o.Config, Version: o.Version, Log: o.Log, Public: o.Public, AuditOut: o.AuditOut, Check: o.Check,
-		Dir: e.Dir, Store: e.Store, Maker: s.opener.Tenants, Proven: e.Confined.Proven,
+		Dir: e.Dir, Store: e.Store, Nodes: e.Nodes, Maker: s.opener.Tenants, Proven: e.Confined.Proven,
 	}); err != nil {
 		return err
 	}

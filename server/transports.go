@@ -61,7 +61,7 @@ func (s *Server) HTTP(ctx context.Context, ls []listen.Listener) error {
 		Server: s.front(), HTTP: s.cfg.HTTP, Session: s.cfg.Session, Log: s.replies.Log, Versions: s.replies.Versions,
 		Patience: s.patience,
 		Records:  sessions.Records{Store: s.engines.Store, Log: s.replies.Log}, CheckHeaders: s.calls.Gate.CheckHeaders,
-		Forget: s.sessions.End, Report: s.replies.Internal,
+		Forget: s.sessions.End, ForgetAll: s.sessions.EndOf, Report: s.replies.Internal,
 		Sweep: func() {
 			s.sessions.DropIdle()
 			s.keeps.Look()

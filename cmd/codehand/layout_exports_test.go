@@ -17,6 +17,7 @@ var keptExports = map[string]string{
 	"server/listen limitedConn.NetConn":                  "whoever asks for the peer of a socket unwraps it by that name, as a tls.Conn",
 	"server/state Audit":                                 "the family of a stream that the page of an operator will read",
 	"server/state Change":                                "the family of a stream that the page of an operator will read",
+	"server/relay writer.FlushError":                     "net/http asks a ResponseWriter for it by that name",
 	"tools/agent/models Anthropic":                       "what Options.Provider may be; here it comes from a file of settings",
 	"tools/mounts/upstream web.RequiresLegacyProtocol":   "mcp-go asks a transport for it by that name",
 	"tools/mounts/upstream web.SetConnectionLostHandler": "mcp-go asks a transport for it by that name",

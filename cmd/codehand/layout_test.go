@@ -32,7 +32,7 @@ const root = "../.."
 
 // rooms are all packages, from the top down, each with the rooms that it may import.
 var rooms = map[string][]string{
-	"cmd/codehand":    {"server", "server/audit", "server/auth", "server/bridge", "server/clients", "server/clients/install", "server/clients/install/forms", "server/config", "server/control", "server/doctor", "server/engines", "server/explain", "server/instructions", "server/issuer", "server/listen", "server/logging", "server/people", "server/public", "server/replies", "server/sessions", "server/state", "server/toolset", "server/userpage", "tools", "tools/bash", "tools/confine/caches", "tools/credentials", "tools/results", "tools/sandbox", "tools/secrets", "tools/tool"},
+	"cmd/codehand":    {"server/nodes", "server", "server/audit", "server/auth", "server/bridge", "server/clients", "server/clients/install", "server/clients/install/forms", "server/config", "server/control", "server/doctor", "server/engines", "server/explain", "server/instructions", "server/issuer", "server/listen", "server/logging", "server/people", "server/public", "server/replies", "server/sessions", "server/state", "server/toolset", "server/userpage", "tools", "tools/bash", "tools/confine/caches", "tools/credentials", "tools/results", "tools/sandbox", "tools/secrets", "tools/tool"},
 	"cmd/conformance": {"server", "server/config", "server/engines", "server/listen", "server/mcpgo"},
 	"cmd/score":       {}, // knows servers from outside alone, ours too
 
@@ -41,7 +41,7 @@ var rooms = map[string][]string{
 	"server/places":  {"server/auth/limits", "server/pipeline", "server/request", "server/sessions", "server/toolset", "tools/tool"},
 	"server/opening": {"filestate", "server/config", "server/engines", "server/pipeline", "server/sessions", "server/state", "server/tenants", "tools/hooks", "tools/permission", "tools/results", "tools/session", "tools/shell"},
 	"server/explain": {"server/jsonrpc", "server/pipeline", "server/sessions", "server/tenants", "server/toolset", "tools/bash", "tools/permission", "tools/session", "tools/tool", "tools/workspace"},
-	"server/endpoint": {
+	"server/endpoint": {"server/nodes", "server/relay",
 		"server/auth", "server/auth/limits", "server/config", "server/jsonrpc", "server/listen", "server/metrics", "server/pipeline", "server/public", "server/request",
 		"server/sessions", "server/state", "server/stdio", "server/tenants", "tools/results", "tools/session", "tools/tool",
 	},
@@ -60,13 +60,13 @@ var rooms = map[string][]string{
 	"server/console":      {"server/asking", "server/audit", "server/auth", "server/signin", "tools/results", "tools/session", "tools/tool"}, // the look of the pages of a sign-in; what is on record
 	"server/live":         {"server/asking", "server/auth/peers"},
 	"server/userpage":     {"filestate/journal", "server/asking", "server/audit", "server/auth", "server/auth/peers", "server/console", "server/live", "server/sessions", "tools/session"}, // the journal is only read
-	"server/team":         {"server/asking", "server/audit", "server/auth", "server/config", "server/console", "server/control", "server/endpoint", "server/issuer", "server/jsonrpc", "server/listen", "server/metrics", "server/oauth", "server/people", "server/pipeline", "server/public", "server/request", "server/resources", "server/sessions", "server/signin", "server/state", "server/tenants", "server/toolset", "tools/sandbox", "tools/session", "tools/tool"},
+	"server/team":         {"server/nodes", "server/relay", "server/asking", "server/audit", "server/auth", "server/config", "server/console", "server/control", "server/endpoint", "server/issuer", "server/jsonrpc", "server/listen", "server/metrics", "server/oauth", "server/people", "server/pipeline", "server/public", "server/request", "server/resources", "server/sessions", "server/signin", "server/state", "server/tenants", "server/toolset", "tools/sandbox", "tools/session", "tools/tool"},
 	"server/replies":      {"server/answers", "server/jsonrpc", "server/request", "server/resources", "tools/results", "tools/tool"},
 	"server/subagents": {
 		"server/jsonrpc", "server/pipeline", "server/request", "server/sessions", "server/state", "server/waiting", "tools/agent",
 		"tools/agent/loop", "tools/hooks", "tools/permission", "tools/session", "tools/tool",
 	},
-	"server/engines": {"filestate", "filestate/lock", "server/config", "server/listen", "server/sessions", "server/state", "server/toolset", "tools", "tools/agent", "tools/agent/loop", "tools/agent/models", "tools/confine", "tools/confine/caches", "tools/credentials", "tools/git/changes", "tools/guarded", "tools/hooks", "tools/keys", "tools/media", "tools/mounts", "tools/mounts/pins", "tools/mounts/upstream", "tools/permission", "tools/sandbox", "tools/search", "tools/session", "tools/settings", "tools/tool", "tools/web", "tools/web/guard", "tools/web/search", "tools/lsp"},
+	"server/engines": {"server/nodes", "filestate", "filestate/lock", "server/config", "server/listen", "server/sessions", "server/state", "server/toolset", "tools", "tools/agent", "tools/agent/loop", "tools/agent/models", "tools/confine", "tools/confine/caches", "tools/credentials", "tools/git/changes", "tools/guarded", "tools/hooks", "tools/keys", "tools/media", "tools/mounts", "tools/mounts/pins", "tools/mounts/upstream", "tools/permission", "tools/sandbox", "tools/search", "tools/session", "tools/settings", "tools/tool", "tools/web", "tools/web/guard", "tools/web/search", "tools/lsp"},
 	"server/mcpgo": {
 		"server/cards", "server/hub", "server/instructions", "server/jsonrpc", "server/notices", "server/prompts", "server/replies", "server/request",
 		"server/resources", "server/sessions", "server/tenants", "server/toolset", "tools/results", "tools/session",
@@ -103,7 +103,9 @@ var rooms = map[string][]string{
 	"server/signin":          {"server/auth", "server/oauth", "server/people", "server/state", "tools/permission"}, // names and order of modes
 	"server/control":         {"server/oauth", "server/state", "tools/sandbox"},                                    // the Store, where no server runs; whether a caller is a confined command
 	"server/issuer":          {"server/auth", "server/config"},
-	"server/config":          {"server/auth", "server/auth/limits", "server/state", "tools/agent", "tools/credentials", "tools/keys", "tools/permission", "tools/web/guard", "tools/web/search"}, // what a host and a private network are; which flags of an agent ask nobody; how a host of git is written
+	"server/config":          {"server/nodes", "server/auth", "server/auth/limits", "server/state", "tools/agent", "tools/credentials", "tools/keys", "tools/permission", "tools/web/guard", "tools/web/search"}, // what a host and a private network are; which flags of an agent ask nobody; how a host of git is written
+	"server/nodes":           {"server/state"},
+	"server/relay":           {},
 	"server/state":           {},
 	"server/state/storetest": {"server/state"}, // imported by tests only
 	"server/clients":         {},
@@ -235,7 +237,7 @@ var modules = []struct {
 		"server", "server/answers", "server/asking", "server/blackbox", "server/bridge", "server/calls", "server/endpoint", "server/hub", "server/mcpgo", "server/notices", "server/prompts", "server/replies", "server/subagents",
 		"server/resources", "server/team", "server/toolset", "tools/mounts", "tools/mounts/upstream", "cmd/conformance",
 	}}, // all but server, server/mcpgo and tools/mounts/upstream use its types alone: TestOneGateway
-	{path: "github.com/nats-io/nats.go", rooms: []string{"server/state"}}, // never the server, which tests build from .ci/nats
+	{path: "github.com/nats-io/nats.go", rooms: []string{"server/relay", "server/state"}}, // never the server, which tests build from .ci/nats
 	{path: "github.com/pelletier/go-toml/v2", rooms: []string{"server/clients", "server/clients/install/forms", "server/config"}},
 	{path: "github.com/prometheus/client_model", rooms: []string{"server/metrics"}, testsOnly: true}, // with common, reads our page
 	{path: "github.com/prometheus/common", rooms: []string{"server/metrics"}, testsOnly: true},

@@ -164,7 +164,8 @@ output; for people there are the commands below.`),
 	group("See what agents did, and take it back", newPage(t), newHistory(t), newUndo(t))
 	group("Tools and what they may do",
 		newTools(t), newCall(t), newMCP(t), newPermissions(t), newClassify(t), newClean(t))
-	group("Serve over HTTP", newServe(t), newToken(t), newOwner(t), newInvite(t), newGrants(t), newSessions(t))
+	group("Serve over HTTP", newServe(t), newToken(t), newOwner(t), newInvite(t), newGrants(t), newSessions(t),
+		newCluster(t))
 	root.AddCommand(newCompletion(t), newVersion(t), newSettings(), newGitHelper(t))
 	return root
 }

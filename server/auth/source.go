@@ -2,6 +2,7 @@ package auth
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -154,6 +155,50 @@ func (p Principal) Token() string {
 		return ""
 	}
 	return p.brought.found.Token
+}
+
+// A Pass says who sent a request to one of several nodes, so that another one knows it again. It holds no secret.
+type Pass struct {
+	ID    string
+	Via   string // as Principal.Via
+	Found *Found // nil: a token of the tokens file
+}
+
+// Pass is that of a principal that was authenticated.
+func (p Principal) Pass() Pass {
+	x := Pass{ID: p.ID, Via: p.Via}
+	if p.brought != nil {
+		x.Found = &p.brought.found
+	}
+	return x
+}
+
+// Know returns the principal of a pass with the rights that it has here: what it came with must hold here, too. The
+// error is an *Error.
+func (p *Porter) Know(x Pass) (Principal, error) {
+	who := Principal{ID: x.ID, Via: x.Via}
+	switch id, file := strings.CutPrefix(x.Via, via); {
+	case p.o.Mode == ModeNone:
+		return Principal{}, NotAccepted("nobody signs in here")
+	case x.Found != nil:
+		var err error
+		if who, err = p.foreign(x.Found); err != nil {
+			return Principal{}, err
+		}
+	case file:
+		p.mu.RLock()
+		h := p.held[id]
+		p.mu.RUnlock()
+		if h == nil {
+			return Principal{}, NotAccepted("token " + id + " is not known to this node")
+		}
+		p.uses.note(id, p.o.Now())
+		who = h.principal.clone()
+	}
+	if who.ID != x.ID || who.Via != x.Via || !p.Valid(who) {
+		return Principal{}, NotAccepted("what another node let in does not hold here: " + x.Via)
+	}
+	return who, nil
 }
 
 // Rights is what the operator gives a principal, whatever it comes with; ok is false if it may not sign in at all.

@@ -57,6 +57,7 @@ type Config struct {
 	Audit      Audit
 	Console    Console
 	Metrics    Metrics
+	Cluster    Cluster
 
 	// What the environment says besides settings.
 	OnStdio

@@ -203,6 +203,7 @@ func samples(w *world) map[string][2]string {
 		"session.ttl":              {`"7d"`, "168h"},
 		"store.url":                {`"memory:"`, "memory:"},
 		"store.nats.prefix":        {`"team-a"`, "team-a"},
+		"cluster.node":             {`"tools-1"`, "tools-1"},
 		"store.nats.creds_file":    {`"` + w.path("nats.creds") + `"`, w.path("nats.creds")},
 		"store.nats.nkey_file":     {`"` + w.path("nats.nk") + `"`, w.path("nats.nk")},
 		"store.nats.user":          {`"codehand"`, "codehand"},

@@ -103,6 +103,7 @@ func serveDefaults(c *Config) {
 	c.Session = Session{Idle: 30 * time.Minute, TTL: 30 * 24 * time.Hour, Max: 10_000, MaxPerPrincipal: 200}
 	c.Store = Store{URL: state.OnDisk, MaxBytes: 4 << 30, Sync: time.Second,
 		NATS: state.NATSOptions{Prefix: "codehand"}}
+	c.Cluster = Cluster{Capacity: 200}
 	c.Console = Console{Approvals: "open", Record: true}
 	c.Audit = Audit{Sync: time.Second, OnError: "refuse", Rotate: 256 << 20, Keep: 90 * 24 * time.Hour,
 		Commands: "redacted"}
@@ -125,7 +126,7 @@ func pageTable(c *Config) []setting {
 // serveTable is the part of the table that counts in serve. A project file can set none of it: who may call, and what
 // is remembered about calls, is nothing that a workspace decides.
 func serveTable(c *Config) []setting {
-	return slices.Concat(callersTable(c), storeTable(c), recordTable(c))
+	return slices.Concat(callersTable(c), storeTable(c), clusterTable(c), recordTable(c))
 }
 
 // callersTable is the part of it that says who may call, and where.

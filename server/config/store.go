@@ -5,14 +5,39 @@ import (
 	"strings"
 	"time"
 
+	"codehand/server/nodes"
 	"codehand/server/state"
 )
+
+// Cluster is this process as one of several that share the Store.
+type Cluster struct {
+	Node     string // its name, for good; "": it is alone
+	Capacity int    // principals that it takes at most
+}
+
+// clusterTable is the part of the table of serve about several machines.
+func clusterTable(c *Config) []setting {
+	return []setting{
+		{"cluster.node", "name of this machine among several that share a store in NATS, the same after each start; " +
+			"empty: it has the store alone", operatorOnly, term{&c.Cluster.Node, readNode}},
+		{"cluster.capacity", "most callers whose workspaces are on this machine", operatorOnly,
+			number{&c.Cluster.Capacity, 1, 1_000_000, false}},
+	}
+}
+
+// readNode refuses what cannot be the name of a node.
+func readNode(s string, _ input) (string, error) {
+	if s == "" {
+		return "", nil
+	}
+	return s, nodes.CheckName(s)
+}
 
 // storeTable is the part of the table of serve that says where the state is kept.
 func storeTable(c *Config) []setting {
 	return []setting{
 		{"store.url", "where serve keeps sessions: embedded: (on disk), memory:, or nats://HOST:PORT (tls:// with TLS), " +
-			"several servers with commas, for one serve at a time", operatorOnly, storeURL{&c.Store.URL}},
+			"several servers with commas", operatorOnly, storeURL{&c.Store.URL}},
 		{"store.max_bytes", "largest size of the store", operatorOnly, size{&c.Store.MaxBytes, mib, 1024 * gib}},
 		{"store.sync", "longest time until a change of the store is synced to disk, or always", operatorOnly,
 			period{&c.Store.Sync, 0, time.Hour, []word{{"always", 0}}}},
@@ -90,6 +115,7 @@ func natsTogether(n state.NATSOptions, wrong func(key, format string, args ...an
 func (c Config) StoreOptions() state.Options {
 	return state.Options{
 		SessionLife: c.Session.TTL, MaxBytes: c.Store.MaxBytes, Sync: c.Store.Sync, NATS: c.Store.NATS,
+		Nodes: c.Cluster.Node != "",
 	}
 }
 

@@ -61,11 +61,14 @@ type Options struct {
 	Tenants *tenants.Registry
 	Signer  *Signer
 	Records sessions.Records
+	Cluster *Cluster // nil: this process serves everybody
 	Team    Team
 	// CheckHeaders compares the headers of a modern request with its body, as the protocol requires. nil: they agree.
 	CheckHeaders func(env jsonrpc.Envelope, message []byte, header http.Header) *jsonrpc.Error
 	// Forget ends the handles and jobs of a session that its client ended.
 	Forget func(session.Key)
+	// ForgetAll is Forget for all sessions of a principal.
+	ForgetAll func(principal string)
 	// Sweep is run about once a minute, while the endpoint serves.
 	Sweep func()
 	// Report logs an internal error and returns the error that refers the client to it.
@@ -230,7 +233,7 @@ type activity struct {
 type active struct {
 	who     auth.Principal
 	by      atomic.Pointer[auth.Principal] // of an SSE stream: the principal that posted to it last; nil: none did
-	kind    string                         // get, sse, listen: a stream, which ends first; "": a request
+	kind    string                         // get, sse, listen, away: a stream, which ends first; "": a request
 	session string                         // id of the legacy session of a stream; "": none
 	cancel  func(cause error)
 }

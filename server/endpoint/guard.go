@@ -169,7 +169,19 @@ func (e *Endpoint) routed(w http.ResponseWriter, r *http.Request) {
 			Message: r.Method + " has no body here"})
 		return
 	}
-	c, err := e.admit(r)
+	who, ip, err := e.authenticate(r)
+	if err != nil {
+		deny(w, r, err)
+		return
+	}
+	if e.o.Cluster == nil || !e.away(w, r, who, ip) {
+		e.serve(w, r, who, ip, route, handle)
+	}
+}
+
+// serve serves a request of a principal whose workspace this process has.
+func (e *Endpoint) serve(w http.ResponseWriter, r *http.Request, who auth.Principal, ip, route, handle string) {
+	c, err := e.admit(r, who, ip)
 	if err != nil {
 		deny(w, r, err)
 		return
@@ -208,19 +220,23 @@ func unlisted(r *http.Request, origins []string) bool {
 	return origin != "" && !slices.Contains(origins, origin)
 }
 
-// admit finds out who calls, and counts the request.
-func (e *Endpoint) admit(r *http.Request) (caller, error) {
-	who, err := e.o.Porter.Authenticate(r)
-	ip := ""
+// authenticate finds out who calls, and from which address; "": it has none.
+func (e *Endpoint) authenticate(r *http.Request) (who auth.Principal, ip string, err error) {
+	who, err = e.o.Porter.Authenticate(r)
 	if at := e.o.Porter.ClientIP(r); at.IsValid() { // a unix socket has none
 		ip = at.String()
 	}
 	if err != nil {
 		e.o.Team.Refused(ip, err)
-		return caller{}, err
+		return who, ip, err
 	}
 	e.o.Team.Metrics.Authenticated(how(who.Via), "ok")
-	c := caller{who: who, limits: e.o.Porter.Limits(who), ip: ip,
+	return who, ip, nil
+}
+
+// admit counts a request against the quotas of its principal.
+func (e *Endpoint) admit(r *http.Request, who auth.Principal, ip string) (c caller, err error) {
+	c = caller{who: who, limits: e.o.Porter.Limits(who), ip: ip,
 		page: who.Via == auth.ModeNone && unlisted(r, e.o.HTTP.AllowedOrigins)}
 	size := r.ContentLength
 	if size < 0 {

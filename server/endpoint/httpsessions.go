@@ -252,6 +252,19 @@ func (h *httpSessions) drop(x *httpSession) {
 // errSessionEnded is the cause of a cancel when the client deletes its session.
 var errSessionEnded = errors.New("the session was deleted")
 
+// dismiss forgets the sessions of a principal. They stay valid.
+func (h *httpSessions) dismiss(principal string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, x := range h.live {
+		if x.key.Principal == principal {
+			x.asks.Close()
+			h.remove(x)
+			h.ended(x)
+		}
+	}
+}
+
 // unask ends all pending questions to clients. The server is draining and accepts no more answers.
 func (h *httpSessions) unask() {
 	h.mu.Lock()

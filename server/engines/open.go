@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"codehand/filestate"
 	"codehand/filestate/lock"
 	"codehand/server/config"
+	"codehand/server/nodes"
 	"codehand/server/sessions"
 	"codehand/server/state"
 	"codehand/server/toolset"
@@ -31,9 +33,10 @@ const StoreTime = 2 * time.Second
 
 // A Set is the engines of a process, which all its sessions share. Close gives back what they hold.
 type Set struct {
-	Dir      string      // state directory
-	Store    state.Store // set anew once, before the first session: by what counts its operations
-	Durable  bool        // the Store outlives the process
+	Dir      string       // state directory
+	Store    state.Store  // set anew once, before the first session: by what counts its operations
+	Durable  bool         // the Store outlives the process
+	Nodes    *nodes.Nodes // that share the Store; nil: this process has it alone
 	Locker   lock.Locker
 	Contents *filestate.Contents
 	Journals *sessions.Journals
@@ -61,7 +64,7 @@ func Open(o Options, local func() Local) (e *Set, err error) {
 	if e.Dir, err = config.OpenState(cfg.StateDir); err != nil {
 		return e, err
 	}
-	if e.Store, err = openStore(o, e.Dir); err != nil {
+	if e.Store, e.Nodes, err = openStore(o, e.Dir); err != nil {
 		return e, err
 	}
 	e.Locker = lock.New(filepath.Join(e.Dir, "locks"))
@@ -89,22 +92,31 @@ func Open(o Options, local func() Local) (e *Set, err error) {
 }
 
 // openStore opens the Store of serve, or makes that of a process for one person.
-func openStore(o Options, dir string) (state.Store, error) {
+func openStore(o Options, dir string) (state.Store, *nodes.Nodes, error) {
 	if !o.Serve {
-		return state.NewMemory(state.MemoryOptions{}), nil
+		return state.NewMemory(state.MemoryOptions{}), nil, nil
 	}
 	cfg := o.Config
 	with := cfg.StoreOptions()
 	with.Dir, with.Timeout = dir, cmp.Or(o.StoreTime, StoreTime)
 	store, err := state.Open(context.Background(), cfg.Store.URL, with)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if stats, ok := store.(state.Stater); ok && stats.Stats().Cut > 0 {
 		o.Log.Warn("truncated the end of the state log: it was half-written or never synced",
 			"bytes", stats.Stats().Cut)
 	}
-	return store, nil
+	if cfg.Cluster.Node == "" {
+		return store, nil, nil
+	}
+	all, err := nodes.Join(context.Background(), nodes.Options{
+		Store: store, Name: cfg.Cluster.Node, Version: o.Version, Capacity: cfg.Cluster.Capacity, Log: o.Log,
+	})
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("store %s: %w", cfg.Store.URL, err), store.Close())
+	}
+	return all.Store(), all, nil
 }
 
 // makeTools makes the engines that tools are handed, and the tools.
@@ -187,6 +199,9 @@ func (e *Set) Close() error {
 	}
 	if e.Trees != nil {
 		e.Trees.Close()
+	}
+	if e.Nodes != nil {
+		e.Nodes.Close()
 	}
 	if e.Store != nil {
 		errs = append(errs, e.Store.Close())

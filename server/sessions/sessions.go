@@ -136,11 +136,18 @@ func (t *Table) DropIdle() {
 }
 
 // End drops the handles of one session for good, with its jobs.
-func (t *Table) End(key session.Key) {
+func (t *Table) End(key session.Key) { t.endIf(func(k session.Key) bool { return k == key }) }
+
+// EndOf is End for all sessions of a principal.
+func (t *Table) EndOf(principal string) {
+	t.endIf(func(k session.Key) bool { return k.Principal == principal })
+}
+
+func (t *Table) endIf(match func(session.Key) bool) {
 	t.mu.Lock()
 	var gone []*liveSession
 	for at, l := range t.live {
-		if at.key == key {
+		if match(at.key) {
 			gone = append(gone, l)
 			delete(t.live, at)
 		}
@@ -148,11 +155,15 @@ func (t *Table) End(key session.Key) {
 	t.ending.Add(len(gone))
 	t.mu.Unlock()
 	defer t.ending.Add(-len(gone))
+	told := map[session.Key]bool{}
 	for _, l := range gone {
 		l.close()
 	}
-	if len(gone) > 0 && t.Ended != nil {
-		t.Ended(gone[0].state, ended)
+	for _, l := range gone {
+		if key := l.state.Key; t.Ended != nil && !told[key] {
+			told[key] = true
+			t.Ended(l.state, ended)
+		}
 	}
 }
 

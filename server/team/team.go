@@ -29,6 +29,7 @@ import (
 	"codehand/server/endpoint"
 	"codehand/server/listen"
 	"codehand/server/metrics"
+	"codehand/server/nodes"
 	"codehand/server/pipeline"
 	"codehand/server/public"
 	"codehand/server/request"
@@ -50,6 +51,7 @@ type Options struct {
 
 	Dir    string // state directory
 	Store  state.Store
+	Nodes  *nodes.Nodes // that share the Store; nil: this process has it alone
 	Maker  *tenants.Maker
 	Proven func() sandbox.Report // may wait until the machine was probed
 }
@@ -96,6 +98,11 @@ func New(ctx context.Context, o Options) (_ *Team, err error) {
 			err = errors.Join(err, t.Close())
 		}
 	}()
+	if m, err := auth.ParseModes(cfg.Auth.Mode); o.Nodes != nil && (err != nil || m.None || m.Pages()) {
+		return nil, &config.Unusable{Err: fmt.Errorf("cluster.node (%s) needs auth.mode token, oidc or token+oidc: "+
+			"each machine must know who calls, and pages to sign in are for one machine in this version",
+			cfg.Origin("cluster.node"))}
+	}
 	if t.Signing, err = newSigning(ctx, t); err != nil {
 		return nil, &config.Unusable{Err: err}
 	}
@@ -181,6 +188,7 @@ func (t *Team) Watch(w Watched) state.Store {
 	t.health.AddCheck("audit", cfg.Audit.OnError == "refuse",
 		func(context.Context) (string, error) { return "", t.audit.Failed() })
 	t.health.AddCheck("sandbox", false, func(context.Context) (string, error) { return strconv.Itoa(level()), nil })
+	t.checkNode()
 	t.checkIssuers(cfg.Auth.Issuers)
 	t.Metrics = metrics.New(metrics.Options{
 		Version: t.o.Version, Tools: w.Tools, Methods: measuredMethods, Versions: mcp.ValidProtocolVersions,
@@ -234,7 +242,14 @@ func (t *Team) gauges(w Watched, stats state.Stater, level func() int) metrics.G
 // the listeners. The error is that of a listener; after a clean drain it is nil. Serve adds what o lacks of a team.
 func (t *Team) Serve(ctx context.Context, ls []listen.Listener, tools *toolset.Set, o endpoint.Options) error {
 	o.Porter, o.Tenants, o.Signer, o.Team = t.Porter, t.Tenants, t.signer, t.shown(tools)
-	e := endpoint.New(o)
+	e, leave, err := t.endpoint(ctx, o)
+	if err != nil {
+		for _, l := range ls {
+			_ = l.Close() // never served
+		}
+		return err
+	}
+	defer leave()
 	t.Endpoint.Store(e)
 	defer t.Endpoint.Store(nil)
 	defer serveDesk(ctx, t, ls)()

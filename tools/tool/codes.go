@@ -30,6 +30,7 @@ const (
 	Interrupted         Code = "CANCELLED"
 	Timeout             Code = "TIMEOUT"
 	StateUnavailable    Code = "STATE_UNAVAILABLE"
+	NodeDown            Code = "NODE_DOWN"
 	ResultTooLarge      Code = "RESULT_TOO_LARGE"
 	Internal            Code = "INTERNAL"
 	NoChange            Code = "NO_CHANGE"
