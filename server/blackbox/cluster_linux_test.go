@@ -191,9 +191,10 @@ func TestCluster(t *testing.T) {
 		}
 		n.exit()
 		c.start(n)
-		if text, failed := calls.say("3", "read_file", `{"file_path":"begun.txt"}`, ""); failed {
-			t.Errorf("after the restart: %s", text)
-		}
+		replaytest.Until(t, "the restarted node serves its people", func() bool {
+			_, failed := calls.say("3", "read_file", `{"file_path":"begun.txt"}`, "")
+			return !failed
+		})
 		if text, failed := calls.say("4", "write_file", `{"file_path":"after.txt","content":"x\n"}`, ""); failed {
 			t.Errorf("after the restart: %s", text)
 		}

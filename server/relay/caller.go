@@ -60,7 +60,7 @@ func (c *Caller) got(m Message) {
 	l := c.links.find(m.Subject)
 	switch f, err := decode(m.Data); {
 	case m.Nobody && l != nil:
-		l.end(errNobody)
+		l.nobody()
 	case err != nil || m.Nobody:
 	case l != nil:
 		l.take(f)

@@ -37,6 +37,7 @@ type link struct {
 	roomy chan struct{} // holds a token when there may be room
 
 	mu    sync.Mutex // covers the rest
+	sends int        // frames of any kind that left
 	got   uint32     // the number of the last frame
 	queue []frame    // that nobody has taken
 	taken int        // cost of parts that were taken and not acknowledged
@@ -70,6 +71,9 @@ func (l *link) send(kind byte, head, body []byte) error {
 		l.sent++
 		f.number = l.sent
 	}
+	l.mu.Lock()
+	l.sends++ // before it leaves: whoever hears that it reached nobody asks
+	l.mu.Unlock()
 	err := l.wire.Send(l.to, l.reply, f.encode())
 	if err != nil && numbered(kind) {
 		l.end(errLost)
@@ -174,6 +178,19 @@ func (l *link) take(f frame) {
 		l.end(errGone)
 	case f.kind == frameMoved:
 		l.end(errMoved)
+	}
+}
+
+// nobody ends the link after one of its frames reached nobody. Only if no other one was sent nothing was done: the end
+// of the other node is heard the same way.
+func (l *link) nobody() {
+	l.mu.Lock()
+	first := l.sends == 1
+	l.mu.Unlock()
+	if first {
+		l.end(errNobody)
+	} else {
+		l.end(errLost)
 	}
 }
 

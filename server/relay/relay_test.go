@@ -346,6 +346,21 @@ func TestEnds(t *testing.T) {
 			})
 		})
 	}
+	t.Run("host is gone", func(t *testing.T) { // its server of NATS knows that nobody listens there
+		t.Parallel()
+		inBubble(t, func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, func(r rig) {
+			time.AfterFunc(time.Second, r.host.unhear)
+			began := time.Now()
+			_, err := r.do(r.Context(), nil)
+			if lost, ok := errors.AsType[*LostError](err); !ok || !lost.Sent {
+				t.Errorf("a request that ran: %v", err)
+			}
+			if took := time.Since(began); took > beatEvery+lookEvery {
+				t.Errorf("it was noticed after %v", took)
+			}
+			r.host.unhear = func() {}
+		})
+	})
 	t.Run("closed", func(t *testing.T) {
 		t.Parallel()
 		var ended time.Time

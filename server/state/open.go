@@ -69,10 +69,11 @@ func openOnDisk(ctx context.Context, o Options) (Store, error) {
 //
 // nats: keeps what it holds in NATS, for this process alone: a record there, which it renews, keeps others out, but
 // with Options.Nodes. Open makes the streams that it needs, and refuses servers older than 2.12.3, a cluster that
-// cannot keep three copies, and streams of another make. Servers that do not answer are tried for 30 s. Whether they sync what
-// they write, no client can see. Lives are those of the clock of the servers; an end is seen up to a second late, never
-// early. A write that one of three servers acknowledged outlives any one of them. Without servers every operation ends
-// with ErrDown or ErrUnsure within o.Timeout, and after three such ends at once, until the servers are back.
+// cannot keep three copies, and streams of another make. Servers that do not answer are tried for 30 s. Whether they
+// sync what they write, no client can see. Lives are those of the clock of the servers; an end is seen up to a second
+// late, never early. A write that one of three servers acknowledged outlives any one of them. Without servers every
+// operation ends with ErrDown or ErrUnsure within o.Timeout, and after three such ends at once, until the servers are
+// back.
 //
 // *InUseError says that another process has o.Dir. Errors of embedded: *DamagedError if a file is broken in its middle,
 // ErrNewer if a newer program wrote it, and those of the operating system. Of nats: *HeldError if another process has
