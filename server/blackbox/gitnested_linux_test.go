@@ -127,7 +127,8 @@ func TestRemovedRepositories(t *testing.T) {
 
 // A repository that a command itself had made ran what the command wrote as soon as a person asked git for the state of
 // the whole: its hooks, what its commondir or a `.git` that is a file or a link led to at any depth or in the caches,
-// and a configuration that was a link, locked, too large or not understood.
+// a configuration that was a link, locked, too large or not understood, and all of it where the command had shut the
+// directories on the way.
 func TestRepositoriesOfACommand(t *testing.T) {
 	t.Parallel()
 	p := gitWork(t)
@@ -155,6 +156,9 @@ func TestRepositoriesOfACommand(t *testing.T) {
 		{"config-link", lib + config + ">$1/.git/c; rm $1/.git/config; ln -s c $1/.git/config"},
 		{"config-lock", lib + config + ">$1/.git/config; touch $1/.git/config.lock"},
 		{"config-large", lib + config + ">$1/.git/config; yes '#' | head -c 3000000 >>$1/.git/config"},
+		{"shut-config", lib + config + ">$1/.git/config; chmod 0555 $1/.git"},
+		{"shut-dot", deep + config + ">$1/.git/config; ln -s ../a/b/c/d/e/.git NAME/lib/.git; chmod 0555 NAME/lib"},
+		{"shut-way", lib + config + ">$1/.git/config; chmod 0111 $1/.git $1 NAME"},
 		{"config-odd", lib + config + ">$1/.git/config; printf '[odd \"\\n' >>$1/.git/config"},
 	}
 	look := func(name string) {
@@ -174,12 +178,23 @@ func TestRepositoriesOfACommand(t *testing.T) {
 			t.Errorf("%s: nothing is told: %s", c.name, said)
 		}
 		look(c.name)
+		if strings.HasPrefix(c.name, "shut") { // the person opens it
+			must(t, exec.Command("chmod", "-R", "u+rwX", filepath.Join(p.root, c.name)).Run())
+			look(c.name)
+		}
 	}
 	// In two steps: what leads there first, then what it leads to.
 	p.script(strings.NewReplacer("NAME", "steps", "EVIL", evil).Replace("mkdir steps; " + deep + "echo 'gitdir: ../a/b/c/d/e/.git' >NAME/lib/.git; " +
 		"git update-index --add --cacheinfo 160000,$(git -C NAME/lib rev-parse HEAD),NAME/lib; :"))
 	p.script(strings.NewReplacer("NAME", "steps", "EVIL", evil).Replace("set -- NAME/a/b/c/d/e; " + config + ">$1/.git/config; " + hook + ":"))
 	look("steps")
+	// A job goes on beside what a person does, so what it made stays, and is told.
+	p.lay("a/j.sh", strings.NewReplacer("NAME", "late", "EVIL", evil).Replace("mkdir late; "+lib+hook+config+">$1/.git/config"))
+	id := replaytest.JobID.FindString(p.Must(t, "run_shell", replaytest.AsJSON(t, "command", "bash j.sh", "run_in_background", true)))
+	if out := p.Must(t, "job_output", replaytest.AsJSON(t, "job_id", id, "block", true)); !strings.Contains(out,
+		"git obeys it: late/lib/.git/config, late/lib/.git/hooks; ") {
+		t.Errorf("a job made a repository, and nothing is told: %s", out)
+	}
 	// What git itself makes stays as it is.
 	said := p.script(`git init -q --bare ../b/new.git; git clone -q ../b/bare own/clone; git init -q own/new; git worktree add -q own/tree;
 		git -C own/new commit -q --allow-empty -m x; git -c protocol.file.allow=always submodule add -q ./own/new own/module; git -C own/tree log --oneline; git -C own/module log --oneline`)

@@ -233,6 +233,8 @@ func (c Command) Over(background bool) (lines []string) {
 	}
 	if !background {
 		lines = append(lines, c.configs.settleMade(now)...)
+	} else if line := c.configs.stays(now); line != "" {
+		lines = append(lines, line)
 	}
 	for _, one := range slices.Backward(c.configs.all) {
 		if line := c.configs.settle(one); line != "" {
@@ -323,23 +325,26 @@ func (c *configs) obeyed(config string) bool {
 	dir := filepath.Dir(config)
 	others, _ := filepath.Glob(filepath.Join(globEscape(dir), "worktrees", "*", worktreeConfig)) // the pattern is right
 	for _, path := range append(others, filepath.Join(dir, worktreeConfig)) {
-		at, err := c.open(path)
-		if err != nil {
-			return false // it leads elsewhere
-		}
-		content, err := git.ReadSmallIn(at, worktreeConfig, maxConfig)
-		_ = at.Close() // a directory handle holds no data
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return false
-		}
-		if _, refused, err := git.MergeConfig(nil, nil, content, c.safe(path)); err != nil || len(refused) > 0 {
+		if c.unsafe(path) {
 			return false
 		}
 	}
 	return true
+}
+
+// unsafe says whether a configuration has anything that a command must not set, or leads elsewhere.
+func (c *configs) unsafe(path string) bool {
+	dir, err := c.open(path)
+	if err != nil {
+		return true
+	}
+	defer func() { _ = dir.Close() }() // a directory handle holds no data
+	content, err := git.ReadSmallIn(dir, filepath.Base(path), maxConfig)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	_, refused, err := git.MergeConfig(nil, nil, content, c.safe(path))
+	return err != nil || len(refused) > 0
 }
 
 func (c *configs) safe(path string) func(git.Setting) (key, value bool) {

@@ -38,6 +38,25 @@ func (c *configs) settleMade(now names) (lines []string) {
 	return lines
 }
 
+// stays names what settleMade and settleNew would take away, if the command had not gone on beside what a person does,
+// who may have made it.
+func (c *configs) stays(now names) string {
+	var list []string
+	for _, path := range sorted(now.found) {
+		if !c.known[path] && (c.obeys(path) || isConfig(path) && !c.ofKnown(path) && c.unsafe(path)) {
+			list = append(list, c.shown(path))
+		}
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	if more := len(list) - maxNamed; more > 0 {
+		list = append(list[:maxNamed], fmt.Sprintf("%d more", more))
+	}
+	return fmt.Sprintf("[appeared meanwhile and stays, since a person may have made it, but git obeys it: %s; if this job "+
+		"made it, have a person look at it before git runs outside of a command]", strings.Join(list, ", "))
+}
+
 // madeName is the protected name that a path which settleMade sets aside falls under.
 func madeName(path string) string {
 	base, slashed := filepath.Base(path), filepath.ToSlash(path)
