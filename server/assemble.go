@@ -18,6 +18,7 @@ import (
 	"codehand/server/team"
 	"codehand/server/tenants"
 	"codehand/server/toolset"
+	"codehand/tools/hooks"
 )
 
 // assemble makes everything below this room, in the order in which one thing needs another. It is the only place that
@@ -82,6 +83,12 @@ func (s *Server) answerWith(cfg config.Config) error {
 		desk = s.team.Desk
 	} else if cfg.Console.Approvals != "off" {
 		desk = asking.NewDesk(false, s.event)
+	}
+	if desk != nil && len(cfg.Console.Notify) > 0 {
+		desk.Told = func(w asking.Waiting, url string) {
+			e.Hooks.Notify(hooks.Notice{Principal: w.Principal, Client: w.Client, Tool: w.Tool,
+				Title: w.Question.Title, URL: url, Until: w.Until})
+		}
 	}
 	gate := mcpgo.New(mcpgo.Parts{
 		Replies: s.replies, Tools: e.Tools, Profiles: profiles, Notices: s.notices, Active: e.Active,

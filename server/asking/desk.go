@@ -38,6 +38,10 @@ var (
 // A Desk holds the questions of one process that clients cannot show, until a person answers them on the page of serve.
 // Each ends with its call, so none survives the process. It is safe for concurrent use. A nil Desk has no page.
 type Desk struct {
+	// Told is called for each question that begins to wait, with the address of its page, and must not block. It is
+	// set before the first one; nil: nobody is told.
+	Told func(w Waiting, url string)
+
 	always bool // also while no page is open
 	event  func(name string, fields map[string]any)
 
@@ -157,6 +161,10 @@ func (d *Desk) Put(ctx context.Context, w Waiting, life time.Duration, gone <-ch
 		return nil
 	}
 	defer d.withdraw(q)
+	if d.Told != nil {
+		url, _ := d.Page(w.Principal)
+		d.Told(q.Waiting, url)
+	}
 	late := time.NewTimer(life)
 	defer late.Stop()
 	unseen := time.NewTimer(unseenTime)

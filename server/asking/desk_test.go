@@ -192,3 +192,28 @@ func BenchmarkDeskPage(b *testing.B) {
 		}
 	}
 }
+
+// TestDeskTells: of each question that begins to wait somebody is told once, with the address of the page; of one too many
+// nobody is.
+func TestDeskTells(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := NewDesk(true, func(string, map[string]any) {})
+		told := make(chan Waiting, mostWaiting+1)
+		d.Told = func(w Waiting, url string) {
+			if url != "http://127.0.0.1:7433/" || w.Until.Sub(w.Since) != time.Hour || w.ID == "" {
+				t.Errorf("told of %+v at %q", w, url)
+			}
+			told <- w
+		}
+		d.Serve("http://127.0.0.1:7433/")
+		for range mostWaiting + 1 {
+			go d.Put(t.Context(), Waiting{Principal: "ann", Question: decide}, time.Hour, nil)
+		}
+		synctest.Wait()
+		if len(told) != mostWaiting {
+			t.Errorf("told of %d questions, want %d", len(told), mostWaiting)
+		}
+		d.Serve("")
+	})
+}

@@ -242,6 +242,7 @@ func samples(w *world) map[string][2]string {
 		"permissions.protect":         {`["Makefile", "ci/*.sh"]`, "Makefile,ci/*.sh"},
 		"permissions.unprotect":       {`[".npmrc", ".vscode"]`, ".npmrc,.vscode"},
 		"permissions.additional_dirs": {`["` + w.path("config") + `"]`, w.path("config")},
+		"console.notify":              {`["/usr/bin/tell", "-q"]`, "/usr/bin/tell,-q"},
 		"permissions.classifier":      {`["/usr/bin/judge", "-q"]`, "/usr/bin/judge,-q"},
 		"plan.directory":              {`"` + w.path("project/plans") + `"`, w.path("project/plans")},
 		"results.max_bytes":           {`"64MiB"`, "64 MiB"},

@@ -82,8 +82,9 @@ type Audit struct {
 
 // Console is the page of serve for people.
 type Console struct {
-	Approvals string // off, open, always: when questions of clients that cannot ask wait there
-	Record    bool   // stdio records calls for it
+	Approvals string   // off, open, always: when questions of clients that cannot ask wait there
+	Record    bool     // stdio records calls for it
+	Notify    []string // program and arguments, started when a question waits there; empty: none
 }
 
 // Metrics are for Prometheus.
@@ -116,6 +117,9 @@ func pageTable(c *Config) []setting {
 			"when a call of a client that cannot ask waits for a person on the page: off (never), open (while that " +
 				"person has the page open) or always (serve alone)",
 			operatorOnly, choice{&c.Console.Approvals, []string{"off", "open", "always"}}},
+		{"console.notify",
+			"program and arguments that tell a person that a call waits on the page (JSON on standard input)",
+			operatorOnly, command{&c.Console.Notify}},
 		{"console.record",
 			"whether stdio records calls for codehand page: tool, command or file, outcome, no " +
 				"contents; for audit.keep",

@@ -10,6 +10,7 @@ func (o Options) hooks() (runner *hooks.Runner, around bool, err error) {
 	cfg := o.Config
 	as := hooks.Options{
 		Classifier: cfg.Permissions.Classifier,
+		Notify:     cfg.Console.Notify,
 		OwnNames:   cfg.Hooks.ToolNames == ownToolNames,
 		FailClosed: cfg.Hooks.FailClosed,
 		EnvAllow:   cfg.Shell.EnvAllow,

@@ -246,3 +246,31 @@ func TestClassify(t *testing.T) {
 		t.Errorf("cancelled: %v, %v", v, err)
 	}
 }
+
+// TestNotify: the program of the operator is told what waits, on its standard input and not in its arguments; one that
+// fails is in the log, and nobody waits for it.
+func TestNotify(t *testing.T) {
+	t.Parallel()
+	heard := filepath.Join(t.TempDir(), "heard")
+	r, log := newRunner(t, Options{Notify: append(script(t, "bash", `echo "$@" >"$1"; cat >>"$1"; exit 3`), heard)})
+	r.Notify(Notice{Principal: "ann", Client: "claude-ai 1", Tool: "run_shell", Title: "Allow `x`; $(y) \"z\"",
+		URL: "http://127.0.0.1:1/", Until: time.Date(2026, 11, 29, 1, 2, 3, 0, time.UTC)})
+	r.Grace = hang
+	r.Close() // it waits for what runs
+	text, err := os.ReadFile(heard)
+	must(t, err)
+	want := heard + "\n" + `{"principal":"ann","client":"claude-ai 1","tool":"run_shell","title":"Allow ` + "`x`" + `; $(y) \"z\"","url":"http://127.0.0.1:1/","until":"2026-11-29T01:02:03Z"}` + "\n"
+	if string(text) != want {
+		t.Errorf("it heard %s", text)
+	}
+	has(t, "the log", log.String(), "the program of console.notify failed")
+	r, log = newRunner(t, Options{})
+	r.Notify(Notice{})
+	r.Close()
+	if log.String() != "" {
+		t.Error(log.String())
+	}
+	if _, err := New(Options{Notify: []string{"bin/tell"}}); err == nil || !strings.Contains(err.Error(), "console.notify") {
+		t.Errorf("a program of the directory: %v", err)
+	}
+}

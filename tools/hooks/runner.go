@@ -37,6 +37,7 @@ type Hook struct {
 type Options struct {
 	Hooks      []Hook
 	Classifier []string // the command that judges calls in mode auto, as in Hook.Command; empty: none
+	Notify     []string // the command that tells a person that a call waits, likewise
 	OwnNames   bool     // hooks are told our names of tools instead of those that other agents use
 	FailClosed bool     // a hook that may decide and fails blocks the call
 	EnvAllow   []string // variables that programs get beside the usual ones
@@ -81,9 +82,11 @@ func New(o Options) (*Runner, error) {
 		}
 		r.hooks[h.Event] = append(r.hooks[h.Event], read)
 	}
-	if len(o.Classifier) > 0 {
-		if err := checkCommand(o.Classifier); err != nil {
-			errs = append(errs, fmt.Errorf("permissions.classifier: %w", err))
+	for name, command := range map[string][]string{"permissions.classifier": o.Classifier, "console.notify": o.Notify} {
+		if len(command) > 0 {
+			if err := checkCommand(command); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", name, err))
+			}
 		}
 	}
 	if err := errors.Join(errs...); err != nil {

@@ -97,6 +97,14 @@ const list = document.getElementById("activity");
 if (list && list.dataset.live) {
 	watch(list);
 }
+// The browser's notifications need a click of the person.
+const tell = document.getElementById("tell");
+if (tell && "Notification" in window && Notification.permission === "default") {
+	tell.hidden = false;
+	tell.addEventListener("click", async () => {
+		tell.hidden = await Notification.requestPermission() !== "default";
+	});
+}
 if (waiting && state) {
 	count();
 	follow();
