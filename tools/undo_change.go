@@ -68,8 +68,8 @@ func checkUndoChange(in undoChangeInput) error {
 	if (in.ChangeID == "") == (in.FilePath == "") {
 		return tool.Invalid("undo_change", `exactly one of "change_id" and "file_path" is required`)
 	}
-	if in.Hunk != "" && (in.ChangeID == "" || in.DryRun) {
-		return tool.Invalid("undo_change", `"hunk" needs "change_id", and there is no dry run of it`)
+	if in.Hunk != "" && (in.ChangeID == "" || in.DryRun || !history.NamesHunk(in.Hunk)) {
+		return tool.Invalid("undo_change", `"hunk" is a number and the head of a hunk of "change_id", without a dry run`)
 	}
 	return nil
 }
@@ -177,7 +177,7 @@ func undoHunk(ctx context.Context, env tool.Env, in undoChangeInput, steps []fil
 		return tool.Result{}, err
 	}
 	at := slices.IndexFunc(steps, func(s filestate.Step) bool { return s.File.Path == hunk.Path })
-	changes, err := hunk.TakeBack(ctx, env, steps[at].File)
+	changes, err := hunk.TakeBack(ctx, env, editing.By(env, "undo_change"), steps[at].File)
 	if err != nil {
 		return tool.Result{}, err
 	}

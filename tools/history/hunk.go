@@ -28,6 +28,9 @@ func FileDiff(ctx context.Context, env tool.Env, e journal.Entry, f journal.Entr
 
 var hunkName = regexp.MustCompile(`^([1-9]\d{0,5}) (@@ -[\d,]+ \+[\d,]+ @@)$`)
 
+// NamesHunk says whether a text can be the name of a hunk.
+func NamesHunk(name string) bool { return hunkName.MatchString(name) }
+
 // A Hunk is one part of a change, of one file.
 type Hunk struct {
 	Head string // its first line
@@ -42,7 +45,7 @@ type Hunk struct {
 func FindHunk(ctx context.Context, env tool.Env, view *View, e journal.Entry, name string) (*Hunk, error) {
 	m := hunkName.FindStringSubmatch(name)
 	if m == nil {
-		return nil, tool.Invalid("undo_change", `"hunk" must be a number and the head of a hunk`)
+		return nil, noHunk(e, name)
 	}
 	left, _ := strconv.Atoi(m[1])
 	files := view.Files(e)
@@ -73,8 +76,9 @@ func noHunk(e journal.Entry, name string) error {
 }
 
 // TakeBack takes the hunk back in its file, and spares what was written elsewhere in it since.
-func (h *Hunk) TakeBack(ctx context.Context, env tool.Env, file filestate.File) ([]filestate.Change, error) {
-	changes, err := env.Files.Update(ctx, editing.By(env, "undo_change"), filestate.Edit{
+func (h *Hunk) TakeBack(ctx context.Context, env tool.Env, by journal.By,
+	file filestate.File) ([]filestate.Change, error) {
+	changes, err := env.Files.Update(ctx, by, filestate.Edit{
 		File: file, Unseen: true, // what the person saw is the hunk, and its lines must be what it left
 		Change: func(now []byte) ([]byte, error) {
 			if now == nil {
