@@ -11,6 +11,7 @@ import (
 	"codehand/server/listen"
 	"codehand/server/mcpgo"
 	"codehand/server/notices"
+	"codehand/server/once"
 	"codehand/server/opening"
 	"codehand/server/pipeline"
 	"codehand/server/sessions"
@@ -90,14 +91,20 @@ func (s *Server) answerWith(cfg config.Config) error {
 				Title: w.Question.Title, URL: url, Until: w.Until})
 		}
 	}
+	var repeats *once.Records
+	if s.team != nil { // on a pipe no answer is lost but with the process, whose Store is gone then, too
+		repeats = once.New(e.Store, e.Dir, s.replies.Log)
+	}
 	gate := mcpgo.New(mcpgo.Parts{
 		Replies: s.replies, Tools: e.Tools, Profiles: profiles, Notices: s.notices, Active: e.Active,
+		KeepsCalls: repeats != nil,
 	})
 	s.calls = calls.New(calls.Parts{
 		Replies: s.replies, Tools: e.Tools, Sessions: s.sessions, Pipe: s.pipe, MayAsk: e.MayAsk(cfg),
 		Desk: desk, Asks: asking.New(e.Store, cfg.Permissions.AskTimeout, s.event, s.replies.Log),
-		Notices: s.notices, Gate: gate, Keeps: s.keeps, Active: e.Active, Observed: s.team.Observed,
-		Lends: calls.Lends{WithTools: cfg.Tools.Agent.Sampling, Plain: cfg.Web.Sampling},
+		Notices: s.notices, Gate: gate, Keeps: s.keeps, Once: repeats, Event: s.event, Active: e.Active,
+		Observed: s.team.Observed,
+		Lends:    calls.Lends{WithTools: cfg.Tools.Agent.Sampling, Plain: cfg.Web.Sampling},
 	})
 	if s.team != nil {
 		s.team.Behind = team.Behind{Act: s.calls.ByPerson, Commands: s.sessions}
@@ -166,6 +173,9 @@ func alwaysIn(cfg config.Config, e *engines.Set) *pipeline.Always {
 func closeEngines(s *Server) error {
 	if s.keeps != nil {
 		s.keeps.Close()
+	}
+	if s.calls != nil {
+		s.calls.Once.Close()
 	}
 	return s.engines.Close()
 }

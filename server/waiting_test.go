@@ -25,8 +25,8 @@ type modernAnswer struct {
 	Notes  []string
 }
 
-// once sends a call, or sends it again with answers.
-func once(t *testing.T, c *replaytest.ElicitClient, name, args, state string, answers map[string]string) modernAnswer {
+// sent sends a call, or sends it again with answers.
+func sent(t *testing.T, c *replaytest.ElicitClient, name, args, state string, answers map[string]string) modernAnswer {
 	t.Helper()
 	more := ""
 	if state != "" {
@@ -80,7 +80,7 @@ func once(t *testing.T, c *replaytest.ElicitClient, name, args, state string, an
 // answered makes a call and answers what is asked until it ends.
 func answered(t *testing.T, c *replaytest.ElicitClient, name, args string, say func(method string, params json.RawMessage) string) (text string, rounds [][]string) {
 	t.Helper()
-	a := once(t, c, name, args, "", nil)
+	a := sent(t, c, name, args, "", nil)
 	for a.State != "" {
 		answers := map[string]string{}
 		var methods []string
@@ -90,7 +90,7 @@ func answered(t *testing.T, c *replaytest.ElicitClient, name, args string, say f
 		}
 		slices.Sort(methods)
 		rounds = append(rounds, methods)
-		a = once(t, c, name, args, a.State, answers)
+		a = sent(t, c, name, args, a.State, answers)
 	}
 	return a.Text, rounds
 }
@@ -271,7 +271,7 @@ func TestModernStates(t *testing.T) {
 	h.URL += "/s/another-session"
 	other := replaytest.OverHTTP(t, h, true, lends)
 	const args = `{"prompt":"x","description":"y"}`
-	a := once(t, ann, "agent", args, "", nil)
+	a := sent(t, ann, "agent", args, "", nil)
 	if a.State == "" || len(a.Asked) != 1 {
 		t.Fatalf("%+v", a)
 	}
@@ -285,17 +285,17 @@ func TestModernStates(t *testing.T) {
 			t.Errorf("%s: %+v", what, got)
 		}
 	}
-	over("another principal", once(t, bob, "agent", args, a.State, answers))
-	over("another session", once(t, other, "agent", args, a.State, answers))
-	over("another tool", once(t, ann, "send_message", args, a.State, answers))
-	over("another input", once(t, ann, "agent", `{"prompt":"x","description":"z"}`, a.State, answers))
-	over("another state", once(t, ann, "agent", args, a.State+"x", answers))
-	over("an empty state", once(t, ann, "agent", args, "w1.", answers))
+	over("another principal", sent(t, bob, "agent", args, a.State, answers))
+	over("another session", sent(t, other, "agent", args, a.State, answers))
+	over("another tool", sent(t, ann, "send_message", args, a.State, answers))
+	over("another input", sent(t, ann, "agent", `{"prompt":"x","description":"z"}`, a.State, answers))
+	over("another state", sent(t, ann, "agent", args, a.State+"x", answers))
+	over("an empty state", sent(t, ann, "agent", args, "w1.", answers))
 	// The same input in another spelling is the same.
-	if got := once(t, ann, "agent", `{"description": "y", "prompt":"x"}`, a.State, answers); !strings.HasPrefix(got.Text, "mine\n[agent ") {
+	if got := sent(t, ann, "agent", `{"description": "y", "prompt":"x"}`, a.State, answers); !strings.HasPrefix(got.Text, "mine\n[agent ") {
 		t.Errorf("%+v", got)
 	}
-	over("a second time", once(t, ann, "agent", args, a.State, answers))
+	over("a second time", sent(t, ann, "agent", args, a.State, answers))
 }
 
 // An answer that is missing, null or unreadable is none: the sub-agent ends and says so.
@@ -307,14 +307,14 @@ func TestModernAnswersMissing(t *testing.T) {
 		`null`: "AGENT_FAILED: the client did not let its model answer", ``: "AGENT_FAILED: the client did not let its model answer",
 		`7`: "AGENT_FAILED: the client's answer cannot be read", `{"content":"x"}`: "AGENT_FAILED: the client's answer cannot be read",
 	} {
-		a := once(t, c, "agent", `{"prompt":"x"}`, "", nil)
+		a := sent(t, c, "agent", `{"prompt":"x"}`, "", nil)
 		answers := map[string]string{}
 		for id := range a.Asked {
 			if what != "" {
 				answers[id] = what
 			}
 		}
-		if got := once(t, c, "agent", `{"prompt":"x"}`, a.State, answers); !strings.HasPrefix(got.Text, want) || !got.Failed {
+		if got := sent(t, c, "agent", `{"prompt":"x"}`, a.State, answers); !strings.HasPrefix(got.Text, want) || !got.Failed {
 			t.Errorf("%s: %+v", what, got)
 		}
 	}
@@ -325,7 +325,7 @@ func TestModernProgress(t *testing.T) {
 	t.Parallel()
 	f := start(t, setup{silent: true, settings: map[string]string{"agent.sampling": "true"}})
 	c := replaytest.OnPipe(t, f.Wire, true, lends)
-	a := once(t, withToken(c, "first"), "agent", `{"prompt":"x"}`, "", nil)
+	a := sent(t, withToken(c, "first"), "agent", `{"prompt":"x"}`, "", nil)
 	told := 0
 	for n := range 3 {
 		answers := map[string]string{}
@@ -336,7 +336,7 @@ func TestModernProgress(t *testing.T) {
 			}
 		}
 		token := fmt.Sprint("token", n)
-		a = once(t, withToken(c, token), "agent", `{"prompt":"x"}`, a.State, answers)
+		a = sent(t, withToken(c, token), "agent", `{"prompt":"x"}`, a.State, answers)
 		told += len(a.Notes)
 		for _, note := range a.Notes {
 			if note != `"`+token+`"` {
@@ -359,7 +359,7 @@ func TestModernEnds(t *testing.T) {
 	t.Parallel()
 	f := start(t, setup{silent: true, settings: map[string]string{"agent.sampling": "true"}})
 	c := replaytest.OnPipe(t, f.Wire, true, lends)
-	if a := once(t, c, "agent", `{"prompt":"x"}`, "", nil); a.State == "" {
+	if a := sent(t, c, "agent", `{"prompt":"x"}`, "", nil); a.State == "" {
 		t.Fatalf("%+v", a)
 	}
 	must(t, f.server.Close())

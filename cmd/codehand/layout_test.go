@@ -36,8 +36,8 @@ var rooms = map[string][]string{
 	"cmd/conformance": {"server", "server/config", "server/engines", "server/listen", "server/mcpgo"},
 	"cmd/score":       {}, // knows servers from outside alone, ours too
 
-	"server":         {"server/asking", "server/calls", "server/config", "server/endpoint", "server/engines", "server/explain", "server/listen", "server/live", "server/mcpgo", "server/notices", "server/opening", "server/pipeline", "server/public", "server/replies", "server/sessions", "server/stdio", "server/subagents", "server/team", "server/tenants", "server/toolset", "tools/hooks", "tools/sandbox", "tools/session"},
-	"server/calls":   {"server/answers", "server/asking", "server/jsonrpc", "server/mcpgo", "server/notices", "server/pipeline", "server/places", "server/progress", "server/replies", "server/request", "server/sessions", "server/subagents", "server/tenants", "server/toolset", "server/waiting", "tools/agent", "tools/guidance", "tools/running", "tools/session", "tools/tool", "tools/workspace", "tools/language"},
+	"server":         {"server/asking", "server/calls", "server/config", "server/endpoint", "server/engines", "server/explain", "server/listen", "server/live", "server/mcpgo", "server/notices", "server/once", "server/opening", "server/pipeline", "server/public", "server/replies", "server/sessions", "server/stdio", "server/subagents", "server/team", "server/tenants", "server/toolset", "tools/hooks", "tools/sandbox", "tools/session"},
+	"server/calls":   {"server/answers", "server/asking", "server/jsonrpc", "server/mcpgo", "server/notices", "server/once", "server/pipeline", "server/places", "server/progress", "server/replies", "server/request", "server/sessions", "server/subagents", "server/tenants", "server/toolset", "server/waiting", "tools/agent", "tools/guidance", "tools/running", "tools/session", "tools/tool", "tools/workspace", "tools/language"},
 	"server/places":  {"server/auth/limits", "server/pipeline", "server/request", "server/sessions", "server/toolset", "tools/tool"},
 	"server/opening": {"filestate", "server/config", "server/engines", "server/pipeline", "server/sessions", "server/state", "server/tenants", "tools/hooks", "tools/permission", "tools/results", "tools/session", "tools/shell"},
 	"server/explain": {"server/jsonrpc", "server/pipeline", "server/sessions", "server/tenants", "server/toolset", "tools/bash", "tools/permission", "tools/session", "tools/tool", "tools/workspace"},
@@ -51,7 +51,10 @@ var rooms = map[string][]string{
 		"server/auth", "server/auth/limits", "server/clients", "server/jsonrpc", "server/pipeline", "server/resources", "server/sessions", "server/tenants",
 		"tools/agent", "tools/permission", "tools/results", "tools/session",
 	},
-	"server/progress":     {"server/clients", "tools/results"},
+	"server/progress": {"server/clients", "tools/results"},
+	"server/once": {
+		"filestate/disk", "filestate/journal", "filestate/seen", "server/jsonrpc", "server/request", "server/state", "tools/tool",
+	},
 	"server/waiting":      {"server/jsonrpc", "server/request", "tools/session"},
 	"server/cards":        {},
 	"server/toolset":      {"server/cards", "server/clients", "server/jsonrpc", "tools/catalog", "tools/permission", "tools/results", "tools/session", "tools/tool"},

@@ -14,6 +14,7 @@ import (
 	"codehand/server/asking"
 	"codehand/server/jsonrpc"
 	"codehand/server/mcpgo"
+	"codehand/server/once"
 	"codehand/server/pipeline"
 	"codehand/server/progress"
 	"codehand/server/replies"
@@ -44,19 +45,20 @@ type round struct {
 type toolCall struct {
 	*turn
 	client session.Client   // who calls
+	once   *once.Attempt    // of a call that its client may repeat; nil: it may not
 	note   tool.Progress    // nil: the client gave no token
 	page   pipeline.WebPage // where a person answers what this client cannot ask; the same in all rounds
 }
 
-// call runs a call, with as many rounds as a legacy client is asked questions.
-func (t *turn) call(ctx context.Context) request.Answer {
+// make runs a call, with as many rounds as a legacy client is asked questions.
+func (t *turn) make(ctx context.Context, attempt *once.Attempt) request.Answer {
 	client, bad := t.h.Gate.ClientOf(&t.Turn)
 	if bad != nil {
 		return replies.Failed(bad)
 	}
 	note, stop := t.progress()
 	defer stop() // before the answer: no note is sent after it
-	c := &toolCall{turn: t, client: client, note: note, page: t.pageFor(client)}
+	c := &toolCall{turn: t, client: client, once: attempt, note: note, page: t.pageFor(client)}
 	var now round
 	if client.Modern { // what a legacy client writes into its own request is no answer
 		var err error
@@ -72,12 +74,8 @@ func (t *turn) call(ctx context.Context) request.Answer {
 			return answer
 		}
 		if now.asks == nil || client.Modern && !now.onPage {
-			if t.Profile.NoMeta {
-				result.Meta = nil
-			}
-			answers.Decorate(result, client.Modern, t.h.Replies.Implementation)
 			interrupted := answer.Interrupted
-			answer = t.h.Replies.Finish(ctx, t.Req.Envelope, client.Modern, result)
+			answer = t.finish(ctx, client, result)
 			answer.Interrupted = interrupted
 			return answer
 		}
@@ -88,6 +86,15 @@ func (t *turn) call(ctx context.Context) request.Answer {
 		}
 		t.takePlaces() // it gave its places up when it asked, so that others could go on meanwhile
 	}
+}
+
+// finish is the answer with a result, as its client takes it.
+func (t *turn) finish(ctx context.Context, client session.Client, result *mcp.CallToolResult) request.Answer {
+	if t.Profile.NoMeta {
+		result.Meta = nil
+	}
+	answers.Decorate(result, client.Modern, t.h.Replies.Implementation)
+	return t.h.Replies.Finish(ctx, t.Req.Envelope, client.Modern, result)
 }
 
 // next is the round that follows when the question of this one was put.
@@ -118,7 +125,7 @@ func (t *toolCall) run(ctx context.Context, now *round) (*mcp.CallToolResult, re
 	a := pipeline.Arrival{
 		Admission: t.places.Admit(ctx, &t.Turn, t.target, now.number > 0),
 		Progress:  t.note, Token: t.Req.ProgressToken != nil || t.inProcess(), From: t.Req.Caller.From,
-		Lost:  func() bool { return request.Left(t.Req.Peer) },
+		Lost: t.lost, Begin: t.begin(),
 		Page:  t.page,
 		Teach: t.teach, News: t.news(),
 		Find:  func(name string, arrive func()) (pipeline.Inner, bool) { return h.Places.Inner(&t.Turn, name, arrive) },

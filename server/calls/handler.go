@@ -6,6 +6,7 @@ import (
 	"codehand/server/asking"
 	"codehand/server/mcpgo"
 	"codehand/server/notices"
+	"codehand/server/once"
 	"codehand/server/pipeline"
 	"codehand/server/places"
 	"codehand/server/replies"
@@ -29,6 +30,9 @@ type Parts struct {
 	Notices  *notices.Notifier
 	Gate     *mcpgo.Gateway
 	Keeps    *sessions.Retention
+	Once     *once.Records // of calls that arrive again; nil: none can
+	// Event takes what is no call into the record.
+	Event func(name string, fields map[string]any)
 	// Active is what a session has found, without opening it.
 	Active func(session.Key) session.Cell[[]string]
 	// Observed adds to the work of a request what counts and times it.

@@ -213,11 +213,15 @@ func (x *exchange) request() {
 		Stream: x.modern && env.Method == methodListen,
 	}
 	if x.scope != nil {
-		if err := x.scope.table.Add(f); err != nil {
+		switch err := x.scope.table.Add(f); {
+		case err == nil:
+			defer x.scope.table.Done(f)
+		case errors.Is(err, jsonrpc.ErrIDInUse) && env.Repeatable():
+			// a proxy sent it again: it waits for the first one, whose cancel counts for both
+		default:
 			x.full(err)
 			return
 		}
-		defer x.scope.table.Done(f)
 	}
 	if env.HasCall {
 		name := namedCall(x.c.who, env.Call)

@@ -70,6 +70,7 @@ type Meta struct {
 	ProgressToken                    json.RawMessage // string or integer; nil: none
 	Version, Session, Call           string
 	ThreadID                         string // of the client's conversation; ChatGPT's as a hash
+	ToolUse, CallID                  string // ids that the model gave a call, as Claude Code and Codex send them
 	HasSession, HasCall, HasThreadID bool
 	ClientInfo, Capabilities         json.RawMessage // of a modern client; nil: absent
 	Turn                             json.RawMessage // what Codex says of a turn, its model among it; nil: absent
@@ -77,6 +78,9 @@ type Meta struct {
 
 // Modern says that the request is of protocol 2026-07-28 or later.
 func (e Envelope) Modern() bool { return e.Version >= FirstModern }
+
+// Repeatable says that a call has an id of its client's, by which it is known when it arrives again.
+func (e Envelope) Repeatable() bool { return e.HasCall || e.ToolUse != "" || e.CallID != "" }
 
 // FirstModern is the first version without the initialize handshake.
 const FirstModern = "2026-07-28"
@@ -275,8 +279,8 @@ var knownKeys = [...][]string{
 	},
 	inMeta: {
 		"progressToken", metaVersion, metaClientInfo, metaCapabilities, metaLogLevel, metaSession, metaCall, metaThread,
-		metaOpenAI, metaTurn,
-		"traceparent", "tracestate", "baggage", "claudecode/toolUseId", "callId", "itemId",
+		metaOpenAI, metaTurn, metaToolUse, metaCallID,
+		"traceparent", "tracestate", "baggage", "itemId",
 	},
 }
 
@@ -291,6 +295,8 @@ const (
 	metaThread       = "threadId"
 	metaOpenAI       = "openai/session" // what ChatGPT has in place of threadId
 	metaTurn         = "x-codex-turn-metadata"
+	metaToolUse      = "claudecode/toolUseId"
+	metaCallID       = "callId" // Codex's
 )
 
 // members reads an object whose keys mean something to us. It stands on the brace.
@@ -442,6 +448,10 @@ func (s *scan) keepMeta(key string, raw []byte) {
 		firstRaw(&e.Capabilities, raw)
 	case metaTurn:
 		firstRaw(&e.Turn, raw)
+	case metaToolUse:
+		first(&e.ToolUse, s.text(raw))
+	case metaCallID:
+		first(&e.CallID, s.text(raw))
 	}
 }
 

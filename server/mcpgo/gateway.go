@@ -34,6 +34,8 @@ type Parts struct {
 	Notices  *notices.Notifier
 	// Active is what a session has found, without opening it: nothing begins because a client lists.
 	Active func(session.Key) session.Cell[[]string]
+	// KeepsCalls: a call that arrives again with the same codehand/call is made once, so a bridge may send it again.
+	KeepsCalls bool
 }
 
 // A Gateway answers requests through mcp-go. It is safe for concurrent use.
@@ -52,6 +54,9 @@ type turn struct {
 	prompt *prompts.Prompt   // of a prompts/get of ours; nil: there is none of its name
 	tools  []toolset.Listing // of a tools/list of ours
 }
+
+// bridgeCapability says that of KeepsCalls; `codehand connect` looks for it.
+const bridgeCapability = "codehand/bridge"
 
 // New makes a Gateway.
 func New(p Parts) *Gateway {
@@ -84,6 +89,9 @@ func New(p Parts) *Gateway {
 		mcpserver.WithMethodCacheHints(mcp.MethodResourcesList, 0, mcp.CacheScopePrivate),
 		mcpserver.WithMethodCacheHints(mcp.MethodResourcesRead, 0, mcp.CacheScopePrivate),
 	)
+	if p.KeepsCalls {
+		mcpserver.WithExperimental(map[string]any{bridgeCapability: map[string]any{"version": 1}})(g.Server)
+	}
 	for _, t := range resources.Templates() {
 		g.Server.AddResourceTemplate(t, g.readResource)
 	}

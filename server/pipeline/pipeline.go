@@ -110,6 +110,10 @@ type Arrival struct {
 	// nil: nothing.
 	Teach func(context.Context) string
 
+	// Begin is told that the call is about to run, if it is not read-only, once. An error is a refusal, and it does not
+	// run. nil: nobody is.
+	Begin func(context.Context, Begun) error
+
 	// Find finds a tool for a call that this one makes, by its name. It calls arrive, which takes the call's ticket at
 	// the gate, in one step with taking its places in other queues. ok is false if there is no such tool. nil: a call
 	// makes no other.
@@ -129,6 +133,14 @@ type Arrival struct {
 	Agent Agent
 
 	inside *inside // a call that another one makes; nil: it comes from a client
+}
+
+// A Begun is a call that is about to run.
+type Begun struct {
+	Call       string // id of this visit: what it changes has it in the journal
+	Tool       string
+	Edits      bool // it changes files, and nothing else
+	Idempotent bool // twice is the same as once
 }
 
 // A WebPage is where people answer questions about calls of clients that cannot ask. It does not change while a call is
@@ -241,6 +253,9 @@ func (v *Visit) Call(ctx context.Context, t tool.Tool, raw json.RawMessage, a Ar
 	if err := c.record.announce(); err != nil {
 		return result, err
 	}
+	if err := begins(ctx, c); err != nil {
+		return result, err
+	}
 	c.tellFound(ctx)
 	shell := c.beforeShell(ctx)
 	err = c.record.timed(&c.record.Stages.Run, func() error { result, err = c.run(ctx); return err })
@@ -334,6 +349,19 @@ func (c *call) take(ctx context.Context, raw json.RawMessage) error {
 		c.record.Summary = summarize(&c.bound)
 	}
 	return nil
+}
+
+// begins tells Arrival.Begin that a call runs now.
+func begins(ctx context.Context, c *call) error {
+	if c.arrival.Begin == nil || c.bound.Traits.ReadOnly {
+		return nil
+	}
+	if err := interrupted(ctx); err != nil {
+		return err
+	}
+	spec := &c.tool.Spec
+	return c.arrival.Begin(ctx, Begun{Call: c.visit.id, Tool: spec.Name,
+		Edits: spec.Family == permission.FamilyEdit, Idempotent: c.bound.Traits.Idempotent})
 }
 
 // run is stage 6.

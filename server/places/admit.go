@@ -41,6 +41,19 @@ func (p Places) Admit(ctx context.Context, t *request.Turn, to *toolset.Target, 
 	return pipeline.Admission{Refused: refusal, Located: located}
 }
 
+// Told says why the principal may not be told, or not now, what became of a call of a tool that it made before. That
+// takes no turn, and counts as a call.
+func Told(t *request.Turn, to tool.Tool) *tool.Refusal {
+	refusal, l := t.Req.Tenant.Forbids(to), t.Req.Caller.Limits
+	if refusal != nil || l == nil {
+		return refusal
+	}
+	if after, ok := l.Call(); !ok {
+		return tooManyCalls(after)
+	}
+	return nil
+}
+
 func tooManyCalls(after time.Duration) *tool.Refusal {
 	seconds := max(1, int((after+time.Second-1)/time.Second))
 	return &tool.Refusal{

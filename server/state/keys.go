@@ -29,7 +29,7 @@ const defaultSessionLife = 30 * day
 const (
 	Session   = "sess"     // sess.P.S.…: cells, read state, client record
 	Ask       = "ask"      // ask.<nonce>: pending question, taken once
-	Call      = "call"     // call.P.<id>: idempotency of calls
+	Call      = "call"     // call.P.<hash>: a call that its client may repeat
 	Job       = "job"      // job.P.<job>: record of a job; the stream of the same name: the end of its output
 	Lease     = "lease"    // lease.path.<path>, lease.P.<job>, lease.ws.P: renewed by its holder every 10 s
 	Kept      = "kept"     // kept.P.<id>: where a kept result is
@@ -65,7 +65,7 @@ func families(session time.Duration) []keyFamily {
 	return []keyFamily{
 		{Name: Session, Life: session},
 		{Name: Ask, Life: 10 * time.Minute, Global: true},
-		{Name: Call, Life: 10 * time.Minute},
+		{Name: Call, Life: time.Hour}, // longer than a call may run
 		{Name: Job, Life: day},
 		{Name: Lease, Life: 30 * time.Second},
 		{Name: Kept, Life: 30 * day},

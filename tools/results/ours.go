@@ -26,7 +26,7 @@ const codes = "INPUT_INVALID UNKNOWN_TOOL TOOL_DISABLED PERMISSION_DENIED ASK_UN
 	"URL_INVALID URL_BLOCKED HTTP_ERROR FETCH_FAILED SEARCH_FAILED SEARCH_LIMIT UPSTREAM_DOWN UPSTREAM_ERROR " +
 	"DEFINITION_CHANGED SERVER_UNKNOWN RESOURCE_UNKNOWN " +
 	"LSP_UNAVAILABLE LSP_FAILED LSP_TIMEOUT " +
-	"RATE_LIMITED SCOPE_MISSING WORKSPACE_UNAVAILABLE AUDIT_UNAVAILABLE"
+	"RATE_LIMITED SCOPE_MISSING WORKSPACE_UNAVAILABLE AUDIT_UNAVAILABLE OUTCOME_UNKNOWN NODE_DOWN"
 
 // ours matches a line of a program's output that is equal in form to one which this server adds to outputs, with any
 // number of `\` before it. Blanks at the end of an output are not shown. A test in package tools reads the source of
@@ -122,6 +122,7 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[the first build of commands: `, `\[what was built so far stays `, `\[corepack enable writes `,
 		`\[files that it may discard were kept `,
 		`\[git keeps what was dropped `, `\[commands see only their own `,
+		`\[what is here now is too much `,
 		`\[[^\]:]+: (?:took out |set aside |changes by this command )`,
 	}, "|") + ")")
 })

@@ -29,6 +29,7 @@ const (
 	RollbackFailed      Code = "ROLLBACK_FAILED"
 	Interrupted         Code = "CANCELLED"
 	Timeout             Code = "TIMEOUT"
+	OutcomeUnknown      Code = "OUTCOME_UNKNOWN"
 	StateUnavailable    Code = "STATE_UNAVAILABLE"
 	NodeDown            Code = "NODE_DOWN"
 	ResultTooLarge      Code = "RESULT_TOO_LARGE"

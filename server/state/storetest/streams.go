@@ -350,7 +350,7 @@ func contractModel(t *testing.T, s *rig) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	model := map[string]held{}
 	lives := map[string]time.Duration{
-		state.Session: suiteSessions, state.Lease: 30 * time.Second, state.Call: 10 * time.Minute, state.Token: 0,
+		state.Session: suiteSessions, state.Lease: 30 * time.Second, state.Call: time.Hour, state.Token: 0,
 	}
 	for step := range s.fewer(5000, 600) {
 		if s.clock == 0 && r.IntN(250) == 0 {
