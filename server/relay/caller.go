@@ -160,20 +160,27 @@ func (c *Caller) receive(ctx context.Context, w http.ResponseWriter, l *link) er
 			status = b.Status
 			w.WriteHeader(status)
 		}
-		_ = control.SetWriteDeadline(time.Now().Add(writeTime))
-		_, err = w.Write(f.body)
+		read := reads(w, control, f)
 		if f.kind == frameAnswer {
 			return nil // a client that is gone needs no answer
 		}
-		if err == nil {
-			err = control.Flush()
-		}
-		if err != nil {
-			_ = l.send(frameGone, nil, nil)
+		if !read {
+			_ = l.send(frameGone, nil, nil) // else it is lost there after a while
 			return nil
 		}
-		_ = control.SetWriteDeadline(time.Time{}) // in HTTP/2 one that has passed ends the stream
 	}
+}
+
+// reads writes a part of an answer, and says whether the client read it.
+func reads(w http.ResponseWriter, control *http.ResponseController, f frame) bool {
+	_ = control.SetWriteDeadline(time.Now().Add(writeTime))
+	_, err := w.Write(f.body)
+	if err != nil || f.kind == frameAnswer { // net/http flushes the end, until the same deadline
+		return err == nil
+	}
+	err = control.Flush()
+	_ = control.SetWriteDeadline(time.Time{}) // in HTTP/2 one that has passed ends the stream
+	return err == nil
 }
 
 // requests is the subject at which a node takes requests.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -129,7 +130,7 @@ func (h *Host) serve(l *link) {
 	defer func() {
 		if p := recover(); p != nil {
 			_ = l.send(frameGone, nil, nil)
-			if p != http.ErrAbortHandler { //nolint:errorlint // a panic's value, as net/http compares it
+			if err, ok := p.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
 				h.o.Log.Error("a request that another node sent failed", "panic", p, "stack", string(debug.Stack()))
 			}
 		}
@@ -248,7 +249,7 @@ func (w *writer) SetReadDeadline(time.Time) error { return nil }
 func (w *writer) finish() {
 	w.WriteHeader(http.StatusOK)
 	_ = w.SetWriteDeadline(time.Now().Add(writeTime))
-	if err := w.ship(frameAnswer, w.buf); err == os.ErrDeadlineExceeded { //nolint:errorlint // sendPart returns it bare
+	if err := w.ship(frameAnswer, w.buf); errors.Is(err, os.ErrDeadlineExceeded) {
 		_ = w.l.send(frameGone, nil, nil)
 	}
 }
