@@ -96,7 +96,7 @@ func (m *memory) listing(d *shared) (index.Stamp, *index.Dir) {
 	known := m.table.Find(stamp)
 	if known != nil {
 		m.used.listings.Add(1)
-		d.check = known.Check(since, m.began, m.care.calm)
+		d.calm = known.Calm(since, m.began, m.care.calm)
 	}
 	return stamp, known
 }
@@ -157,7 +157,7 @@ func (g *grep) ruledOut(d *shared, in *index.Dir, at listed) bool {
 	case content != index.Text && content != index.Binary, g.ask == nil, g.ask.May(summary):
 		return false
 	}
-	if d.check.Holds(at.number) {
+	if d.calm.Holds(at.number) {
 		m.used.calm.Add(1)
 	} else {
 		now, err := d.lstat(in.Entries[at.number].Name)
@@ -165,7 +165,7 @@ func (g *grep) ruledOut(d *shared, in *index.Dir, at listed) bool {
 			return false // opening it says what that means
 		}
 		if now.links == 1 { // else it may change in another directory
-			d.check.Note(at.number)
+			d.calm.Note(at.number)
 		}
 	}
 	size := was.Size

@@ -70,7 +70,7 @@ type shared struct {
 	users   atomic.Int32
 	trusted bool // see folder.trusts
 	// of a listing that is remembered: which files need not be looked at; nil: none
-	check *index.Check
+	calm *index.Calm
 }
 
 func (s *shared) retain() *shared {

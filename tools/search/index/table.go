@@ -46,7 +46,7 @@ type Dir struct {
 	Entries []Listed // by name
 
 	known atomic.Pointer[known]
-	check atomic.Pointer[Check]
+	calm  atomic.Pointer[Calm]
 	used  atomic.Int64 // the round that it was last used in
 	kept  atomic.Bool
 	cost  int64 // bytes; under the Table's mutex
@@ -87,7 +87,7 @@ func (d *Dir) Known(number int) (Stamp, Content, []byte) {
 func (d *Dir) Kept() bool { return d.kept.Load() }
 
 const (
-	dirCost   = 600 // bytes of a directory beside its entries, with its places in maps and its Check
+	dirCost   = 600 // bytes of a directory beside its entries, with its places in maps and its Calm
 	entryCost = 24  // bytes of an entry beside its name
 	markCost  = 56  // bytes of a mark
 )
