@@ -53,8 +53,8 @@ func (c *configs) stays(now names) string {
 	if more := len(list) - maxNamed; more > 0 {
 		list = append(list[:maxNamed], fmt.Sprintf("%d more", more))
 	}
-	return fmt.Sprintf("[appeared meanwhile and stays, since a person may have made it, but git obeys it: %s; if this job "+
-		"made it, have a person look at it before git runs outside of a command]", strings.Join(list, ", "))
+	return fmt.Sprintf("[appeared meanwhile and stays, since a person may have made it, but git obeys it: %s; if this "+
+		"job made it, have a person look at it before git runs outside of a command]", strings.Join(list, ", "))
 }
 
 // madeName is the protected name that a path which settleMade sets aside falls under.
