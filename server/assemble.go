@@ -19,7 +19,6 @@ import (
 	"codehand/server/team"
 	"codehand/server/tenants"
 	"codehand/server/toolset"
-	"codehand/tools/hooks"
 )
 
 // assemble makes everything below this room, in the order in which one thing needs another. It is the only place that
@@ -86,10 +85,7 @@ func (s *Server) answerWith(cfg config.Config) error {
 		desk = asking.NewDesk(false, s.event)
 	}
 	if desk != nil && len(cfg.Console.Notify) > 0 {
-		desk.Told = func(w asking.Waiting, url string) {
-			e.Hooks.Notify(hooks.Notice{Principal: w.Principal, Client: w.Client, Tool: w.Tool,
-				Title: w.Question.Title, URL: url, Until: w.Until})
-		}
+		desk.Told = func(w asking.Waiting, url string) { e.Hooks.Notify(w.Notice(url)) }
 	}
 	var repeats *once.Records
 	if s.team != nil { // on a pipe no answer is lost but with the process, whose Store is gone then, too

@@ -69,7 +69,7 @@ func checkUndoChange(in undoChangeInput) error {
 		return tool.Invalid("undo_change", `exactly one of "change_id" and "file_path" is required`)
 	}
 	if in.Hunk != "" && (in.ChangeID == "" || in.DryRun || !history.NamesHunk(in.Hunk)) {
-		return tool.Invalid("undo_change", `"hunk" is a number and the head of a hunk of "change_id", without a dry run`)
+		return tool.Invalid("undo_change", `"hunk" names a hunk of "change_id", without a dry run`)
 	}
 	return nil
 }

@@ -75,6 +75,21 @@ type Waiting struct {
 	Until     time.Time // then the call goes on without an answer
 }
 
+// A Notice is what a program of the operator is told of a question that waits.
+type Notice struct {
+	Principal string    `json:"principal"`
+	Client    string    `json:"client"`
+	Tool      string    `json:"tool"`
+	Title     string    `json:"title"` // of the question
+	URL       string    `json:"url"`   // of the page that shows it
+	Until     time.Time `json:"until"` // then the call goes on without an answer
+}
+
+// Notice is what is told of w, which waits at url.
+func (w Waiting) Notice(url string) Notice {
+	return Notice{w.Principal, w.Client, w.Tool, w.Question.Title, url, w.Until}
+}
+
 type waitingQuestion struct {
 	Waiting
 	answer chan *Elicited // gets one; nil: nobody answers

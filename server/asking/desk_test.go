@@ -204,6 +204,9 @@ func TestDeskTells(t *testing.T) {
 			if url != "http://127.0.0.1:7433/" || w.Until.Sub(w.Since) != time.Hour || w.ID == "" {
 				t.Errorf("told of %+v at %q", w, url)
 			}
+			if n := w.Notice(url); n.Title != "Allow?" || n.Principal != "ann" || n.URL != url || !n.Until.Equal(w.Until) {
+				t.Errorf("the notice is %+v", n)
+			}
 			told <- w
 		}
 		d.Serve("http://127.0.0.1:7433/")

@@ -253,19 +253,18 @@ func TestNotify(t *testing.T) {
 	t.Parallel()
 	heard := filepath.Join(t.TempDir(), "heard")
 	r, log := newRunner(t, Options{Notify: append(script(t, "bash", `echo "$@" >"$1"; cat >>"$1"; exit 3`), heard)})
-	r.Notify(Notice{Principal: "ann", Client: "claude-ai 1", Tool: "run_shell", Title: "Allow `x`; $(y) \"z\"",
-		URL: "http://127.0.0.1:1/", Until: time.Date(2026, 11, 29, 1, 2, 3, 0, time.UTC)})
+	r.Notify(map[string]string{"title": "Allow `x`; $(y) \"z\" <b>"})
 	r.Grace = hang
 	r.Close() // it waits for what runs
 	text, err := os.ReadFile(heard)
 	must(t, err)
-	want := heard + "\n" + `{"principal":"ann","client":"claude-ai 1","tool":"run_shell","title":"Allow ` + "`x`" + `; $(y) \"z\"","url":"http://127.0.0.1:1/","until":"2026-11-29T01:02:03Z"}` + "\n"
+	want := heard + "\n" + `{"title":"Allow ` + "`x`" + `; $(y) \"z\" <b>"}` + "\n"
 	if string(text) != want {
 		t.Errorf("it heard %s", text)
 	}
 	has(t, "the log", log.String(), "the program of console.notify failed")
 	r, log = newRunner(t, Options{})
-	r.Notify(Notice{})
+	r.Notify(1)
 	r.Close()
 	if log.String() != "" {
 		t.Error(log.String())
