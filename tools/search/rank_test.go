@@ -94,7 +94,7 @@ func TestRankedPagesAreWhole(t *testing.T) {
 	if all.NLines < 2000 {
 		t.Fatalf("only %d lines", all.NLines)
 	}
-	for _, rank := range []*Rank{{Lines: 1 << 20}, {Lines: all.NLines / 2}, nil} {
+	for _, rank := range []*Rank{{Lines: 1 << 20, For: time.Hour}, {Lines: all.NLines / 2, For: time.Hour}, nil} {
 		var whole []string
 		for _, size := range []int{997, 5000, 1 << 19} {
 			for _, o := range []Options{{Workers: 1}, {Workers: 4}, {Workers: 2, Memory: 64 << 20}} {
