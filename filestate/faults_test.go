@@ -80,7 +80,7 @@ func trials() []trial {
 		}, notOurs},
 		{"splice", old, func(ctx context.Context, l *filestate.Ledger, file func(string) filestate.File) error {
 			filestate.SpliceFrom(l, 1)
-			version := filestate.Version(versionOf("old a\n"))
+			version := versionOf("old a\n")
 			return update(ctx, l, filestate.Edit{File: file("a"), Version: version, Change: notInMemory,
 				Splice: splices(filestate.Splice{At: 0, Old: []byte("old"), New: []byte("new")})})
 		}, nil},

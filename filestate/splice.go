@@ -61,7 +61,8 @@ func (s *spliced) differs() (of seen.Span, grows int64) {
 func (s *spliced) ReadAt(p []byte, off int64) (int, error) {
 	n := 0
 	for n < len(p) {
-		at, got := off+int64(n), 0
+		at := off + int64(n)
+		var got int
 		var err error
 		switch behind := at - s.At - int64(len(s.New)); {
 		case behind >= 0:
@@ -101,7 +102,7 @@ func (l *Ledger) splice(ctx context.Context, w *work, known *seen.Record, memErr
 		return false, context.Cause(ctx)
 	}
 	if now, err := disk.Restamp(w.file); err != nil || !now.Same(w.stamp) {
-		return false, nil
+		return false, nil //nolint:nilerr // it is read whole, which says what is wrong
 	}
 	w.cut = cut
 	w.known = known.Of(*w.content())

@@ -142,7 +142,7 @@ func (c *Caller) receive(ctx context.Context, w http.ResponseWriter, l *link) er
 		switch {
 		case ctx.Err() != nil:
 			_ = l.send(frameGone, nil, nil) // else it is lost there after a while
-			return nil
+			return nil                      //nolint:nilerr // nobody waits for it any more
 		case errors.Is(err, errMoved) && status == 0:
 			return ErrMoved
 		case err != nil:

@@ -30,7 +30,7 @@ func Held(s Store, hold *Hold) Store {
 
 func (s *heldStore) mine(ctx context.Context) error {
 	if ctx.Err() != nil || s.closed.Load() {
-		return nil // the operation says so
+		return nil //nolint:nilerr // the operation says so
 	}
 	return s.hold.Check()
 }

@@ -31,7 +31,7 @@ func (f *FileEdits) splice(env tool.Env) func(context.Context, io.ReaderAt, int6
 		}
 		content, report, err := textedit.Apply(old, f.Edits)
 		if err != nil || CheckSettings(env, old, content, f.Path, f.File.Path) != nil {
-			return nil, nil // that is said of the whole content
+			return nil, nil //nolint:nilerr // that is said of the whole content
 		}
 		line := place.Line - bytes.Count(old[:place.At-at], []byte("\n"))
 		for i := range report.Edits[0].Lines {
@@ -68,7 +68,7 @@ func linesAround(from io.ReaderAt, size int64, place textedit.Once) (text []byte
 		text = text[:behind+last+1]
 	}
 	if e, err := textedit.Detect(text); err != nil || e.String() != (textedit.Encoding{}).String() {
-		return nil, 0, nil
+		return nil, 0, nil //nolint:nilerr // the whole says which encoding it has
 	}
 	return text, at, nil
 }

@@ -2,6 +2,7 @@ package search
 
 import (
 	"encoding/binary"
+	"errors"
 	"os"
 	"strconv"
 	"strings"
@@ -74,7 +75,7 @@ func (w *watcher) drain() {
 	for w.fd >= 0 {
 		n, err := retry(func() (int, error) { return unix.Read(w.fd, w.buf) })
 		if err != nil || n < unix.SizeofInotifyEvent {
-			if err != nil && err != unix.EAGAIN {
+			if err != nil && !errors.Is(err, unix.EAGAIN) {
 				w.end()
 			}
 			return
