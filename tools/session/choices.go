@@ -160,5 +160,5 @@ const (
 	guards   = "permission permissions sandbox root roots hook hooks mode auth allow deny ask state"
 	sections = "tools profile deferral skills tasks git read edit write list grep shell web agent agents plan lsp " +
 		"mcp protocol stdio client " +
-		"search log http console session store audit metrics principals results journal output"
+		"search log http console session store cluster audit metrics principals results journal output"
 )
