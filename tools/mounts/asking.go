@@ -208,11 +208,11 @@ func newCaller(env tool.Env, limit *pausable) *caller {
 	return &caller{key: env.Key, put: env.Elicit, pause: limit.pause}
 }
 
-// limited is ctx with the time of a call.
-func (x *mount) limited(ctx context.Context) (context.Context, *pausable, context.CancelFunc) {
+// limited is ctx with the time of a call. Nil is why it is cancelled where nobody needs to know.
+func (x *mount) limited(ctx context.Context) (context.Context, *pausable, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	p := &pausable{timer: time.AfterFunc(x.Timeout, func() { cancel(errTimeout) }), most: x.Timeout}
-	return ctx, p, func() { p.timer.Stop(); cancel(context.Canceled) }
+	return ctx, p, func(why error) { p.timer.Stop(); cancel(why) }
 }
 
 // A pausable is a time limit that does not run while a person thinks. Its methods are safe for concurrent use.

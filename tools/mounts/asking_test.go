@@ -113,7 +113,7 @@ func TestThinking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := &mount{Remote: Remote{Timeout: time.Minute}}
 		ctx, limit, cancel := x.limited(t.Context())
-		defer cancel()
+		defer cancel(nil)
 		time.Sleep(50 * time.Second)
 		resume := limit.pause()
 		time.Sleep(time.Hour)

@@ -96,11 +96,11 @@ func (c *call) run(ctx context.Context) (tool.Result, error) {
 			return put(ctx, message, schema)
 		}
 	}
-	unlink := context.AfterFunc(ctx, cancel)
+	unlink := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
 	c.watched.Store(true)
 	over := make(chan outcome, 1)
 	go func() {
-		defer cancel()
+		defer cancel(nil)
 		result, err := c.work(inner)
 		over <- outcome{result, err}
 	}()
@@ -116,7 +116,7 @@ func (c *call) run(ctx context.Context) (tool.Result, error) {
 			return o.result, o.err
 		case <-ctx.Done():
 			c.watched.Store(false)
-			cancel() // the server is told to stop, and is not waited for
+			cancel(context.Cause(ctx)) // the server is told to stop, and is not waited for
 			return tool.Result{}, context.Cause(ctx)
 		case <-inner.Done(): // its time is over, or it has just been answered
 			select {
@@ -141,7 +141,7 @@ func (c *call) run(ctx context.Context) (tool.Result, error) {
 }
 
 // background makes a job of the call.
-func (c *call) background(ctx context.Context, over <-chan outcome, cancel func(), began time.Time) (
+func (c *call) background(ctx context.Context, over <-chan outcome, cancel context.CancelCauseFunc, began time.Time) (
 	tool.Result, error) {
 	job, err := shell.Begin(ctx, c.env.Shell, shell.Command{Text: "tool " + c.name, Background: true},
 		func(ctx context.Context, out io.Writer) error {
@@ -149,7 +149,7 @@ func (c *call) background(ctx context.Context, over <-chan outcome, cancel func(
 			select {
 			case o = <-over:
 			case <-ctx.Done():
-				cancel()
+				cancel(context.Cause(ctx))
 				o = <-over
 			}
 			if o.err != nil {
@@ -167,7 +167,7 @@ func (c *call) background(ctx context.Context, over <-chan outcome, cancel func(
 			return err
 		})
 	if err != nil {
-		cancel()
+		cancel(nil)
 		<-over
 		return tool.Result{}, tool.Refuse(tool.Timeout, "%s did not answer within %s, and no job could be made of it. "+
 			"What it did is unknown; check before you repeat it.", c.name, wording.Whole(time.Since(began)))

@@ -99,7 +99,7 @@ func (m *Mounts) Resources(ctx context.Context, env tool.Env, servers []string, 
 
 func (x *mount) resources(ctx context.Context, env tool.Env, most int) (all []upstream.Resource, left int, err error) {
 	ctx, limit, cancel := x.limited(ctx)
-	defer cancel()
+	defer cancel(nil)
 	err = x.with(ctx, env, newCaller(env, limit), func(c *upstream.Conn) (err error) {
 		all, left, err = c.Resources(ctx, most)
 		return err
@@ -116,7 +116,7 @@ func (m *Mounts) ReadResource(ctx context.Context, env tool.Env, name, server, u
 	x := m.named(server)
 	c := &call{mount: x, env: env, name: name}
 	ctx, limit, cancel := x.limited(ctx)
-	defer cancel()
+	defer cancel(nil)
 	var blocks []upstream.Block
 	err := x.with(ctx, env, newCaller(env, limit), func(c *upstream.Conn) (err error) {
 		blocks, err = c.Read(ctx, uri)
