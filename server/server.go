@@ -165,6 +165,9 @@ func (s *Server) Close() error {
 		if err := closeEngines(s); err != nil {
 			s.life.closed = errors.Join(s.life.closed, fmt.Errorf("close engines: %w", err))
 		}
+		if err := s.opener.Tenants.Close(); err != nil {
+			s.life.closed = errors.Join(s.life.closed, fmt.Errorf("close roots: %w", err))
+		}
 	})
 	return s.life.closed
 }

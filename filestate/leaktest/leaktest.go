@@ -83,11 +83,12 @@ func (g *Guard) Run() int {
 	}
 	if code == 0 {
 		left := look()
-		tick := time.NewTicker(5 * time.Millisecond)
+		// What a test has ended may be on its way out. A look reads all of /proc: it must not keep a processor busy.
+		wait := 5 * time.Millisecond
 		for limit := time.Now().Add(patience); len(left) > 0 && time.Now().Before(limit); left = look() {
-			<-tick.C // what a test has ended may be on its way out
+			time.Sleep(wait)
+			wait = min(2*wait, time.Second/4)
 		}
-		tick.Stop()
 		for _, text := range left {
 			fmt.Fprintln(os.Stderr, "leaktest:", text)
 			code = 1

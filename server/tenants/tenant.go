@@ -2,6 +2,7 @@ package tenants
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -63,6 +64,9 @@ type Maker struct {
 	Principal string // of Local; "": auth.LocalID
 
 	shared taskLists
+
+	mu     sync.Mutex
+	spaces []*workspace.Space // of all tenants, for Close
 }
 
 // A spec is what differs between tenants.
@@ -97,6 +101,9 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 		workspace.Options{Home: home}); err != nil {
 		return nil, err
 	}
+	m.mu.Lock()
+	m.spaces = append(m.spaces, t.Space)
+	m.mu.Unlock()
 	// Several clients start servers in `/` or in their own directory: then relative paths begin at the first root.
 	if t.Space.Inside(o.workDir) || len(o.roots) == 0 {
 		t.Space = t.Space.At(o.workDir)
@@ -154,6 +161,18 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 	t.profile = m.Config.Tools.Profile
 	t.tools, t.offers = m.Tools, new(atomic.Pointer[offers])
 	return t, nil
+}
+
+// Close gives back the handles of all roots. What still runs finds them closed.
+func (m *Maker) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var errs []error
+	for _, space := range m.spaces {
+		errs = append(errs, space.Close())
+	}
+	m.spaces = nil
+	return errors.Join(errs...)
 }
 
 // ownRoots are the roots as they were opened, without those that the operator gives everybody.
