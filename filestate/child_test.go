@@ -157,9 +157,7 @@ func TestTwoProcesses(t *testing.T) {
 // A process that is killed at any moment leaves the old content or the new one, never less than it
 // acknowledged, and what it leaves beside it is removed by the next one.
 func TestKilled(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts 50 processes")
-	}
+	leaktest.Elsewhere(t)
 	t.Parallel()
 	rounds := leaktest.Rounds(25, 50)
 	d := newDesk(t)

@@ -15,9 +15,7 @@ const changing = "openat,write,pwrite64,ftruncate,fsync,fchmod,fchown,fsetxattr,
 
 // A process that is killed at any system call of a change leaves old or new, as one that is killed between two steps.
 func TestKilledAtEverySystemCall(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts some hundred processes")
-	}
+	leaktest.Elsewhere(t)
 	strace, err := exec.LookPath("strace")
 	if err != nil {
 		if os.Getenv("CI") != "" {

@@ -66,9 +66,7 @@ func forever() context.Context {
 // A process that is killed before any step of a change leaves all files old or all new after the next start, no
 // temporary file, and a history that says which.
 func TestKilledAtEveryStep(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts about 70 processes")
-	}
+	leaktest.Elsewhere(t)
 	t.Parallel()
 	for _, c := range trials() {
 		t.Run(c.name, func(t *testing.T) {
@@ -149,9 +147,7 @@ func withoutEmpty(tree string) string {
 // Kills at random moments of many changes, each followed by a start: nothing acknowledged is lost, no file is torn, no
 // temporary file is left, and the history ends with what the file holds.
 func TestKilledAtRandom(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts 40 processes")
-	}
+	leaktest.Elsewhere(t)
 	t.Parallel()
 	rounds := leaktest.Rounds(20, 40)
 	locks := t.TempDir()

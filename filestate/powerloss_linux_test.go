@@ -132,6 +132,7 @@ func (r *powerRound) check(flight int) (made bool) {
 
 func newPowerRound(t *testing.T) *powerRound {
 	t.Helper()
+	leaktest.Elsewhere(t)
 	seeded := *seed
 	if seeded == 0 {
 		seeded = uint64(time.Now().UnixNano())
@@ -191,6 +192,9 @@ func TestSEC13EveryOperation(t *testing.T) {
 		ways = [][]int{{leavesNothing}, {leavesAny}, {leavesPrefix}, {leavesAny}, {leavesAny}, {leavesAny}}
 	}
 	for kind, name := range []string{"edit_file", "multi_edit", "write_file"} {
+		if kind != 1 && !leaktest.All() {
+			continue // multi_edit does on two files what the others do on one
+		}
 		losses, made, acknowledged := 0, 0, 0
 		for _, way := range ways {
 			for at := 1; ; at++ {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"codehand/filestate"
+	"codehand/filestate/leaktest"
 	"codehand/filestate/journal"
 )
 
@@ -34,7 +35,7 @@ func (d desk) splice(name string, v filestate.Version, at int, old, new string) 
 func TestSplice(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(33, 6))
-	for range 200 {
+	for range leaktest.Rounds(60, 200) {
 		var content []byte
 		for range 50 + random.IntN(2000) {
 			content = append(content, "ab\n"[random.IntN(3)])

@@ -158,7 +158,7 @@ func inBothEras(t *testing.T, test func(t *testing.T, modern bool, meta string))
 
 // TestBridgeSessions replays session files of stdio through a bridge: the model reads the same, byte for byte.
 func TestBridgeSessions(t *testing.T) {
-	for _, path := range replaytest.Scripts(t) {
+	for _, path := range replaytest.Again(t) {
 		file, err := replaytest.ReadScript(path)
 		if err != nil {
 			t.Fatal(err)

@@ -86,7 +86,7 @@ func (g *Guard) Run() int {
 		// What a test has ended may be on its way out. A look reads all of /proc: it must not keep a processor busy.
 		wait := 5 * time.Millisecond
 		for limit := time.Now().Add(patience); len(left) > 0 && time.Now().Before(limit); left = look() {
-			time.Sleep(wait)
+			<-time.After(wait)
 			wait = min(2*wait, time.Second/4)
 		}
 		for _, text := range left {

@@ -25,6 +25,15 @@ func Rounds(short, whole int) int {
 	return short
 }
 
+// Elsewhere skips a test whose work happens in other processes, with -short. The gate runs rooms with the race detector
+// so: it sees nothing of other processes, and the same tests run without it right after.
+func Elsewhere(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("its work happens in other processes, which the race detector does not see")
+	}
+}
+
 // OutsideGate leaves a test out of `go test ./...`, the gate, which has a few minutes for all of them: CODEHAND_TESTS=all
 // runs it, as .ci/long does, and so does CODEHAND_LONG=1. why completes the sentence "it …", as in "starts ten servers";
 // another test of the same promise stays in the gate.

@@ -8,10 +8,10 @@ import (
 	"codehand/server/replaytest"
 )
 
-// TestSessionsBinary replays every session file against the built program, over its standard input and output.
+// TestSessionsBinary replays session files against the built program, over its standard input and output.
 func TestSessionsBinary(t *testing.T) {
 	path := replaytest.Program(t)
-	for _, script := range replaytest.Scripts(t) {
+	for _, script := range replaytest.Again(t) {
 		t.Run(replaytest.ScriptName(script), func(t *testing.T) {
 			t.Parallel()
 			file, err := replaytest.ReadScript(script)

@@ -18,6 +18,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"codehand/filestate/leaktest"
 )
 
 // HangAfter turns a hang into a failure. It is the only deadline of these tests.
@@ -29,6 +31,19 @@ func Scripts(t *testing.T) []string {
 	files, err := filepath.Glob(filepath.Join(Root(t), "testdata/sessions/*/*.txtar"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no session files: %v", err)
+	}
+	return files
+}
+
+// Again returns the session files that are replayed once more, after TestSessions in the room server has replayed all in
+// one process: one of each tool, and all with CODEHAND_TESTS=all.
+func Again(t *testing.T) (files []string) {
+	t.Helper()
+	dir := ""
+	for _, path := range Scripts(t) {
+		if leaktest.All() || filepath.Dir(path) != dir {
+			files, dir = append(files, path), filepath.Dir(path)
+		}
 	}
 	return files
 }

@@ -97,13 +97,9 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 	if m.Durable {
 		home = "" // those who come over a network have nothing to do with the home of who started the server
 	}
-	if t.Space, err = workspace.Open(slices.Concat(o.roots, said.AdditionalDirs),
-		workspace.Options{Home: home}); err != nil {
+	if t.Space, err = m.open(slices.Concat(o.roots, said.AdditionalDirs), home); err != nil {
 		return nil, err
 	}
-	m.mu.Lock()
-	m.spaces = append(m.spaces, t.Space)
-	m.mu.Unlock()
 	// Several clients start servers in `/` or in their own directory: then relative paths begin at the first root.
 	if t.Space.Inside(o.workDir) || len(o.roots) == 0 {
 		t.Space = t.Space.At(o.workDir)
@@ -161,6 +157,18 @@ func (m *Maker) tenant(o spec) (*Tenant, error) {
 	t.profile = m.Config.Tools.Profile
 	t.tools, t.offers = m.Tools, new(atomic.Pointer[offers])
 	return t, nil
+}
+
+// open opens the roots of a tenant, until Close.
+func (m *Maker) open(roots []string, home string) (*workspace.Space, error) {
+	space, err := workspace.Open(roots, workspace.Options{Home: home})
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.spaces = append(m.spaces, space)
+	return space, nil
 }
 
 // Close gives back the handles of all roots. What still runs finds them closed.

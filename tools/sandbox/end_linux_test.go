@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"codehand/filestate/leaktest"
 )
 
 // daemons are ways to be left behind. $W is a word by which the test finds the process again, and "ready" is printed
@@ -50,6 +52,7 @@ python3 d.py $W`},
 }
 
 func TestEndDaemons(t *testing.T) {
+	leaktest.Elsewhere(t)
 	t.Parallel()
 	for name, d := range daemons {
 		for _, after := range []string{"wait for it", "leave it"} {
@@ -280,6 +283,7 @@ func TestLimitOfFileSize(t *testing.T) {
 
 // TestUnusualServers runs this test binary anew, since what it does to itself cannot be taken back.
 func TestUnusualServers(t *testing.T) {
+	leaktest.Elsewhere(t)
 	t.Parallel()
 	self, err := os.Executable()
 	must(t, err)
@@ -317,6 +321,7 @@ func TestHelperOutlivesSignals(t *testing.T) {
 
 // A server that was killed ended nothing itself, and left its commands running. Now the helpers do it.
 func TestServerKilled(t *testing.T) {
+	leaktest.Elsewhere(t)
 	t.Parallel()
 	self, err := os.Executable()
 	must(t, err)

@@ -108,6 +108,7 @@ func escapes() []escape {
 // TestEscapes tries at least 60 ways out of each profile, at each level. At level 3 none leads out; at levels 2 and 1
 // those do whose gap is reported, and no others.
 func TestEscapes(t *testing.T) {
+	leaktest.Elsewhere(t)
 	t.Parallel()
 	for level := LevelFull; level >= LevelLimits; level-- {
 		for _, write := range []bool{false, true} {

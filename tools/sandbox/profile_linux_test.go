@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"codehand/filestate/leaktest"
 )
 
 // confined starts text under bash at a level and returns it with the file that it prints to.
@@ -302,6 +304,7 @@ func TestProtectedChain(t *testing.T) {
 // A protected or hidden name that is a link to `/`, to the root or above, as one of a cloned repository, refused every
 // command for good, or made nothing writable.
 func TestLinkToEverything(t *testing.T) {
+	leaktest.Elsewhere(t)
 	t.Parallel()
 	for _, target := range []string{"/", ".", "..", "../..", "/usr", "/proc", "/dev", "/tmp", "sub/../.", "/etc",
 		"/void", "/void/dir", "/void/file", "/dev/shm", "/dev/pts", "/var/tmp", "OTHER"} {
