@@ -191,6 +191,12 @@ func diagnose(cmd *cobra.Command, args []string) []doctor.Finding {
 			roots = append(roots, arg)
 		}
 	}
+	for _, root := range roots {
+		if info, err := os.Stat(root); err != nil || !info.IsDir() {
+			exit, _ := errors.AsType[*exitError](noDirectory(root, err))
+			return []doctor.Finding{{ID: "roots", Level: doctor.Fail, Text: exit.err.Error(), Fix: exit.hint}}
+		}
+	}
 	var err error
 	if m.Program, err = os.Executable(); err != nil {
 		m.Program = "" // the check of the binary says what to do

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -111,7 +112,6 @@ Exit codes: 0 done, 1 a file cannot be changed, 2 usage, or not on a terminal an
 			if len(i.want.Roots) > 0 {
 				return usage("codehand install --list", "%s is no client, and no directory is needed", i.want.Roots[0])
 			}
-			i.removes = true
 			err = i.run(func(client string, want install.Want) (*install.Change, error) {
 				return install.PlanRemoval(i.places, client, want)
 			})
@@ -282,18 +282,18 @@ func newInstaller(t *terminal, cmd *cobra.Command, f installFlags, args []string
 	if err != nil {
 		return nil, err
 	}
-	i := &installer{t: t, cmd: cmd, flags: f, places: clientPlaces(cfg)}
+	i := &installer{t: t, cmd: cmd, flags: f, places: clientPlaces(cfg), removes: cmd.Name() == "uninstall"}
 	if isTerminal(t.in) && !f.yes {
 		i.asks = bufio.NewReader(t.input(cmd.Context()))
 	}
 	i.want = install.Want{URL: f.remote, TokenEnv: f.tokenEnv, Project: f.project, Exclusive: f.exclusive,
 		Foreign: f.yes}
 	if runtime.GOOS != "windows" {
-		i.want.Path = lasting(os.Getenv("PATH")) // on Windows programs with windows have the user's own
+		i.want.Path = lasting(os.Getenv("PATH"), i.places.Home) // on Windows programs with windows have the user's own
 	}
 	i.want.Command = i.places.Command
-	if cmd.Name() == "install" && (i.want.Command == "" || fleeting(i.want.Command)) {
-		return nil, &exitError{code: exitFailed, hint: lastingPlace(i.want.Command),
+	if !i.removes && (i.want.Command == "" || fleeting(i.want.Command, i.places.Home)) {
+		return nil, &exitError{code: exitFailed, hint: lastingPlace(i.want.Command, args),
 			err: errors.New("this program will not be here any more when a client starts it")}
 	}
 	if f.exclusive {
@@ -305,14 +305,14 @@ func newInstaller(t *terminal, cmd *cobra.Command, f installFlags, args []string
 	return i, i.readArgs(args)
 }
 
-// fleeting says whether a program will not stay: it lies in a temporary directory or in Go's cache.
-func fleeting(program string) bool {
-	for _, dir := range []string{os.TempDir(), os.Getenv("GOCACHE")} {
-		if filepath.IsAbs(dir) && below(program, dir) {
-			return true
-		}
+// fleeting says whether a program will not stay: it lies in Go's cache, or in a temporary directory. What lies in the
+// home directory stays as long as the files of clients there, also where that is itself temporary, as in a container.
+func fleeting(program, home string) bool {
+	if cache := os.Getenv("GOCACHE"); filepath.IsAbs(cache) && below(program, cache) || fromCache(program) {
+		return true
 	}
-	return fromCache(program)
+	temp := os.TempDir()
+	return filepath.IsAbs(temp) && below(program, temp) && !(filepath.IsAbs(home) && below(home, temp) && below(program, home))
 }
 
 // fromCache says whether a program is one that `go run` made for one run.
@@ -323,9 +323,9 @@ func fromCache(program string) bool {
 }
 
 // lasting is a PATH without directories that mean something only here and now.
-func lasting(list string) string {
+func lasting(list, home string) string {
 	dirs := slices.DeleteFunc(filepath.SplitList(list), func(dir string) bool {
-		return !filepath.IsAbs(dir) || fleeting(dir)
+		return !filepath.IsAbs(dir) || fleeting(dir, home)
 	})
 	return strings.Join(dirs, string(filepath.ListSeparator))
 }
@@ -386,16 +386,16 @@ func (i *installer) checkRemote() error {
 }
 
 // lastingPlace says how the program at path gets to where it stays: one that go run built is installed, and a download
-// is moved, since whoever has it may have no Go.
-func lastingPlace(path string) string {
+// is moved, since whoever has it may have no Go. args are those of install, to be given again.
+func lastingPlace(path string, args []string) string {
 	switch {
 	case path == "" || fromCache(path):
 		return "install codehand first: go install ./cmd/codehand"
 	case runtime.GOOS == "windows":
 		return `move it to a directory that stays, such as %LOCALAPPDATA%\Programs\codehand, and start it there`
 	}
-	return "move it to a directory that stays, and start it there: mkdir -p ~/.local/bin && mv " + path +
-		" ~/.local/bin/codehand && ~/.local/bin/codehand install"
+	return "move it to a directory that stays, and call it there:\n  mkdir -p ~/.local/bin && mv " + path +
+		" ~/.local/bin/codehand\n  ~/.local/bin/codehand " + strings.Join(append([]string{"install"}, args...), " ")
 }
 
 // looksSecret says whether the user gave a token in place of the name of a variable.
@@ -420,8 +420,7 @@ func (i *installer) readArgs(args []string) error {
 	for _, root := range args {
 		info, err := os.Stat(root)
 		if err != nil || !info.IsDir() {
-			return usage("codehand install --list", "%q is no client, and no directory%s", root,
-				didYouMean(root, known))
+			return noDirectory(root, err)
 		}
 		if root, err = filepath.Abs(root); err != nil {
 			return &exitError{code: exitFailed, err: err}
@@ -440,6 +439,19 @@ func (i *installer) readArgs(args []string) error {
 		return nil
 	}
 	return i.chooseClient()
+}
+
+// noDirectory says what is wrong with an argument that is neither a client nor a directory; err is that of looking at
+// it. A name without a separator was meant as a client.
+func noDirectory(arg string, err error) error {
+	known := install.Clients()
+	switch {
+	case err == nil:
+		return usage("codehand install --list", "%q is no client, and a file instead of a directory", arg)
+	case errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(arg, `/\\`):
+		return usage("make it first, or name another one", "there is no directory %s", arg)
+	}
+	return usage("codehand install --list", "%q is no client, and no directory%s", arg, didYouMean(arg, known))
 }
 
 // checkRoots refuses directories with which codehand stdio would not start, and says what it would warn of.
@@ -462,44 +474,49 @@ func (i *installer) checkRoots(roots []string) error {
 	return nil
 }
 
-// chooseClient asks a person which client is meant.
+// chooseClient asks a person which client is meant: of those on this machine, or for uninstall of those that name
+// codehand.
 func (i *installer) chooseClient() error {
-	var here []string
-	for _, c := range install.Look(i.places) {
-		if c.Present && !slices.Contains(here, c.Client) {
-			here = append(here, c.Client)
-		}
+	here, known, found := i.everyClient(), "on this machine", "was found on this machine"
+	if i.removes {
+		known, found = "that name codehand", "names codehand"
 	}
-	if len(here) == 0 && i.asks == nil {
-		return usage("codehand install --list", "no client is named, and none was found on this machine")
-	}
-	if i.asks == nil {
-		return usage("codehand install --list", "no client is named; on this machine: %s",
-			strings.Join(append(here, "(--all)"), ", "))
-	}
-	if len(here) > 0 {
-		fmt.Fprintf(i.t.errs, "clients on this machine: %s\n", strings.Join(here, ", "))
-	} else {
-		fmt.Fprintf(i.t.errs, "none was found on this machine of: %s\n", strings.Join(install.Clients(), ", "))
+	switch {
+	case i.asks == nil && len(here) == 0:
+		return usage("codehand install --list", "no client is named, and none %s", found)
+	case i.asks == nil:
+		return usage("name one, or use --all", "no client is named; clients %s: %s", known, strings.Join(here, ", "))
+	case len(here) > 0:
+		fmt.Fprintf(i.t.errs, "clients %s: %s\n", known, strings.Join(here, ", "))
+	case i.removes:
+		fmt.Fprintf(i.t.errs, "codehand: no client %s; nothing to do\n", found)
+		return nil
+	default:
+		fmt.Fprintf(i.t.errs, "none %s of: %s\n", found, strings.Join(install.Clients(), ", "))
 	}
 	answer, err := i.ask("Which one? (several with spaces, or all)")
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if answer == "all" {
+	case answer == "" || declines(answer):
+		fmt.Fprintln(i.t.errs, "codehand: nothing was changed")
+		return nil
+	case answer == "all":
 		i.flags.all = true
 		return nil
 	}
-	for _, client := range strings.Fields(answer) {
+	for _, client := range strings.FieldsFunc(answer, func(r rune) bool { return r == ' ' || r == '\t' || r == ',' }) {
 		if !slices.Contains(install.Clients(), client) {
 			return usage("codehand install --list", "%q is no client%s", client, didYouMean(client, install.Clients()))
 		}
 		i.clients = append(i.clients, client)
 	}
-	if len(i.clients) == 0 {
-		return usage("codehand install --list", "no client is named")
-	}
 	return nil
+}
+
+// declines says whether an answer is a no, also to a question that wants a name.
+func declines(answer string) bool {
+	return slices.Contains([]string{"n", "no"}, strings.ToLower(answer))
 }
 
 // ask asks a person. The end of the input is an error.

@@ -112,8 +112,12 @@ func (i *installer) decided(client string, plan planner) (*install.Change, error
 			return nil, usage("codehand "+i.cmd.Name()+" --help", "%v", err)
 		case isForeign && i.asks != nil:
 			yes, err := i.agrees(foreign.Error() + ". Replace it?")
-			if err != nil || !yes {
+			if err != nil {
 				return nil, err
+			}
+			if !yes {
+				i.tellKept(client)
+				return nil, nil
 			}
 			want.Foreign = true
 		default:
@@ -122,7 +126,7 @@ func (i *installer) decided(client string, plan planner) (*install.Change, error
 	}
 }
 
-// askRoots asks for the directory to work in; nil: an empty answer, so none.
+// askRoots asks for the directory to work in; nil: an empty answer or a no, so none.
 func (i *installer) askRoots(client string) ([]string, error) {
 	answer, err := i.ask("Which directory may " + client + " work in?")
 	if err != nil {
@@ -135,6 +139,9 @@ func (i *installer) askRoots(client string) ([]string, error) {
 		answer = i.places.Home + rest
 	}
 	info, err := os.Stat(answer)
+	if declines(answer) && err != nil {
+		return nil, nil
+	}
 	if err != nil || !info.IsDir() {
 		return nil, usage("codehand install "+client+" DIRECTORY", "%q is no directory", answer)
 	}
@@ -159,7 +166,7 @@ func (i *installer) make(c *install.Change, plan planner) error {
 				return err
 			}
 			if !yes {
-				fmt.Fprintf(i.t.errs, "codehand: %s stays as it was\n", c.Client)
+				i.tellKept(c.Client)
 				return nil
 			}
 		}
@@ -179,6 +186,10 @@ func (i *installer) make(c *install.Change, plan planner) error {
 		}
 	}
 	return install.ErrChanged
+}
+
+func (i *installer) tellKept(client string) {
+	fmt.Fprintf(i.t.errs, "codehand: %s stays as it was\n", client)
 }
 
 // maxTries is how often a change is planned while others change the file.
@@ -210,6 +221,9 @@ func (i *installer) show(c *install.Change) error {
 				line = paint.line(line)
 			}
 			text += line + "\n"
+		}
+		if strings.Contains(f.Diff, "***") {
+			text += "(*** stands for what is not shown of other entries; it stays as it is)\n"
 		}
 		if _, err := fmt.Fprint(i.t.out, text); err != nil {
 			return err

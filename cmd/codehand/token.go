@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -118,6 +119,9 @@ Exit codes: 0 done, 1 the file cannot be written, 2 usage, 3 configuration.`,
 			}
 			if err := t.showToken(file, made, text, w.asJSON); err != nil {
 				return err
+			}
+			if !file.other {
+				t.tellService(file, made, serviceConfig)
 			}
 			if len(before) == 0 && !file.other && file.cfg.Auth.Mode == "auto" {
 				t.tellFirstToken(file, made)
@@ -235,6 +239,19 @@ func (t *terminal) showToken(at tokenPlace, made auth.Token, text string, asJSON
 			made.ID)
 	}
 	return nil
+}
+
+// serviceConfig is the file that the service of the packages reads.
+const serviceConfig = "/etc/codehand/config.toml"
+
+// tellService says that a token is not for the service of this machine, whose configuration is at path, where there is
+// one and the command read other files: people then wonder why their clients are refused.
+func (t *terminal) tellService(at tokenPlace, made auth.Token, path string) {
+	if _, err := os.Stat(path); err != nil || slices.Contains(at.cfg.Files, path) {
+		return
+	}
+	fmt.Fprintf(t.errs, "codehand: this token is in %s, and not one of the service that reads %s; to make one there: "+
+		"sudo -u codehand codehand token new %s --config %s\n", at.cfg.TokenFile(), path, made.Principal, path)
 }
 
 // tellFirstToken says what the first token changes: until now everybody who could connect was the person who started

@@ -41,9 +41,10 @@ func (ps *Problems) add(origin, text string) {
 type Warning struct {
 	Origin string
 	Text   string
+	NoRoot string // why the working directory is no root, if that is what Text is about
 }
 
-func (w Warning) String() string { return Problem(w).Error() }
+func (w Warning) String() string { return Problem{Origin: w.Origin, Text: w.Text}.Error() }
 
 // An Unusable is a configuration that was read without a problem and that serve does not start with. Hint says which
 // command or key mends it; "": the error says all.

@@ -81,8 +81,8 @@ func (l *loader) startedIn(remedy string) {
 	switch why := l.byAccident(dir); {
 	case why != "":
 		l.warnings = append(l.warnings,
-			Warning{Text: fmt.Sprintf("no directory can be used: codehand was started in %s, which is never a root "+
-				"by itself, because %s; %s", dir, why, remedy)})
+			Warning{NoRoot: why, Text: fmt.Sprintf("no directory can be used: codehand was started in %s, which is "+
+				"never a root by itself, because %s; %s", dir, why, remedy)})
 	case dir != "":
 		l.config.Roots = []string{dir}
 		l.config.origins["roots"] = "working directory"

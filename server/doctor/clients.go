@@ -125,11 +125,9 @@ func (m clientChecks) entry(f install.Found) []Finding {
 			"remove it if it is not meant, and "+again)
 		return s.found
 	}
-	for _, root := range rootsIn(l.args) {
-		if info, err := os.Stat(root); err != nil || !info.IsDir() {
-			s.add(Fail, fmt.Sprintf("%s: its root %s is not there", at, root), "create the directory, or run: "+
-				installCommand(f)+" /path/to/project")
-		}
+	for _, root := range m.lostRoots(f, l) {
+		s.add(Fail, fmt.Sprintf("%s: its root %s is not there", at, root), "create the directory, or run: "+
+			installCommand(f)+" /path/to/project")
 	}
 	if path, ok := e.Env["PATH"]; ok {
 		if lost := m.stale(path); lost != "" {
@@ -137,6 +135,19 @@ func (m clientChecks) entry(f install.Found) []Finding {
 		}
 	}
 	return s.found
+}
+
+// lostRoots are the directories that an entry of this program names and that are not there: it would not start.
+func (m clientChecks) lostRoots(f install.Found, l launch) (lost []string) {
+	if !f.Entry.Ours() && !same(l.command, m.Program) {
+		return nil
+	}
+	for _, root := range rootsIn(l.args) {
+		if info, err := os.Stat(root); err != nil || !info.IsDir() {
+			lost = append(lost, root)
+		}
+	}
+	return lost
 }
 
 // rootless says whether a client that starts its entry in the home directory gives it no directory to work in.
@@ -293,7 +304,7 @@ func (m clientChecks) startEntries(ctx context.Context) []Finding {
 			continue
 		}
 		if !f.Entry.Remote {
-			if g.launch.command == "" {
+			if g.launch.command == "" || len(m.lostRoots(f, g.launch)) > 0 {
 				continue // clients says it
 			}
 			why := cmp.Or(m.distrust(g.launch.command, g.launch.dir), m.distrustSettings(g.launch))

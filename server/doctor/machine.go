@@ -137,6 +137,9 @@ func (m Machine) config() []Finding {
 	}
 	out := []Finding{{"config", OK, text, ""}}
 	for _, w := range m.Warnings {
+		if w.NoRoot != "" && !m.Serve {
+			continue // roots says it
+		}
 		fix := "codehand help settings explains the settings"
 		if m.Config.OfProject(w.Origin) {
 			fix = "remove it there: a project file may only narrow what the user's file and flags allow"

@@ -18,6 +18,13 @@ import (
 
 func (m Machine) roots() []Finding {
 	if len(m.Config.Roots) == 0 {
+		for _, w := range m.Warnings {
+			if w.NoRoot != "" { // a person may ask from anywhere: nothing is wrong with the machine
+				return []Finding{{"roots", Note, fmt.Sprintf("%s is no root by itself: %s; a client that is started "+
+					"in a project works there", m.Config.WorkDir, w.NoRoot),
+					"to look at a project: codehand doctor /path/to/project"}}
+			}
+		}
 		return []Finding{{"roots", Warn, "there is no root, so the tools can use no file",
 			"give a directory: codehand stdio /path/to/project"}}
 	}
@@ -176,7 +183,9 @@ func (m Machine) store(ctx context.Context) []Finding {
 	}
 	dir := m.Config.DataDir()
 	if _, err := os.Stat(dir); err != nil {
-		return nil // the first serve makes it; what can be wrong with it, state says
+		// What can be wrong with it, state says. Whether it is there yet, is chance on a first run: servers that doctor
+		// starts beside this check make it, too.
+		return []Finding{{"store", OK, fmt.Sprintf("embedded in %s: the first serve makes it", dir), ""}}
 	}
 	text, err := tryStore(ctx, dir)
 	if err != nil {
