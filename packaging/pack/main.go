@@ -3,11 +3,12 @@
 // and uses no network.
 //
 //	go run ./packaging/pack -repository https://github.com/OWNER/codehand dist
+//	go run ./packaging/pack -provenance -repository https://github.com/OWNER/codehand dist
 //	go run ./packaging/pack -man cmd/codehand/testdata/help -version 1.2.3 packaging/out/man
 //
-// The second makes pages of the manual, before goreleaser packs them. The first reads dist/metadata.json and
-// dist/artifacts.json, and writes beside them. Equal binaries give equal bytes: files in packages have the time of the
-// commit.
+// The third makes pages of the manual, before goreleaser packs them. The first reads dist/metadata.json and
+// dist/artifacts.json, and writes beside them; the second comes last, and reads dist/checksums.txt. Equal binaries give
+// equal bytes: files in packages have the time of the commit.
 package main
 
 import (
@@ -23,15 +24,19 @@ func main() {
 	repository := flag.String("repository", "https://github.com/OWNER/codehand", "address of the releases")
 	version := flag.String("version", "", "version that pages of the manual show")
 	help := flag.String("man", "", "make pages of the manual from the texts of help in this directory")
+	last := flag.Bool("provenance", false, "say of the files in checksums.txt what they were made from")
 	flag.Parse()
 	if flag.NArg() != 1 {
-		fmt.Fprintln(os.Stderr, "usage: pack [-repository URL] DIST, or pack -man HELP -version V DIR")
+		fmt.Fprintln(os.Stderr, "usage: pack [-provenance] [-repository URL] DIST, or pack -man HELP -version V DIR")
 		os.Exit(2)
 	}
 	var err error
-	if *help != "" {
+	switch {
+	case *help != "":
 		err = pages(*help, flag.Arg(0), *version)
-	} else {
+	case *last:
+		err = provenance(flag.Arg(0), *repository)
+	default:
 		err = pack(flag.Arg(0), *repository)
 	}
 	if err != nil {
