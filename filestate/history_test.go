@@ -174,6 +174,16 @@ func (d keptDesk) leaveOpen(id string) {
 // leaveOpenAt does so for another start of the machine; "": this one.
 func (d keptDesk) leaveOpenAt(id, boot string) {
 	d.Helper()
+	d.leaveOpenBy(id, func(header map[string]any) {
+		if boot != "" {
+			header["host"].(map[string]any)["boot"] = boot
+		}
+	})
+}
+
+// leaveOpenBy does so with what else change says of the process.
+func (d keptDesk) leaveOpenBy(id string, change func(header map[string]any)) {
+	d.Helper()
 	path := d.notePath(id)
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -181,9 +191,7 @@ func (d keptDesk) leaveOpenAt(id, boot string) {
 	}
 	header, contents := d.parse(b)
 	header["pid"], header["started"] = 1<<22+1, 1 // no such process: beyond the largest id that Linux gives
-	if boot != "" {
-		header["host"].(map[string]any)["boot"] = boot
-	}
+	change(header)
 	line, err := json.Marshal(header)
 	if err != nil {
 		d.Fatal(err)

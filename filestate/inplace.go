@@ -60,6 +60,9 @@ func (l *Ledger) overwriteWith(ctx context.Context, w *work, was, next []byte) e
 		return nil
 	}
 	failed := w.failed(fault.InPlace, err)
+	if err := l.MayCommit(); err != nil {
+		return &RollbackError{Err: failed, Files: []Left{{Path: w.path, Changed: true, Err: err}}}
+	}
 	quiet := &Ledger{fast: l.fast}
 	err = quiet.pour(f, was)
 	_ = quiet.giveBack(f, had) // what is lost, the error is about more
@@ -78,18 +81,25 @@ func (l *Ledger) giveBack(f *os.File, had exchange.Privileges) []string {
 	return lost
 }
 
+func (l *Ledger) mayPour() error {
+	if err := l.MayCommit(); err != nil {
+		return err
+	}
+	return l.steps.Before(fault.InPlace)
+}
+
 // pour replaces the bytes of an open file and syncs them. It writes from the beginning and cuts what is too long last:
 // isTorn relies on this order.
 func (l *Ledger) pour(f *os.File, content []byte) error {
 	for at := 0; at < len(content); at += pourStep {
-		if err := l.steps.Before(fault.InPlace); err != nil {
+		if err := l.mayPour(); err != nil {
 			return err
 		}
 		if _, err := f.WriteAt(content[at:min(len(content), at+pourStep)], int64(at)); err != nil {
 			return err
 		}
 	}
-	if err := l.steps.Before(fault.InPlace); err != nil {
+	if err := l.mayPour(); err != nil {
 		return err
 	}
 	if err := f.Truncate(int64(len(content))); err != nil || l.fast {

@@ -47,6 +47,10 @@ type Options struct {
 	Journal *journal.Journal
 	Dir     string // private directory for lock files; "": locks hold in this process only
 	Fast    bool   // skip the fsyncs (config durability = "fast")
+
+	// MayCommit is asked just before a file gets its new content. After an error nothing more is changed, and Update
+	// returns that error. It must be fast, as from memory. nil: every change may be made.
+	MayCommit func() error
 }
 
 // largeSize is the most bytes of a file that is hashed whole because a part of it is read. The head of a larger one
@@ -64,6 +68,7 @@ type Ledger struct {
 	large    int64 // largeSize, but for tests
 	spliced  int64 // spliceSize, but for tests
 	self     owner.Hand
+	commit   func() error // Options.MayCommit
 	steps    fault.Check
 
 	mu    sync.Mutex
@@ -78,6 +83,7 @@ func New(o Options) *Ledger {
 		contents: o.Contents,
 		journal:  o.Journal,
 		fast:     o.Fast,
+		commit:   o.MayCommit,
 		large:    largeSize,
 		spliced:  spliceSize,
 		self:     owner.Hand{Process: owner.ProcessOf(os.Getpid()), Host: owner.ThisHost(), Swaps: o.Journal != nil},
@@ -90,6 +96,14 @@ func New(o Options) *Ledger {
 		l.contents = NewContents(0)
 	}
 	return l
+}
+
+// MayCommit returns why no file may be changed now; nil: it may.
+func (l *Ledger) MayCommit() error {
+	if l.commit == nil {
+		return nil
+	}
+	return l.commit()
 }
 
 // Paths returns the files that the session has seen or changed, at most limit, those used last first. What an earlier

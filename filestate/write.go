@@ -34,6 +34,8 @@ func (l *Ledger) writeNoted(ctx context.Context, why purpose, works []*work) (id
 	switch {
 	case err == nil:
 		pending.Done(ctx)
+	case isTorn && l.MayCommit() != nil:
+		torn.ID = pending.ID // whoever may change the files now settles it
 	case isTorn:
 		torn.ID = pending.ID
 		pending.Unsure()
@@ -101,12 +103,19 @@ func (l *Ledger) write(ctx context.Context, works []*work) error {
 		if w.same {
 			continue
 		}
-		if err := l.publish(ctx, w); err != nil {
+		err := l.MayCommit()
+		if err == nil {
+			err = l.publish(ctx, w)
+		}
+		if err != nil {
 			return l.takeBack(ctx, works, i, err)
 		}
 	}
 	if !l.fast {
 		l.syncDirs(works)
+	}
+	if l.MayCommit() != nil {
+		return nil // whoever may now has perhaps dropped the note of this change: what was displaced stays
 	}
 	for _, w := range works {
 		l.clean(ctx, w)

@@ -33,6 +33,10 @@ type Options struct {
 	MaxBytes int64
 	Fast     bool // skip the fsyncs (config durability = "fast")
 
+	// Alone: no other process changes these files now, whatever a note says of its process. Settle then settles at once
+	// what one on another machine left open.
+	Alone bool
+
 	Indexes *Indexes // of the journals of a process; nil: one of its own
 	// errors that no return value reports, as of contents that could not be kept; nil: nothing is logged
 	Log   *slog.Logger

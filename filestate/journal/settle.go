@@ -104,6 +104,9 @@ func (j *Journal) over(h *Header) bool {
 	if p == j.self.Process && h.Host == j.self.Host {
 		return false
 	}
+	if j.o.Alone {
+		return true
+	}
 	ended, sure := j.self.Host.Ended(h.Host, p)
 	return ended && (sure || time.Since(h.Time) > owner.LeftAfter)
 }
