@@ -19,6 +19,7 @@ type Options struct {
 	Name     string      // of this node, for good; see CheckName
 	Version  string      // of codehand
 	Capacity int         // principals that it takes at most
+	Shared   bool        // all nodes have the same workspaces, on a shared volume; so must all or none
 	Log      *slog.Logger
 }
 
@@ -27,18 +28,24 @@ type Nodes struct {
 	o       Options
 	hold    *state.Hold
 	stop    chan struct{}
+	wake    chan struct{} // holds a token when keepPlaces is to look
 	running sync.WaitGroup
 
 	mu       sync.Mutex // covers the rest
 	places   map[string]seen
 	draining bool
+	giving   bool // places are being given back
 	moved    func(principal string)
+	taken    []func(principal string)
+	busy     func(principal string) bool
+	claims   map[string]chan struct{} // of the places that are claimed or given back now, closed when that is over
 }
 
 // A seen is a place as the Store had it at a revision.
 type seen struct {
 	Owner
-	rev uint64
+	rev  uint64
+	term uint64 // of our record, in which this process claimed the place; 0: it did not, or another node serves it
 }
 
 // maxName is the longest name of a node, in bytes.
@@ -74,7 +81,9 @@ func Join(ctx context.Context, o Options) (*Nodes, error) {
 	if err := CheckName(o.Name); err != nil {
 		return nil, fmt.Errorf("cluster.node %w", err)
 	}
-	n := &Nodes{o: o, stop: make(chan struct{}), places: map[string]seen{}, moved: func(string) {}}
+	n := &Nodes{o: o, stop: make(chan struct{}), wake: make(chan struct{}, 1), places: map[string]seen{},
+		claims: map[string]chan struct{}{},
+		moved:  func(string) {}, busy: func(string) bool { return false }}
 	n.hold = state.NewHold(o.Store, nodeKey(o.Name), n.record)
 	if err := n.hold.Take(ctx); err != nil {
 		if by, ok := errors.AsType[*state.HeldError](err); ok {
@@ -83,6 +92,9 @@ func Join(ctx context.Context, o Options) (*Nodes, error) {
 		return nil, err
 	}
 	err := state.Unheld(ctx, o.Store) // after our record: a process that takes the Store for itself looks for that
+	if err == nil {
+		err = n.alike(ctx)
+	}
 	if err == nil {
 		err = n.look(ctx, drainKey(o.Name))
 	}
@@ -98,7 +110,10 @@ func Join(ctx context.Context, o Options) (*Nodes, error) {
 			}
 		})
 	})
-	n.running.Go(func() { n.hold.Keep(n.stop) })
+	n.running.Go(func() { n.hold.Keep(n.stop, n.lookAgain) })
+	if o.Shared {
+		n.running.Go(func() { n.keepPlaces(watching) })
+	}
 	n.running.Go(func() {
 		<-n.stop
 		end()
@@ -154,13 +169,14 @@ func (e *FullError) Error() string {
 // Owner returns the place of a principal. Who has none yet gets one, on a node that lives, has room and does not drain.
 // *FullError: there is none. Other errors are those of the Store.
 func (n *Nodes) Owner(ctx context.Context, principal string) (Owner, error) {
-	if at := n.cached(placeKey(principal)); at.Node != "" {
-		return at.Owner, nil
-	}
-	for {
-		at, err := n.read(ctx, placeKey(principal))
+	at, err := n.mine(ctx, n.cached(placeKey(principal)))
+	for err == nil && at.Node == "" {
+		at, err = n.read(ctx, placeKey(principal))
+		if err == nil {
+			at, err = n.mine(ctx, at)
+		}
 		if err != nil || at.Node != "" {
-			return at.Owner, err
+			break
 		}
 		node, err := n.choose(ctx, principal)
 		if err != nil {
@@ -170,6 +186,7 @@ func (n *Nodes) Owner(ctx context.Context, principal string) (Owner, error) {
 			return Owner{}, err
 		}
 	}
+	return at.Owner, err
 }
 
 // Here says whether this node serves a principal whom another node takes for ours since epoch. In doubt it asks the
@@ -181,6 +198,10 @@ func (n *Nodes) Here(ctx context.Context, principal string, epoch uint64) (bool,
 		if at, err = n.read(ctx, placeKey(principal)); err != nil {
 			return false, err
 		}
+	}
+	at, err := n.mine(ctx, at)
+	if err != nil {
+		return false, err
 	}
 	return at.Node == n.o.Name && at.Epoch == epoch, n.hold.Check()
 }
@@ -208,6 +229,9 @@ func (n *Nodes) read(ctx context.Context, key string) (seen, error) {
 	before := n.places[key]
 	if at.rev < before.rev { // another reader was later
 		at = before
+	}
+	if at.Node == n.o.Name && at.Epoch == before.Epoch {
+		at.term = before.term
 	}
 	n.places[key] = at
 	moved := n.moved
@@ -267,5 +291,14 @@ func (n *Nodes) look(ctx context.Context, key string) error {
 	if changed {
 		_ = n.hold.Renew(ctx) // others see it now; else with the next renewal
 	}
+	n.lookAgain()
 	return nil
+}
+
+// lookAgain lets keepPlaces look.
+func (n *Nodes) lookAgain() {
+	select {
+	case n.wake <- struct{}{}:
+	default:
+	}
 }

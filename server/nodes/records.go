@@ -22,6 +22,7 @@ type Node struct {
 	Capacity   int    `json:"capacity"`
 	Principals int    `json:"principals"` // that it serves
 	Draining   bool   `json:"draining,omitempty"`
+	Shared     bool   `json:"shared,omitempty"` // its workspaces are those of all nodes
 }
 
 func nodeKey(name string) string { return state.NodeRecords + "." + name }
@@ -32,7 +33,7 @@ func (n *Nodes) record(h state.Holder) any {
 	defer n.mu.Unlock()
 	return Node{
 		Holder: h, Name: n.o.Name, Version: n.o.Version, Capacity: n.o.Capacity, Principals: n.counts()[n.o.Name],
-		Draining: n.draining,
+		Draining: n.draining, Shared: n.o.Shared,
 	}
 }
 

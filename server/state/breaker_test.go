@@ -69,7 +69,7 @@ func TestHold(t *testing.T) {
 		must(t, first.Take(t.Context()))
 		stop := make(chan struct{})
 		var running sync.WaitGroup
-		running.Go(func() { first.Keep(stop) })
+		running.Go(func() { first.Keep(stop, func() {}) })
 		time.Sleep(time.Hour)
 		must(t, first.Check())
 		began := time.Now()
@@ -197,7 +197,7 @@ func TestAloneOrNodes(t *testing.T) {
 		must(t, takeAlone(t.Context(), alone))
 		stop := make(chan struct{})
 		var running sync.WaitGroup
-		running.Go(func() { alone.Keep(stop) })
+		running.Go(func() { alone.Keep(stop, func() {}) })
 		if held, ok := errors.AsType[*HeldError](Unheld(t.Context(), store)); !ok || held.PID == 0 || held.Node != "" {
 			t.Errorf("a node got %v", held)
 		}
@@ -208,7 +208,7 @@ func TestAloneOrNodes(t *testing.T) {
 		node := NewHold(store, NodeRecords+".a", func(h Holder) any { return h })
 		must(t, node.Take(t.Context()))
 		stop = make(chan struct{})
-		running.Go(func() { node.Keep(stop) })
+		running.Go(func() { node.Keep(stop, func() {}) })
 		err := takeAlone(t.Context(), newHold(store))
 		if held, ok := errors.AsType[*HeldError](err); !ok || held.PID == 0 || held.Node != "a" {
 			t.Errorf("a process for itself got %v", err)

@@ -69,6 +69,8 @@ type Hold struct {
 	over     bool       // given back for good
 	mu       sync.Mutex // covers the rest
 	rev      uint64     // of our record; 0: we have none
+	term     uint64     // counts the times from which on the record did not end, as far as that is known
+	since    time.Time  // when the term began
 	good     time.Time  // until when the record is ours for sure
 	why      error      // the last renewal failed
 }
@@ -130,47 +132,53 @@ func (h *Hold) Renew(ctx context.Context) error {
 	h.mu.Lock()
 	rev := h.rev
 	h.mu.Unlock()
-	rev, err := h.write(ctx, rev)
+	rev, goesOn, err := h.write(ctx, rev)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.why = err; err == nil {
 		h.rev, h.good = rev, began.Add(holdGood)
+		if !goesOn {
+			h.term, h.since = h.term+1, began
+		}
 	}
 	return err
 }
 
-// write writes over the record at rev, our own, or where there is none, and returns the new revision.
-func (h *Hold) write(ctx context.Context, rev uint64) (uint64, error) {
+// write writes over the record at rev, our own, or where there is none, and returns the new revision. goesOn says that
+// the record did not end since rev.
+func (h *Hold) write(ctx context.Context, rev uint64) (_ uint64, goesOn bool, _ error) {
 	own, err := json.Marshal(h.value(h.self))
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	ok, err := h.store.Swap(ctx, h.key, own, rev)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
+	goesOn = ok && rev != 0
 	for range 2 {
 		value, now, err := h.store.Get(ctx, h.key)
 		other := Holder{}
 		_ = json.Unmarshal(value, &other) // a newer one says less
 		switch {
 		case err != nil:
-			return 0, err
+			return 0, false, err
 		case ok && other.ID == h.self.ID:
-			return now, nil
+			return now, goesOn, nil
 		case now != 0 && other.ID != h.self.ID:
-			return 0, &HeldError{Host: other.Host, PID: other.PID, Since: other.Since}
+			return 0, false, &HeldError{Host: other.Host, PID: other.PID, Since: other.Since}
 		}
 		// It ended while the servers were away, or an answer of ours was lost.
+		goesOn = false
 		if ok, err = h.store.Swap(ctx, h.key, own, now); err != nil {
-			return 0, err
+			return 0, false, err
 		}
 	}
-	return 0, fmt.Errorf("%w: the record of this server changes too fast", ErrDown)
+	return 0, false, fmt.Errorf("%w: the record of this server changes too fast", ErrDown)
 }
 
-// Keep renews the record until stop.
-func (h *Hold) Keep(stop <-chan struct{}) {
+// Keep renews the record until stop, and calls renewed after each renewal.
+func (h *Hold) Keep(stop <-chan struct{}, renewed func()) {
 	ticker := time.NewTicker(holdEvery)
 	defer ticker.Stop()
 	for {
@@ -180,7 +188,9 @@ func (h *Hold) Keep(stop <-chan struct{}) {
 		case <-ticker.C:
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), holdEvery)
-		_ = h.Renew(ctx) // Check says that it failed
+		if h.Renew(ctx) == nil { // else Check says that it failed
+			renewed()
+		}
 		cancel()
 	}
 }
@@ -201,16 +211,25 @@ func (h *Hold) GiveBack(ctx context.Context) {
 
 // Check returns why this process may not act as the one that keeps the record now: others may take it for dead.
 func (h *Hold) Check() error {
+	_, _, err := h.Term()
+	return err
+}
+
+// Term returns the number of the time, and its beginning, since which the record did not end: within it nobody took
+// this process for dead. A record that ended and was written anew begins another term, and so does one of which that is
+// not known. The error is that of Check.
+func (h *Hold) Term() (number uint64, since time.Time, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if time.Now().Before(h.good) {
-		return nil
+	// Round: else the time is that of a clock which stands still while the machine sleeps.
+	if now := time.Now(); now.Before(h.good) && now.Round(0).Before(h.good.Round(0)) {
+		return h.term, h.since, nil
 	}
 	why := errors.New("it was away for long")
 	if h.why != nil {
 		why = h.why
 	}
-	return fmt.Errorf("%w: this server could not renew its record: %s", ErrDown, plain(why))
+	return 0, time.Time{}, fmt.Errorf("%w: this server could not renew its record: %s", ErrDown, plain(why))
 }
 
 // takeAlone takes a Store for one process, unless nodes share it. Each side writes its record before it looks for that

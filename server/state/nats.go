@@ -174,7 +174,7 @@ func openNATS(ctx context.Context, url string, o Options) (Store, error) {
 	}
 	held := Held(s, holder)
 	s.breaker.probe = holder.Renew
-	s.running.Go(func() { holder.Keep(s.stop) })
+	s.running.Go(func() { holder.Keep(s.stop, func() {}) })
 	s.running.Go(s.watchStats)
 	return held, nil
 }
