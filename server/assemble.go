@@ -42,7 +42,7 @@ func (s *Server) assemble(o Options) (err error) {
 			Config: cfg, Tools: e.Tools, Search: e.Search, Language: e.Language, Log: s.replies.Log, State: e.Dir,
 			Durable:   e.Durable,
 			Principal: o.Principal, Confine: e.Confined.Options, NoShell: e.Confined.NoShell(),
-			Worked: func(id string) bool { return sessions.Worked(e.Dir, id) },
+			Worked: func(id string) bool { return sessions.Worked(e.Dir, id) || sessions.Worked(e.Kept, id) },
 		},
 	}
 	if s.local, err = s.opener.Tenants.Local(); err != nil {
@@ -89,7 +89,7 @@ func (s *Server) answerWith(cfg config.Config) error {
 	}
 	var repeats *once.Records
 	if s.team != nil { // on a pipe no answer is lost but with the process, whose Store is gone then, too
-		repeats = once.New(e.Store, e.Dir, s.replies.Log)
+		repeats = once.New(e.Store, e.Kept, s.replies.Log)
 	}
 	gate := mcpgo.New(mcpgo.Parts{
 		Replies: s.replies, Tools: e.Tools, Profiles: profiles, Notices: s.notices, Active: e.Active,

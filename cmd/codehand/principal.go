@@ -90,7 +90,7 @@ func (t *terminal) openPrincipal(cmd *cobra.Command, id string) (*server.Server,
 		return nil, &exitError{code: exitConfig, err: err}
 	}
 	s, err := server.New(server.Options{Principal: id, Options: engines.Options{
-		Config: cfg.ForOnePerson(), Tools: tools.All, Version: buildVersion(), Log: log,
+		Principal: true, Config: cfg.ForOnePerson(), Tools: tools.All, Version: buildVersion(), Log: log,
 	}})
 	if err != nil {
 		return nil, wrong(err)

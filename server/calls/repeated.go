@@ -67,10 +67,13 @@ func (t *toolCall) lost() bool {
 
 // begin is Arrival.Begin.
 func (t *toolCall) begin() func(context.Context, pipeline.Begun) error {
-	if t.once == nil {
-		return nil
-	}
 	return func(ctx context.Context, b pipeline.Begun) error {
+		if err := t.State.Files.MayCommit(); err != nil { // of a command, nobody asks later
+			return err
+		}
+		if t.once == nil {
+			return nil
+		}
 		return t.once.Begin(ctx, b.Call, b.Tool, fateOf(b))
 	}
 }

@@ -204,6 +204,7 @@ func samples(w *world) map[string][2]string {
 		"store.url":                {`"memory:"`, "memory:"},
 		"store.nats.prefix":        {`"team-a"`, "team-a"},
 		"cluster.node":             {`"tools-1"`, "tools-1"},
+		"cluster.shared_dir":       {`"` + w.path("shared") + `"`, w.path("shared")},
 		"store.nats.creds_file":    {`"` + w.path("nats.creds") + `"`, w.path("nats.creds")},
 		"store.nats.nkey_file":     {`"` + w.path("nats.nk") + `"`, w.path("nats.nk")},
 		"store.nats.user":          {`"codehand"`, "codehand"},
@@ -330,6 +331,10 @@ func needs(w *world, key string) map[string]string {
 		return map[string]string{"store-nats-key-file": w.path("key.pem")}
 	case "store.nats.key_file":
 		return map[string]string{"store-nats-cert-file": w.path("cert.pem")}
+	case "cluster.workspaces":
+		return map[string]string{"cluster-node": "a", "cluster-shared-dir": w.path("shared")}
+	case "cluster.shared_dir":
+		return map[string]string{"cluster-node": "a", "cluster-workspaces": "shared"}
 	case "sandbox.domains":
 		return map[string]string{"sandbox-network": "list"}
 	case "agent.api.provider":

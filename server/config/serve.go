@@ -104,7 +104,7 @@ func serveDefaults(c *Config) {
 	c.Session = Session{Idle: 30 * time.Minute, TTL: 30 * 24 * time.Hour, Max: 10_000, MaxPerPrincipal: 200}
 	c.Store = Store{URL: state.OnDisk, MaxBytes: 4 << 30, Sync: time.Second,
 		NATS: state.NATSOptions{Prefix: "codehand"}}
-	c.Cluster = Cluster{Capacity: 200}
+	c.Cluster = Cluster{Capacity: 200, Workspaces: workspacesLocal}
 	c.Console = Console{Approvals: "open", Record: true}
 	c.Audit = Audit{Sync: time.Second, OnError: "refuse", Rotate: 256 << 20, Keep: 90 * 24 * time.Hour,
 		Commands: "redacted"}
@@ -275,6 +275,7 @@ func (l *loader) serveTogether() {
 		wrong("http.client_ca", "needs http.tls_cert and http.tls_key")
 	}
 	natsTogether(c.Store.NATS, wrong)
+	clusterTogether(c.Cluster, wrong)
 	issuersTogether(l)
 	if m, err := auth.ParseModes(c.Auth.Mode); err == nil && m.OIDC && len(c.Auth.Issuers) == 0 {
 		wrong("auth.mode", "%s needs an issuer: a table [[auth.oidc]]", c.Auth.Mode)

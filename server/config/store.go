@@ -13,6 +13,24 @@ import (
 type Cluster struct {
 	Node     string // its name, for good; "": it is alone
 	Capacity int    // principals that it takes at most
+
+	Workspaces string // local: each machine has those of its principals; shared: all machines have all
+	SharedDir  string // absolute; only with shared
+}
+
+// The values of Cluster.Workspaces.
+const (
+	workspacesLocal  = "local"
+	workspacesShared = "shared"
+)
+
+// Volume is the directory on a volume that all machines share, for what must be there when a principal moves; "": there
+// is none.
+func (c Cluster) Volume() string {
+	if c.Workspaces != workspacesShared {
+		return ""
+	}
+	return c.SharedDir
 }
 
 // clusterTable is the part of the table of serve about several machines.
@@ -22,6 +40,12 @@ func clusterTable(c *Config) []setting {
 			"empty: it has the store alone", operatorOnly, term{&c.Cluster.Node, readNode}},
 		{"cluster.capacity", "most callers whose workspaces are on this machine", operatorOnly,
 			number{&c.Cluster.Capacity, 1, 1_000_000, false}},
+		{"cluster.workspaces", "local: each machine has the workspaces of its callers; shared: all machines have the " +
+			"same roots, on a shared volume, and callers move when their machine dies", operatorOnly,
+			choice{&c.Cluster.Workspaces, []string{workspacesLocal, workspacesShared}}},
+		{"cluster.shared_dir", "with shared workspaces: directory on the shared volume, outside of all roots, for " +
+			"the journals of changes and for answers that clients may ask for again", operatorOnly,
+			term{&c.Cluster.SharedDir, absolute}},
 	}
 }
 
@@ -31,6 +55,18 @@ func readNode(s string, _ input) (string, error) {
 		return "", nil
 	}
 	return s, nodes.CheckName(s)
+}
+
+// clusterTogether says what settings of several machines lack.
+func clusterTogether(c Cluster, wrong func(key, format string, args ...any)) {
+	switch shared := c.Workspaces == workspacesShared; {
+	case shared && c.Node == "":
+		wrong("cluster.workspaces", "shared needs cluster.node: one machine alone shares nothing")
+	case shared && c.SharedDir == "":
+		wrong("cluster.workspaces", "shared needs cluster.shared_dir, a directory on the shared volume")
+	case !shared && c.SharedDir != "":
+		wrong("cluster.shared_dir", "counts only with cluster.workspaces = \"shared\"")
+	}
 }
 
 // storeTable is the part of the table of serve that says where the state is kept.

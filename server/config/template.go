@@ -98,6 +98,7 @@ func (c Config) keptDirs() []keptDir {
 	if c.HTTP.DataDir != c.StateDir {
 		dirs = append(dirs, keptDir{"data directory", "http.data_dir", c.HTTP.DataDir})
 	}
+	dirs = append(dirs, keptDir{"shared directory", "cluster.shared_dir", c.Cluster.SharedDir})
 	return slices.DeleteFunc(dirs, func(d keptDir) bool { return d.path == "" })
 }
 

@@ -61,8 +61,8 @@ func (o Options) confinement(dir string, proven func() sandbox.Report) *Confinem
 		Needed: func() sandbox.Level { return neededLevel(cfg, o.Serve) },
 	}
 	c.Home, c.State = cfg.Home, config.Canonical(dir)
-	data := config.Canonical(cfg.DataDir())
-	c.Apart = func() []string { return []string{data} }
+	data := keptDirs(cfg)
+	c.Apart = func() []string { return data }
 	c.Personal = !o.Serve || listen.WhyShared(cfg) == "" // others have nothing to do with that home
 	// Where the network is open, what a command may read can leave: then the operator says so, and not a default.
 	c.AutoAllow = cfg.Sandbox.AutoAllow && (c.Network.Network != sandbox.NetworkOn || cfg.Said("sandbox.auto_allow"))
@@ -73,13 +73,22 @@ func (o Options) confinement(dir string, proven func() sandbox.Report) *Confinem
 	return made
 }
 
+// keptDirs are the directories of serve besides the state directory, without links.
+func keptDirs(cfg config.Config) []string {
+	dirs := []string{config.Canonical(cfg.DataDir())}
+	if shared := cfg.Cluster.Volume(); shared != "" {
+		dirs = append(dirs, config.Canonical(shared))
+	}
+	return dirs
+}
+
 // checkApart refuses directories of several people that cannot be kept from each other's commands.
 func (c *Confinement) checkApart() error {
 	cfg, made := c.of.Config, c.Options
 	if !c.of.Serve || made.Off || listen.WhyShared(cfg) == "" {
 		return nil
 	}
-	return confine.CheckApart(append(cfg.Apart(cfg.Principals), made.State, config.Canonical(cfg.DataDir())),
+	return confine.CheckApart(slices.Concat(cfg.Apart(cfg.Principals), []string{made.State}, keptDirs(cfg)),
 		slices.Concat(made.Readable, made.Writable))
 }
 

@@ -23,7 +23,9 @@ type Options struct {
 	Version string           // of codehand; "": it is unknown
 	Log     *slog.Logger     // nil: nothing is logged
 	Serve   bool             // the process serves HTTP: the state is durable
-	Echo    io.Writer        // gets what commands print, as it comes; nil: nothing does
+	// Principal: calls are those of a principal of serve, whose directories these are. serve may run meanwhile.
+	Principal bool
+	Echo      io.Writer // gets what commands print, as it comes; nil: nothing does
 	// Proven says how far this machine confines commands; nil: it is probed when a command first needs to know, and
 	// serve for others at once.
 	Proven func() sandbox.Report

@@ -34,6 +34,7 @@ const StoreTime = 2 * time.Second
 // A Set is the engines of a process, which all its sessions share. Close gives back what they hold.
 type Set struct {
 	Dir      string       // state directory
+	Kept     string       // directory of journals and answers: Dir, or one that all nodes share
 	Store    state.Store  // set anew once, before the first session: by what counts its operations
 	Durable  bool         // the Store outlives the process
 	Nodes    *nodes.Nodes // that share the Store; nil: this process has it alone
@@ -64,12 +65,23 @@ func Open(o Options, local func() Local) (e *Set, err error) {
 	if e.Dir, err = config.OpenState(cfg.StateDir); err != nil {
 		return e, err
 	}
+	e.Kept = e.Dir
+	if volume := cfg.Cluster.Volume(); volume != "" && (o.Serve || o.Principal) {
+		if e.Kept, err = config.OpenState(volume); err != nil {
+			return e, fmt.Errorf("cluster.shared_dir: %w", err)
+		}
+	}
 	if e.Store, e.Nodes, err = openStore(o, e.Dir); err != nil {
 		return e, err
 	}
 	e.Locker = lock.New(filepath.Join(e.Dir, "locks"))
 	e.Contents = filestate.NewContents(0)
-	e.Journals = sessions.NewJournals(e.Dir, e.Locker, cfg, o.Log)
+	e.Journals = sessions.NewJournals(e.Kept, e.Locker, cfg, o.Log)
+	if e.Nodes != nil && e.Kept != e.Dir {
+		e.Nodes.OnTaken(e.Journals.Take)
+	} else {
+		e.Journals.Recover()
+	}
 	e.Search = search.New(search.Options{
 		Workers: cfg.Search.Workers, Outside: cfg.Search.OutsideIgnores == "auto",
 		Home: cfg.Home, ConfigHome: cfg.ConfigHome, Memory: cfg.Search.Memory,
@@ -111,7 +123,8 @@ func openStore(o Options, dir string) (state.Store, *nodes.Nodes, error) {
 		return store, nil, nil
 	}
 	all, err := nodes.Join(context.Background(), nodes.Options{
-		Store: store, Name: cfg.Cluster.Node, Version: o.Version, Capacity: cfg.Cluster.Capacity, Log: o.Log,
+		Store: store, Name: cfg.Cluster.Node, Version: o.Version, Capacity: cfg.Cluster.Capacity,
+		Shared: cfg.Cluster.Volume() != "", Log: o.Log,
 	})
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("store %s: %w", cfg.Store.URL, err), store.Close())
@@ -177,6 +190,22 @@ const ActiveCell = "cell.active"
 // Active is what a session has found, without opening it: nothing begins because a client lists.
 func (e *Set) Active(key session.Key) session.Cell[[]string] {
 	return session.NewCell[[]string](e.Memory(key), ActiveCell)
+}
+
+// Holds returns what says whether this process may change what is a principal's: nil, or a refusal. nil: it always may.
+func (e *Set) Holds(principal string) func() error {
+	holds := e.Nodes.Holds(principal)
+	if holds == nil {
+		return nil
+	}
+	return func() error {
+		err := holds()
+		if err == nil {
+			return nil
+		}
+		return &tool.Refusal{Code: tool.StateUnavailable, Cause: err, Text: "This machine lost touch with the " +
+			"others, and another one may serve you now. Nothing was changed by this call. Try again."}
+	}
 }
 
 // Close gives back what the engines hold. What was never made has nothing.

@@ -38,7 +38,10 @@ type Opener struct {
 func (o *Opener) Open(key session.Key, at *tenants.Tenant) (*session.State, func(), error) {
 	e := o.Engines
 	principal, name := state.Hash(key.Principal), state.Hash(key.Session)
-	memory := e.Memory(key)
+	// A process that was stopped and goes on must not write over what the session remembers at another node. Of its
+	// own jobs it may, which that node does not know.
+	holds, board := e.Holds(key.Principal), e.Memory(key)
+	memory := state.Fenced(board, holds)
 	journal, err := e.Journals.Of(sessions.JournalOf(key.Principal))
 	if err != nil {
 		return nil, nil, err
@@ -49,7 +52,7 @@ func (o *Opener) Open(key session.Key, at *tenants.Tenant) (*session.State, func
 	if !e.Durable { // else the Store keeps everything itself
 		keep, stopSnapshot = sessions.Resume(key, dir, at.Start, memory, o.Log)
 	}
-	sh, err := shell.New(shell.Options{Dir: jobs, Board: memory, Init: o.Config.Shell.InitFile, Env: at.Env(),
+	sh, err := shell.New(shell.Options{Dir: jobs, Board: board, Init: o.Config.Shell.InitFile, Env: at.Env(),
 		Withheld: o.Tenants.Withheld(at), Hurried: o.Hurried, Echo: o.Echo, Plain: !o.Config.Shell.MaskSecrets,
 		Over: func(i shell.Info) { o.JobOver(key, at, i) }})
 	if err != nil && at.Prefs.NoShell == "" {
@@ -62,7 +65,7 @@ func (o *Opener) Open(key session.Key, at *tenants.Tenant) (*session.State, func
 		Space:  at.Space.Readable(jobs, kept),
 		Files: filestate.New(filestate.Options{
 			Memory: memory, Locker: e.Locker, Contents: e.Contents, Journal: journal,
-			Fast: o.Config.Write.Durability == "fast",
+			Fast: o.Config.Write.Durability == "fast", MayCommit: holds,
 		}),
 		Rules:    at.Rules,
 		Clean:    at.Clean,

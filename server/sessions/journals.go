@@ -42,30 +42,48 @@ func (e *StateError) Error() string { return "state directory: " + e.Err.Error()
 // Unwrap returns the cause.
 func (e *StateError) Unwrap() error { return e.Err }
 
-// NewJournals settles what processes that were killed left in the journals that there are, and beside the files that
-// they were changing.
+// NewJournals makes Journals below a directory. It opens none.
 func NewJournals(state string, locker lock.Locker, cfg config.Config, log *slog.Logger) *Journals {
-	j := &Journals{
+	return &Journals{
 		dir: filepath.Join(state, journalsDir), locker: locker, log: log, open: map[string]*journal.Journal{},
 		o: journal.Options{KeepDays: cfg.Journal.KeepDays, MaxBytes: cfg.Journal.MaxBytes,
 			Fast: cfg.Write.Durability == "fast", Indexes: journal.NewIndexes(0), Log: log},
 	}
+}
+
+// Recover settles what processes that were killed left in the journals that there are, and beside the files that they
+// were changing.
+func (j *Journals) Recover() {
 	entries, err := os.ReadDir(j.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		log.Warn("cannot look for unfinished changes", "error", err)
+		j.log.Warn("cannot look for unfinished changes", "error", err)
 	}
 	for _, e := range entries {
-		if err := j.recover(e.Name()); err != nil {
-			log.Warn("unfinished changes could not be settled; the next start tries again",
+		if err := j.recover(e.Name(), j.o); err != nil {
+			j.log.Warn("unfinished changes could not be settled; the next start tries again",
 				"journal", e.Name(), "error", err)
 		}
 	}
-	return j
+}
+
+// Take settles what other processes left of the changes of a principal which from now on only this one makes. Those
+// processes may still run, on another machine: they change nothing more.
+func (j *Journals) Take(principal string) {
+	name := JournalOf(principal)
+	if _, err := os.Lstat(filepath.Join(j.dir, name)); errors.Is(err, fs.ErrNotExist) {
+		return // it has made no change yet
+	}
+	alone := j.o
+	alone.Alone = true
+	if err := j.recover(name, alone); err != nil {
+		j.log.Warn("unfinished changes of a principal that was taken over could not be settled", "principal", principal,
+			"error", err)
+	}
 }
 
 // recover settles one journal, and says what it did.
-func (j *Journals) recover(name string) error {
-	book, err := journal.Open(filepath.Join(j.dir, name), j.o)
+func (j *Journals) recover(name string, o journal.Options) error {
+	book, err := journal.Open(filepath.Join(j.dir, name), o)
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func TestJournals(t *testing.T) {
 	var log bytes.Buffer
 	locker := lock.New(filepath.Join(state, "locks"))
 	open := func() *Journals {
-		return NewJournals(state, locker, cfg, slog.New(slog.NewTextHandler(&log, nil)))
+		return opened(NewJournals(state, locker, cfg, slog.New(slog.NewTextHandler(&log, nil))))
 	}
 	first := open()
 	var ids []string
@@ -101,7 +101,7 @@ func TestJournalsLog(t *testing.T) {
 	t.Parallel()
 	state, work := leaktest.Dir(t), leaktest.Dir(t)
 	var log bytes.Buffer
-	all := NewJournals(state, lock.New(filepath.Join(state, "locks")), config.Config{}, slog.New(slog.NewTextHandler(&log, nil)))
+	all := opened(NewJournals(state, lock.New(filepath.Join(state, "locks")), config.Config{}, slog.New(slog.NewTextHandler(&log, nil))))
 	j, err := all.Of("alice")
 	if err != nil {
 		t.Fatal(err)
@@ -158,4 +158,10 @@ func orphan(t *testing.T, dir, id string) {
 	if err := os.Remove(notes[0]); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// opened settles what was left, as the start of a process does.
+func opened(j *Journals) *Journals {
+	j.Recover()
+	return j
 }

@@ -24,7 +24,8 @@ func (m *Maker) policy(o permission.Options) (*permission.Policy, error) {
 // a project holds is a file of the workspace, of protected name.
 func (m *Maker) ownFiles() []string {
 	c := m.Config
-	own := append([]string{m.State, c.StateDir, c.HTTP.DataDir, c.Auth.TokenFile, c.Tasks.Directory}, c.Skills.Dirs...)
+	own := []string{m.State, c.StateDir, c.HTTP.DataDir, c.Cluster.Volume(), c.Auth.TokenFile, c.Tasks.Directory}
+	own = append(own, c.Skills.Dirs...)
 	own = append(own, c.KeyFiles()...)
 	if c.Audit.Dir != "-" {
 		own = append(own, c.Audit.Dir)
