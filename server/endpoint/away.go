@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
-	"strings"
+	"slices"
 	"time"
 
 	"codehand/server/auth"
@@ -25,76 +26,153 @@ type Cluster struct {
 	Caller *relay.Caller
 }
 
-// awayTries is how often it is looked up again who serves a principal: a place changes when an operator moves it.
-const awayTries = 3
+const (
+	// awayTries is how often it is looked up again who serves a principal: a place changes when an operator moves it,
+	// or its node dies.
+	awayTries = 3
 
-// away serves a request whose principal another node serves. It returns false if this node does; then nothing was
-// written.
-func (e *Endpoint) away(w http.ResponseWriter, r *http.Request, who auth.Principal, ip string) bool {
-	all := e.o.Cluster.Nodes
-	var body []byte
-	read := false
-	for range awayTries {
-		at, err := all.Owner(r.Context(), who.ID)
+	// refusedTime is how long a node is asked again that does not get a request, or says that it does not serve a
+	// principal whose place names it: it may be about to begin, or to claim that place.
+	refusedTime = 8 * time.Second
+	refusedWait = 250 * time.Millisecond
+)
+
+// A trip is a request on its way to the node that serves its principal.
+type trip struct {
+	e   *Endpoint
+	w   http.ResponseWriter
+	r   *http.Request
+	who auth.Principal
+	ip  string
+
+	body []byte
+	read bool
+	call string   // names the request where it may be sent again; "": nothing was sent
+	sent *resumed // what nodes have written; nil: none was asked
+}
+
+// away serves a request whose principal another node serves. It returns false if this node does.
+func (t *trip) away() bool {
+	all := t.e.o.Cluster.Nodes
+	began, told := time.Now(), false
+	for tries := 0; tries < awayTries; {
+		at, err := all.Owner(t.r.Context(), t.who.ID)
 		if err != nil {
-			deny(w, r, e.unplaced(err))
+			t.deny(t.e.unplaced(err))
 			return true
 		}
 		if at.Node == all.Name() {
-			if read {
-				r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+			if t.read {
+				t.r.Body, t.r.ContentLength = io.NopCloser(bytes.NewReader(t.body)), int64(len(t.body))
 			}
 			return false
 		}
-		if r.Method == http.MethodPost && !read {
+		if t.r.Method == http.MethodPost && !t.read {
 			var bad *auth.Error
-			if body, bad = e.body(w, r, caller{}); bad != nil {
-				deny(w, r, bad)
+			if t.body, bad = t.e.body(t.w, t.r, caller{}); bad != nil {
+				t.deny(bad)
 				return true
 			}
-			read = true
+			t.read = true
 		}
-		pass, err := json.Marshal(who.Pass())
-		if err != nil {
-			deny(w, r, err)
+		err = t.send(at)
+		lost, isLost := errors.AsType[*relay.LostError](err)
+		switch {
+		case err == nil:
+			t.arrived()
 			return true
-		}
-		err = e.send(w, r, who, body, relay.Target{
-			Node: at.Node, Principal: who.ID, Epoch: at.Epoch, Pass: pass, IP: ip,
-		})
-		if !errors.Is(err, relay.ErrMoved) {
-			if err != nil {
-				e.unanswered(w, r, body, err)
+		case isLost:
+			if lost.Sent || !told {
+				told = true
+				t.e.o.Log.Warn("another node does not answer", "node", at.Node, "err", err)
 			}
+			if !t.sent.next() {
+				t.unanswered(lost)
+				return true
+			}
+			if _, err := all.Successor(t.r.Context(), at, lost.Sent); err != nil {
+				t.unanswered(lost)
+				return true
+			}
+			if lost.Sent || time.Since(began) > refusedTime {
+				tries++
+			}
+		case !errors.Is(err, relay.ErrMoved):
+			t.deny(err)
 			return true
-		}
-		if err := all.Again(r.Context(), who.ID); err != nil {
-			deny(w, r, e.unplaced(err))
-			return true
+		default:
+			if err := all.Again(t.r.Context(), t.who.ID); err != nil {
+				t.deny(t.e.unplaced(err))
+				return true
+			}
+			if !all.Shared() || time.Since(began) > refusedTime {
+				tries++
+				continue
+			}
+			if now, err := all.Owner(t.r.Context(), t.who.ID); err == nil && now.Epoch == at.Epoch {
+				select {
+				case <-time.After(refusedWait):
+				case <-t.r.Context().Done():
+					return true
+				}
+			}
 		}
 	}
-	deny(w, r, nodeDown("The machine with your workspace does not take requests now. Nothing was done."))
+	t.deny(nodeDown("The machine with your workspace does not take requests now. Nothing was done."))
 	return true
 }
 
-// send sends a request to another node, and writes its answer. It ends when the client leaves, its token is revoked or
-// this process ends.
-func (e *Endpoint) send(w http.ResponseWriter, r *http.Request, who auth.Principal, body []byte,
-	to relay.Target) error {
-	ctx, cancel := context.WithCancelCause(e.base)
-	defer cancel(nil)
-	stop := context.AfterFunc(r.Context(), func() { cancel(jsonrpc.ErrClosed) })
-	defer stop()
-	entry := &active{who: who, cancel: cancel}
-	if r.Method == http.MethodGet || isListen(body) {
-		entry.kind = kindAway
-	}
-	if err := e.begin(entry); err != nil {
+// send sends the request to another node, and writes its answer. It ends when the client leaves, its token is revoked
+// or this process ends.
+func (t *trip) send(at nodes.Owner) error {
+	pass, err := json.Marshal(t.who.Pass())
+	if err != nil {
 		return err
 	}
-	defer e.work.end(entry)
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // each write has its own
-	return e.o.Cluster.Caller.Do(ctx, w, r, to, body)
+	if t.sent == nil {
+		t.sent = &resumed{ResponseWriter: t.w}
+		if t.e.o.Cluster.Nodes.Shared() && t.r.Method == http.MethodPost {
+			t.call = rand.Text()
+		}
+	}
+	ctx, cancel := context.WithCancelCause(t.e.base)
+	defer cancel(nil)
+	stop := context.AfterFunc(t.r.Context(), func() { cancel(jsonrpc.ErrClosed) })
+	defer stop()
+	entry := &active{who: t.who, away: true, cancel: cancel}
+	if t.r.Method == http.MethodGet || isListen(t.body) {
+		entry.kind = kindAway
+	}
+	if err := t.e.begin(entry); err != nil {
+		return err
+	}
+	defer t.e.work.end(entry)
+	t.sent.whole = entry.kind == kindAway
+	_ = http.NewResponseController(t.w).SetWriteDeadline(time.Time{}) // each write has its own
+	return t.e.o.Cluster.Caller.Do(ctx, t.sent, t.r, relay.Target{
+		Node: at.Node, Principal: t.who.ID, Epoch: at.Epoch, Pass: pass, IP: t.ip, Call: t.call,
+	}, t.body)
+}
+
+// answer is where the answer is written that this node makes itself.
+func (t *trip) answer() http.ResponseWriter {
+	if t.sent == nil {
+		return t.w
+	}
+	return t.sent
+}
+
+// deny answers a request that is not served.
+func (t *trip) deny(err error) {
+	deny(t.answer(), t.r, err)
+	t.arrived()
+}
+
+// arrived ends an answer that more than one node may have written.
+func (t *trip) arrived() {
+	if t.sent != nil {
+		t.sent.end(t.body)
+	}
 }
 
 // kindAway is the kind of a stream that another node serves.
@@ -132,39 +210,32 @@ const (
 		"Wait until it is back, look at what is there (read the file, list the jobs), and repeat only what is missing."
 )
 
-// unanswered answers a request whose node was lost before the end of its answer. It is not sent again: it may have run.
-func (e *Endpoint) unanswered(w http.ResponseWriter, r *http.Request, body []byte, err error) {
-	lost, ok := errors.AsType[*relay.LostError](err)
-	if !ok {
-		deny(w, r, err)
-		return
-	}
-	e.o.Log.Warn("another node does not answer", "err", err)
+// unanswered answers a request whose node was lost before the end of its answer, and which no other one serves.
+func (t *trip) unanswered(lost *relay.LostError) {
+	w, begun := t.sent.ResponseWriter, t.sent.status != 0
 	text := nodeAway
-	if lost.Sent {
+	if lost.Sent || begun {
 		text = nodeLost
 	}
-	stream := strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream")
-	env, fault := jsonrpc.Scan(body)
+	env, fault := jsonrpc.Scan(t.body)
 	var line []byte
 	switch {
 	case fault != nil || env.ID == nil || env.Method == "":
 	case env.Method == methodCall:
-		modern := cmp.Or(env.Modern(), r.Header.Get(headerVersion) >= jsonrpc.FirstModern)
-		line = e.o.Refuse(env, modern, tool.Refuse(tool.NodeDown, "%s", text)).Line(env.ID)
-	case lost.Status != 0:
+		modern := cmp.Or(env.Modern(), t.r.Header.Get(headerVersion) >= jsonrpc.FirstModern)
+		line = t.e.o.Refuse(env, modern, tool.Refuse(tool.NodeDown, "%s", text)).Line(env.ID)
+	case begun:
 		line = jsonrpc.ErrorLine(env.ID, &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: text,
 			Data: map[string]string{"code": "node_down"}})
 	}
 	switch {
-	case lost.Status == 0 && line != nil:
-		(&exchange{w: w, r: r}).reply(http.StatusOK, line)
-	case lost.Status == 0:
-		deny(w, r, nodeDown(text))
-	case stream && line != nil:
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime))
-		_, _ = w.Write([]byte("event: message\ndata: " + string(bytes.TrimSuffix(line, []byte("\n"))) + "\n\n"))
-	case !stream:
+	case !begun && line != nil:
+		(&exchange{w: w, r: t.r}).reply(http.StatusOK, line)
+	case !begun:
+		deny(w, t.r, nodeDown(text))
+	case t.sent.events && line != nil:
+		t.sent.event(line)
+	case !t.sent.events:
 		panic(http.ErrAbortHandler) // half an answer must not look like a whole one
 	}
 }
@@ -175,16 +246,23 @@ var errMoved = errors.New("another machine serves this principal now")
 // Dismiss ends the requests and streams of a principal whom another node serves from now on, and forgets its sessions:
 // that node goes on with them.
 func (e *Endpoint) Dismiss(principal string) {
-	e.work.cancelIf(func(x *active) bool { return x.who.ID == principal && x.kind != kindAway }, errMoved)
+	e.work.cancelIf(func(x *active) bool { return x.who.ID == principal && !x.away }, errMoved)
 	e.sessions.dismiss(principal)
 	e.o.ForgetAll(principal)
 }
 
+// Busy says whether a call or another request of a principal is being served here. A stream is none.
+func (e *Endpoint) Busy(principal string) bool {
+	return slices.ContainsFunc(e.work.list(), func(x *active) bool {
+		return x.who.ID == principal && x.kind == "" && !x.away
+	})
+}
+
 // ServeFrom serves a request that another node sent, for a principal whose workspace this one has.
-func (e *Endpoint) ServeFrom(w http.ResponseWriter, r *http.Request, pass json.RawMessage, ip string) {
+func (e *Endpoint) ServeFrom(w http.ResponseWriter, r *http.Request, to relay.Target) {
 	route, handle, ok := e.route(r.URL.Path)
 	var x auth.Pass
-	if err := json.Unmarshal(pass, &x); err != nil || !ok {
+	if err := json.Unmarshal(to.Pass, &x); err != nil || !ok {
 		deny(w, r, &auth.Error{Status: http.StatusBadRequest, Code: "node_version",
 			Message: "this node does not understand the one that was asked: their versions differ"})
 		return
@@ -195,9 +273,9 @@ func (e *Endpoint) ServeFrom(w http.ResponseWriter, r *http.Request, pass json.R
 	}
 	who, err := e.o.Porter.Know(x)
 	if err != nil {
-		e.o.Team.Refused(ip, err)
+		e.o.Team.Refused(to.IP, err)
 		deny(w, r, err)
 		return
 	}
-	e.serve(w, r, who, ip, route, handle)
+	e.serve(w, r, who, to.IP, route, handle, to.Call)
 }

@@ -234,6 +234,7 @@ type active struct {
 	who     auth.Principal
 	by      atomic.Pointer[auth.Principal] // of an SSE stream: the principal that posted to it last; nil: none did
 	kind    string                         // get, sse, listen, away: a stream, which ends first; "": a request
+	away    bool                           // another node serves it
 	session string                         // id of the legacy session of a stream; "": none
 	cancel  func(cause error)
 }

@@ -295,7 +295,7 @@ func (x *exchange) entry(f *jsonrpc.Flight) *active {
 func (x *exchange) newRequest(key session.Key, p *peer, stream bool) request.Request {
 	r := request.Request{
 		Envelope: x.env, Message: x.body, Tenant: x.tenant, Session: key, Peer: p,
-		Client: request.Client{Modern: x.modern},
+		Client: request.Client{Modern: x.modern}, Relayed: x.c.relayed,
 		Caller: request.Caller{Limits: x.c.limits, From: x.c.from("http", x.env.Era())},
 	}
 	if x.scope != nil {

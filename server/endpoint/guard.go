@@ -35,6 +35,8 @@ type caller struct {
 	ip     string
 	page   bool   // a web page sent it without a token, and its origin is not allowed
 	done   func() // gives back what the request holds of its quotas
+
+	relayed string // its name where a node may send it again; "": none does
 }
 
 // from says where the calls of a request come from. era is "" where each call says it.
@@ -174,18 +176,27 @@ func (e *Endpoint) routed(w http.ResponseWriter, r *http.Request) {
 		deny(w, r, err)
 		return
 	}
-	if e.o.Cluster == nil || !e.away(w, r, who, ip) {
-		e.serve(w, r, who, ip, route, handle)
+	if e.o.Cluster == nil {
+		e.serve(w, r, who, ip, route, handle, "")
+		return
+	}
+	trip := &trip{e: e, w: w, r: r, who: who, ip: ip}
+	if !trip.away() {
+		e.serve(trip.answer(), r, who, ip, route, handle, trip.call)
+		trip.arrived()
 	}
 }
 
-// serve serves a request of a principal whose workspace this process has.
-func (e *Endpoint) serve(w http.ResponseWriter, r *http.Request, who auth.Principal, ip, route, handle string) {
+// serve serves a request of a principal whose workspace this process has. relayed is its name where a node may send it
+// again; "": none does.
+func (e *Endpoint) serve(w http.ResponseWriter, r *http.Request, who auth.Principal,
+	ip, route, handle, relayed string) {
 	c, err := e.admit(r, who, ip)
 	if err != nil {
 		deny(w, r, err)
 		return
 	}
+	c.relayed = relayed
 	defer c.done()
 	switch {
 	case handle != "" && !config.Handle(handle) && r.Method != http.MethodPost: // a POST is answered as a message

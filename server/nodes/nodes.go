@@ -128,6 +128,9 @@ func (n *Nodes) Store() state.Store { return state.Held(n.o.Store, n.hold) }
 // Name is that of this node.
 func (n *Nodes) Name() string { return n.o.Name }
 
+// Shared says whether all nodes have the same workspaces.
+func (n *Nodes) Shared() bool { return n.o.Shared }
+
 // OnMoved sets what is told of a principal that this node served, when another one does.
 func (n *Nodes) OnMoved(moved func(principal string)) {
 	n.mu.Lock()

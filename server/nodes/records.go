@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"codehand/server/state"
 )
@@ -126,6 +127,42 @@ func Drain(ctx context.Context, s state.Store, name string, drain bool) error {
 		return err
 	}
 	return s.Set(ctx, drainKey(name), raw)
+}
+
+// drainedEvery is between two looks at a node that drains.
+const drainedEvery = 250 * time.Millisecond
+
+// Drained waits until a node that drains has given its places back, if it does that and lives, and returns who is still
+// served there. That some stay is no error.
+func Drained(ctx context.Context, s state.Store, name string) (left []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, drainTime+2*time.Second)
+	defer cancel()
+	for {
+		owners, err := Owners(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		left = nil
+		for _, p := range owners {
+			if p.Node == name {
+				left = append(left, p.Who)
+			}
+		}
+		live, err := Live(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		gives := slices.ContainsFunc(live, func(x Node) bool { return x.Name == name && x.Shared }) &&
+			slices.ContainsFunc(live, func(x Node) bool { return x.Name != name && !x.Draining })
+		if len(left) == 0 || !gives {
+			return left, nil
+		}
+		select {
+		case <-ctx.Done():
+			return left, nil
+		case <-time.After(drainedEvery):
+		}
+	}
 }
 
 // Owners returns who is served where, by principal; those that no node serves are left out.

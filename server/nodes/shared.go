@@ -259,17 +259,17 @@ func (n *Nodes) own() (all []seen) {
 }
 
 // Successor waits until the node that has a place and did not answer is dead, or has a new process, and returns who
-// serves the principal then. If it is dead, this node does, if it may take one more. ErrStays: the node lives, or its
-// workspaces are nowhere else.
-func (n *Nodes) Successor(ctx context.Context, lost Owner) (Owner, error) {
+// serves the principal then. If it is dead, this node does, if it may take one more. A node that did not even get the
+// request (sent false) may be asked again if it lives. ErrStays: the node lives, or its workspaces are nowhere else.
+func (n *Nodes) Successor(ctx context.Context, lost Owner, sent bool) (Owner, error) {
 	if !n.o.Shared {
 		return Owner{}, ErrStays
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, takeOverTime, ErrStays)
 	defer cancel()
-	var process string     // that had the record of the node at the last look
-	var gone time.Time     // since when there is none
-	for ctx.Err() == nil { // each operation of the Store has its own time
+	var process string // that had the record of the node at the last look
+	var gone time.Time // since when there is none
+	for again := false; ctx.Err() == nil; again = true {
 		at, err := n.read(ctx, placeKey(lost.Who))
 		if err != nil {
 			return Owner{}, stays(ctx, err)
@@ -282,7 +282,7 @@ func (n *Nodes) Successor(ctx context.Context, lost Owner) (Owner, error) {
 		switch {
 		case err != nil:
 			return Owner{}, stays(ctx, err)
-		case now != "" && process != "" && now != process:
+		case now != "" && again && (!sent || process != "" && now != process):
 			return at.Owner, nil
 		case now != "":
 			process, gone = now, time.Time{}

@@ -50,15 +50,18 @@ func TestTakeOver(t *testing.T) {
 		a, b, at := r.placed()
 		may := a.Holds("alice")
 		r.holds(a, may, true)
-		if _, err := b.Successor(r.Context(), at); !errors.Is(err, ErrStays) {
+		if _, err := b.Successor(r.Context(), at, true); !errors.Is(err, ErrStays) {
 			r.Errorf("of a node that lives: %v", err)
+		}
+		if got, err := b.Successor(r.Context(), at, false); err != nil || got != at {
+			r.Errorf("of a node that lives, which did not get the request: %+v, %v", got, err)
 		}
 		var taken []string
 		b.OnTaken(func(who string) { taken = append(taken, who) })
 
 		a.Close() // it stands still
 		died := time.Now()
-		now, err := b.Successor(r.Context(), at)
+		now, err := b.Successor(r.Context(), at, true)
 		if err != nil || now.Node != b.Name() || now.Epoch != at.Epoch+1 || time.Since(died) >= 10*time.Second {
 			r.Fatalf("after %s it is at %+v, %v", time.Since(died), now, err)
 		}
@@ -146,7 +149,7 @@ func TestRestartedShared(t *testing.T) {
 		}()
 		done := make(chan Owner)
 		go func() {
-			now, err := b.Successor(r.Context(), at)
+			now, err := b.Successor(r.Context(), at, true)
 			if err != nil {
 				r.Error(err)
 			}
@@ -226,7 +229,7 @@ func TestAlike(t *testing.T) {
 		if b.Holds("alice") != nil {
 			r.Error("with workspaces of its own it asks before each change")
 		}
-		if _, err := b.Successor(r.Context(), Owner{Who: "alice", Node: "a"}); !errors.Is(err, ErrStays) {
+		if _, err := b.Successor(r.Context(), Owner{Who: "alice", Node: "a"}, true); !errors.Is(err, ErrStays) {
 			r.Errorf("somebody moves: %v", err)
 		}
 		r.leave(b)

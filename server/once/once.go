@@ -60,7 +60,8 @@ type Key struct {
 // maxID is how long an id may be, in bytes.
 const maxID = 512
 
-// KeyOf returns the key of a call. ok is false if its client gave it no id: then each arrival is a call of its own.
+// KeyOf returns the key of a call. Where its client gave it no id, that is the name which another node gave it. ok is
+// false if it has none: then each arrival is a call of its own.
 func KeyOf(r request.Request) (k Key, ok bool) {
 	id, number := "", false
 	switch {
@@ -74,7 +75,10 @@ func KeyOf(r request.Request) (k Key, ok bool) {
 		number = counted(id)
 	}
 	if number || id == "" || len(id) > maxID {
-		return Key{}, false
+		if r.Relayed == "" {
+			return Key{}, false
+		}
+		k.field, id = "node", r.Relayed
 	}
 	session := state.Hash(r.Session.Session + "\x00" + k.field + "\x00" + id)
 	k.store = state.Key(state.Call, state.Hash(r.Session.Principal), session)

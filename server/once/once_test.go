@@ -78,6 +78,11 @@ func TestKeyOf(t *testing.T) {
 			t.Errorf("%s: %t", meta, ok)
 		}
 	}
+	relayed := called(t, `"callId":"call_12"`, "{}")
+	relayed.Relayed = "1"
+	if _, ok := KeyOf(relayed); !ok {
+		t.Error("a call that a node named has no key")
+	}
 	first := key(t, "a", "{}")
 	seen := map[string]bool{first.store: true}
 	for _, r := range []request.Request{

@@ -79,6 +79,8 @@ type Target struct {
 	Epoch     uint64          // of its place
 	Pass      json.RawMessage // by which the other node knows who sent the request
 	IP        string          // of the client; "": unknown
+	// Call names the request, the same each time that it is sent; "": it is sent once.
+	Call string
 }
 
 // An opening is the head of the frame that opens an exchange.

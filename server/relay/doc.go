@@ -6,5 +6,6 @@
 // several nodes. Who sent the request is looked up again there; no token travels.
 //
 // A Wire may lose messages, and nodes may die. Frames of one request are numbered in each direction, both ends send
-// beats, and who misses one counts the other as lost. Nothing is sent again: what the other end did is not known then.
+// beats, and who misses one counts the other as lost. What the other end did is not known then, so nothing is sent
+// again here: who calls Do may, with the name of the request by which the other end knows it (Target.Call).
 package relay

@@ -24,8 +24,8 @@ type HostOptions struct {
 	// Here says whether this node serves a principal, since the epoch that the caller knows. After an error nothing is
 	// done, and the caller looks again.
 	Here func(ctx context.Context, principal string, epoch uint64) (bool, error)
-	// Serve serves a request. Its context ends when the client leaves. pass is for Serve to judge.
-	Serve func(w http.ResponseWriter, r *http.Request, pass json.RawMessage, ip string)
+	// Serve serves a request. Its context ends when the client leaves. The pass of the target is for Serve to judge.
+	Serve func(w http.ResponseWriter, r *http.Request, to Target)
 	Log   *slog.Logger
 }
 
@@ -135,7 +135,7 @@ func (h *Host) serve(l *link) {
 			}
 		}
 	}()
-	h.o.Serve(w, r, o.Pass, o.IP)
+	h.o.Serve(w, r, o.Target)
 	w.finish()
 }
 

@@ -138,8 +138,8 @@ func inBubble(t *testing.T, serve http.HandlerFunc, test func(r rig)) {
 func newTestHost(t testing.TB, w Wire, here func(context.Context, string, uint64) (bool, error), serve http.HandlerFunc) *Host {
 	h, err := NewHost(HostOptions{
 		Wire: w, Prefix: "test", Node: "b", Here: here, Log: slog.New(slog.DiscardHandler),
-		Serve: func(w http.ResponseWriter, r *http.Request, pass json.RawMessage, ip string) {
-			r.Header.Set("Test-Pass", string(pass)+" "+ip)
+		Serve: func(w http.ResponseWriter, r *http.Request, to Target) {
+			r.Header.Set("Test-Pass", string(to.Pass)+" "+to.IP)
 			serve(w, r)
 		},
 	})

@@ -31,7 +31,10 @@ type Request struct {
 	Shelf  session.Key
 	Caller Caller
 	Peer   Peer
-	Child  *Child // of a call that a sub-agent makes; nil: it comes from a client
+	// Relayed names the request where another node sent it here, which may send it again, to whoever serves its
+	// principal then; "": none did.
+	Relayed string
+	Child   *Child // of a call that a sub-agent makes; nil: it comes from a client
 }
 
 // A Child is what the server knows of the sub-agent that makes a call.

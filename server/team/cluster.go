@@ -37,6 +37,8 @@ func (t *Team) endpoint(ctx context.Context, o endpoint.Options) (_ *endpoint.En
 		conn.Close()
 		return nil, nil, err
 	}
+	nodes.OnTaken(o.ForgetAll)
+	nodes.OnDrain(e.Busy)
 	nodes.OnMoved(func(principal string) {
 		t.o.Log.Warn("a principal is served here no more: its sessions and commands are ended", "principal", principal)
 		e.Dismiss(principal)
