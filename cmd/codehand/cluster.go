@@ -29,8 +29,8 @@ that reaches the store with the configuration of serve.`,
 	return cmd
 }
 
-// clusterTime bounds what a command does with the store.
-const clusterTime = 30 * time.Second
+// clusterTime bounds what a command does with the store, and how long drain waits.
+const clusterTime = 45 * time.Second
 
 // onCluster does something with the Store that the machines share.
 func onCluster(cmd *cobra.Command, do func(ctx context.Context, s state.Store) error) error {
@@ -126,7 +126,9 @@ func newClusterDrain(t *terminal) *cobra.Command {
 		Short: "Let a machine take nobody more",
 		Long: `Let a machine take nobody more: its /readyz answers 503, so balancers leave it
 out, and new principals go to others. Those whose workspaces it has are still
-served there, through the other machines; they are listed. --end takes that back.
+served there, through the other machines; they are listed. With shared workspaces
+they move to other machines as their calls end, within half a minute, and drain
+waits for that. --end takes it back.
 
 Exit codes: 0 done, 1 the store cannot be written, 2 usage, 3 configuration.`,
 		Example: `  codehand cluster drain tools-2
@@ -140,14 +142,15 @@ Exit codes: 0 done, 1 the store cannot be written, 2 usage, 3 configuration.`,
 				if err := nodes.Drain(ctx, s, args[0], !end); err != nil || end {
 					return err
 				}
-				owners, err := nodes.Owners(ctx, s)
+				left, err := nodes.Drained(ctx, s, args[0])
 				if err != nil {
 					return err
 				}
-				for _, p := range owners {
-					if p.Node == args[0] {
-						fmt.Fprintf(t.out, "stays there: %s\n", printable(p.Who))
-					}
+				for _, who := range left {
+					fmt.Fprintf(t.out, "stays there: %s\n", printable(who))
+				}
+				if len(left) == 0 {
+					fmt.Fprintf(t.out, "%s serves nobody any more\n", printable(args[0]))
 				}
 				return nil
 			})

@@ -28,6 +28,7 @@ type cluster struct {
 	nodes  []*clusterNode
 	proxy  string
 	store  string
+	shared string            // what all nodes keep, besides their workspaces; "": each has workspaces of its own
 	people map[string]string // of people, who are known when the nodes begin
 }
 
@@ -36,8 +37,9 @@ type clusterNode struct {
 	name, data string
 }
 
-// startCluster starts nodes a, b, ...; it skips the test where there is no nats-server.
-func startCluster(t *testing.T, count int) *cluster {
+// startCluster starts nodes a, b, ... with workspaces of their own, or shared ones; it skips the test where there is no
+// nats-server.
+func startCluster(t *testing.T, count int, shared bool) *cluster {
 	t.Helper()
 	program, err := exec.LookPath("nats-server")
 	if err != nil {
@@ -48,6 +50,9 @@ func startCluster(t *testing.T, count int) *cluster {
 	}
 	d := deploy(t)
 	c := &cluster{deployment: d, store: "nats://" + replaytest.Reserved(t)}
+	if shared {
+		c.shared = filepath.Join(d.home, "shared")
+	}
 	c.people = map[string]string{}
 	for i := range 12 {
 		for _, who := range []string{fmt.Sprint("person-", i), fmt.Sprint("late-", i)} {
@@ -89,6 +94,10 @@ func startCluster(t *testing.T, count int) *cluster {
 // serving is how a node is started.
 func (c *cluster) serving(name, data string, more ...string) *exec.Cmd {
 	roots := filepath.Join(c.work, name, "{principal}")
+	if c.shared != "" {
+		roots = filepath.Join(c.work, "{principal}")
+		more = append(more, "--cluster-workspaces", "shared", "--cluster-shared-dir", c.shared)
+	}
 	return c.codehand(append([]string{"serve", roots, "--listen", "127.0.0.1:0", "--auth-mode", "token", "--store-url",
 		c.store, "--http-data-dir", data, "--auth-token-file", filepath.Join(c.home, "state", "codehand", "tokens.jsonl")}, more...)...)
 }
@@ -133,7 +142,7 @@ func (c *cluster) owner(who string) *clusterNode {
 // workspace; only that node's people wait while it is down.
 func TestCluster(t *testing.T) {
 	leaktest.OutsideGate(t, "starts a server of NATS and several of codehand")
-	c := startCluster(t, 2)
+	c := startCluster(t, 2, false)
 	homes := map[string]string{} // of a principal, by its node
 	for i := 0; len(homes) < 2 && i < 12; i++ {
 		who := fmt.Sprint("person-", i)
