@@ -65,13 +65,15 @@ func Open(o Options, local func() Local) (e *Set, err error) {
 	if e.Dir, err = config.OpenState(cfg.StateDir); err != nil {
 		return e, err
 	}
-	e.Kept = e.Dir
-	if volume := cfg.Cluster.Volume(); volume != "" && (o.Serve || o.Principal) {
-		if e.Kept, err = config.OpenState(volume); err != nil {
+	volume := cfg.Cluster.Volume()
+	if volume != "" && (o.Serve || o.Principal) {
+		if volume, err = config.OpenState(volume); err != nil {
 			return e, fmt.Errorf("cluster.shared_dir: %w", err)
 		}
+		e.Kept = volume
 	}
-	if e.Store, e.Nodes, err = openStore(o, e.Dir); err != nil {
+	e.Kept = cmp.Or(e.Kept, e.Dir)
+	if e.Store, e.Nodes, err = openStore(o, e.Dir, volume); err != nil {
 		return e, err
 	}
 	e.Locker = lock.New(filepath.Join(e.Dir, "locks"))
@@ -103,8 +105,9 @@ func Open(o Options, local func() Local) (e *Set, err error) {
 	return e, e.makeTools(o, local)
 }
 
-// openStore opens the Store of serve, or makes that of a process for one person.
-func openStore(o Options, dir string) (state.Store, *nodes.Nodes, error) {
+// openStore opens the Store of serve, or makes that of a process for one person. volume is what all nodes share; "":
+// nothing.
+func openStore(o Options, dir, volume string) (state.Store, *nodes.Nodes, error) {
 	if !o.Serve {
 		return state.NewMemory(state.MemoryOptions{}), nil, nil
 	}
@@ -124,7 +127,7 @@ func openStore(o Options, dir string) (state.Store, *nodes.Nodes, error) {
 	}
 	all, err := nodes.Join(context.Background(), nodes.Options{
 		Store: store, Name: cfg.Cluster.Node, Version: o.Version, Capacity: cfg.Cluster.Capacity,
-		Shared: cfg.Cluster.Volume() != "", Log: o.Log,
+		Shared: volume != "", Volume: volume, Log: o.Log,
 	})
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("store %s: %w", cfg.Store.URL, err), store.Close())

@@ -20,6 +20,7 @@ type Options struct {
 	Version  string      // of codehand
 	Capacity int         // principals that it takes at most
 	Shared   bool        // all nodes have the same workspaces, on a shared volume; so must all or none
+	Volume   string      // a directory that all nodes share, which is checked; "": none is
 	Log      *slog.Logger
 }
 
@@ -76,7 +77,7 @@ func (e *TakenError) Error() string {
 func (e *TakenError) Unwrap() error { return e.By }
 
 // Join makes this process a node. It waits until the record of a process of that name that died has ended. *TakenError:
-// that process lives. *state.HeldError: a process has the Store for itself.
+// that process lives. *state.HeldError: a process has the Store for itself. *VolumeError.
 func Join(ctx context.Context, o Options) (*Nodes, error) {
 	if err := CheckName(o.Name); err != nil {
 		return nil, fmt.Errorf("cluster.node %w", err)
@@ -94,6 +95,9 @@ func Join(ctx context.Context, o Options) (*Nodes, error) {
 	err := state.Unheld(ctx, o.Store) // after our record: a process that takes the Store for itself looks for that
 	if err == nil {
 		err = n.alike(ctx)
+	}
+	if err == nil && o.Volume != "" {
+		err = sameVolume(ctx, o.Store, o.Volume)
 	}
 	if err == nil {
 		err = n.look(ctx, drainKey(o.Name))

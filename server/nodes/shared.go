@@ -13,9 +13,9 @@ import (
 )
 
 // With shared workspaces a principal moves when its node dies. Three things keep two nodes from changing its files at
-// once. A node takes over only when the record of the other one has ended. A node changes files only within the term of
-// its record in which it claimed the place (Holds): a term ends before the record does. And a claim writes the place, so
-// that it fails if another node was faster; who comes late to a take-over fails the same way.
+// once. A node takes over only when the record of the other one has ended. A node changes files only within the term
+// of its record in which it claimed the place (Holds): a term ends before the record does. And a claim writes the
+// place, so that it fails if another node was faster; a take-over that comes late fails the same way.
 
 // Times of a take-over.
 const (

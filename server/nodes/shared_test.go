@@ -235,3 +235,31 @@ func TestAlike(t *testing.T) {
 		r.leave(b)
 	})
 }
+
+// A node whose directory is not that of the others is refused, as when the volume is not mounted.
+func TestVolume(t *testing.T) {
+	t.Parallel()
+	dir, other := t.TempDir(), t.TempDir()
+	inBubble(t, func(r rig) {
+		join := func(name, volume string) (*Nodes, error) {
+			return Join(r.Context(), Options{Store: r.store, Name: name, Capacity: 1, Shared: true, Volume: volume,
+				Log: slog.New(slog.DiscardHandler)})
+		}
+		for range 2 { // also after a restart
+			a, err := join("a", dir)
+			r.must(err)
+			b, err := join("b", dir)
+			r.must(err)
+			_, err = join("c", other)
+			if _, ok := errors.AsType[*VolumeError](err); !ok {
+				r.Errorf("another directory: %v", err)
+			}
+			synctest.Wait()
+			if places, err := Owners(r.Context(), r.store); err != nil || len(places) > 0 {
+				r.Errorf("places are %+v, %v", places, err)
+			}
+			r.leave(a)
+			r.leave(b)
+		}
+	})
+}

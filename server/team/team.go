@@ -103,6 +103,10 @@ func New(ctx context.Context, o Options) (_ *Team, err error) {
 			"each machine must know who calls, and pages to sign in are for one machine in this version",
 			cfg.Origin("cluster.node"))}
 	}
+	if o.Nodes != nil && o.Nodes.Shared() && len(cfg.Principals.Default.Roots) == 0 {
+		return nil, &config.Unusable{Err: errors.New("cluster.workspaces is shared, but nobody says which roots all " +
+			"machines have"), Hint: "codehand serve '/srv/volume/ws/{principal}'"}
+	}
 	if t.Signing, err = newSigning(ctx, t); err != nil {
 		return nil, &config.Unusable{Err: err}
 	}
