@@ -63,6 +63,14 @@ func (j *Journal) goOn() {
 	}
 }
 
+// OthersNoted says that another machine may have noted changes meanwhile, whose clock may be ahead: the next note of
+// this process comes after those.
+func (j *Journal) OthersNoted() {
+	j.clock.mu.Lock()
+	defer j.clock.mu.Unlock()
+	j.clock.began = time.Time{}
+}
+
 // hasNoteAfter says whether there is a note of a later day.
 func (j *Journal) hasNoteAfter(now time.Time) bool {
 	today := now.UTC().Format(dayForm)

@@ -77,6 +77,28 @@ func TestClockSetBackMeanwhile(t *testing.T) {
 	}
 }
 
+// Another machine had the journal for a while, whose clock is some seconds ahead: what this one notes then is newer.
+func TestOthersNoted(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "journal")
+	var js [2]*Journal
+	for i := range js {
+		var err error
+		if js[i], err = Open(dir, Options{Fast: true}); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = js[i].Close() })
+	}
+	_ = made(t, js[0])
+	_ = made(t, js[1])
+	moveNotes(t, js[1], 10*time.Second)
+	js[0].OthersNoted()
+	newest := made(t, js[0])
+	if got := pageOf(t, js[0], ""); got[0] != newest {
+		t.Errorf("the changes are %v, want %s first", got, newest)
+	}
+}
+
 // The clock of another machine is ahead by a day.
 func TestClockOfAnotherMachine(t *testing.T) {
 	t.Parallel()

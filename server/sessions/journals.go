@@ -73,6 +73,11 @@ func (j *Journals) Take(principal string) {
 	if _, err := os.Lstat(filepath.Join(j.dir, name)); errors.Is(err, fs.ErrNotExist) {
 		return // it has made no change yet
 	}
+	j.mu.Lock()
+	if book := j.open[name]; book != nil {
+		book.OthersNoted()
+	}
+	j.mu.Unlock()
 	alone := j.o
 	alone.Alone = true
 	if err := j.recover(name, alone); err != nil {
