@@ -254,4 +254,21 @@ func TestClusterShared(t *testing.T) {
 		}
 		c.run("drain", n.name, "--end")
 	})
+
+	t.Run("ended", func(t *testing.T) { // in good order, and nobody drained it before
+		n := c.owner(who)
+		quiet := []*adder{c.count("ended-a", c.others(n)[0].url, legacy, false), c.count("ended-b", c.others(n)[1].url, modern, false)}
+		for _, x := range quiet {
+			x.goesOn()
+		}
+		must(t, n.cmd.Process.Signal(syscall.SIGTERM))
+		for _, x := range quiet {
+			x.goesOn()
+			x.stop(root)
+		}
+		n.exit()
+		if now := c.owner(who); now == n {
+			t.Errorf("%s is still served by %s", who, n.name)
+		}
+	})
 }

@@ -258,24 +258,33 @@ func (e *Endpoint) Busy(principal string) bool {
 	})
 }
 
-// ServeFrom serves a request that another node sent, for a principal whose workspace this one has.
-func (e *Endpoint) ServeFrom(w http.ResponseWriter, r *http.Request, to relay.Target) {
+// ServeFrom serves a request that another node sent, for a principal whom this one serves. It returns false if it did
+// nothing, because another node serves that principal soon.
+func (e *Endpoint) ServeFrom(w http.ResponseWriter, r *http.Request, to relay.Target) bool {
+	if e.work.closing() && e.o.Cluster.Nodes.Shared() {
+		return false
+	}
+	if err := e.serveFrom(w, r, to); err != nil {
+		deny(w, r, err)
+	}
+	return true
+}
+
+func (e *Endpoint) serveFrom(w http.ResponseWriter, r *http.Request, to relay.Target) error {
 	route, handle, ok := e.route(r.URL.Path)
 	var x auth.Pass
 	if err := json.Unmarshal(to.Pass, &x); err != nil || !ok {
-		deny(w, r, &auth.Error{Status: http.StatusBadRequest, Code: "node_version",
-			Message: "this node does not understand the one that was asked: their versions differ"})
-		return
+		return &auth.Error{Status: http.StatusBadRequest, Code: "node_version",
+			Message: "this node does not understand the one that was asked: their versions differ"}
 	}
 	if e.work.closing() {
-		deny(w, r, draining())
-		return
+		return draining()
 	}
 	who, err := e.o.Porter.Know(x)
 	if err != nil {
 		e.o.Team.Refused(to.IP, err)
-		deny(w, r, err)
-		return
+		return err
 	}
 	e.serve(w, r, who, to.IP, route, handle, to.Call)
+	return nil
 }

@@ -35,6 +35,7 @@ type Nodes struct {
 	mu       sync.Mutex // covers the rest
 	places   map[string]seen
 	draining bool
+	leaving  bool // this process ends soon
 	giving   bool // places are being given back
 	moved    func(principal string)
 	taken    []func(principal string)
@@ -147,6 +148,21 @@ func (n *Nodes) Draining() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.draining
+}
+
+// leaveTime is how long a node that ends tries to tell that to others.
+const leaveTime = time.Second
+
+// Leave says that this process ends soon: it takes nobody more. With shared workspaces its people move to other nodes
+// as their calls end.
+func (n *Nodes) Leave() {
+	n.mu.Lock()
+	n.draining, n.leaving = true, true
+	n.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTime)
+	defer cancel()
+	_ = n.hold.Renew(ctx) // others see it now; else with the next renewal
+	n.lookAgain()
 }
 
 // Close ends what Join began but for the record, which ends with the Store or by itself.
@@ -292,6 +308,7 @@ func (n *Nodes) look(ctx context.Context, key string) error {
 		return err
 	}
 	n.mu.Lock()
+	drain = drain || n.leaving
 	changed := n.draining != drain
 	n.draining = drain
 	n.mu.Unlock()

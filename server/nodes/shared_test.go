@@ -216,6 +216,22 @@ func TestGiveBack(t *testing.T) {
 	})
 }
 
+// A node that ends gives its people to others before its record is gone.
+func TestLeave(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r rig) {
+		a, b, _ := r.placed()
+		a.Leave()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if got := r.owner(b, "alice"); got.Node != b.Name() {
+			r.Errorf("it is at %+v", got)
+		}
+		r.leave(a)
+		r.leave(b)
+	})
+}
+
 // All nodes have the same workspaces, or each its own.
 func TestAlike(t *testing.T) {
 	t.Parallel()

@@ -24,8 +24,9 @@ type HostOptions struct {
 	// Here says whether this node serves a principal, since the epoch that the caller knows. After an error nothing is
 	// done, and the caller looks again.
 	Here func(ctx context.Context, principal string, epoch uint64) (bool, error)
-	// Serve serves a request. Its context ends when the client leaves. The pass of the target is for Serve to judge.
-	Serve func(w http.ResponseWriter, r *http.Request, to Target)
+	// Serve serves a request. Its context ends when the client leaves. The pass of the target is for Serve to judge. It
+	// returns false if it did nothing, because another node serves the principal soon: the caller looks again.
+	Serve func(w http.ResponseWriter, r *http.Request, to Target) bool
 	Log   *slog.Logger
 }
 
@@ -135,7 +136,10 @@ func (h *Host) serve(l *link) {
 			}
 		}
 	}()
-	h.o.Serve(w, r, o.Target)
+	if !h.o.Serve(w, r, o.Target) {
+		_ = l.send(frameMoved, nil, nil) // else it is lost there after a while
+		return
+	}
 	w.finish()
 }
 

@@ -138,9 +138,10 @@ func inBubble(t *testing.T, serve http.HandlerFunc, test func(r rig)) {
 func newTestHost(t testing.TB, w Wire, here func(context.Context, string, uint64) (bool, error), serve http.HandlerFunc) *Host {
 	h, err := NewHost(HostOptions{
 		Wire: w, Prefix: "test", Node: "b", Here: here, Log: slog.New(slog.DiscardHandler),
-		Serve: func(w http.ResponseWriter, r *http.Request, to Target) {
+		Serve: func(w http.ResponseWriter, r *http.Request, to Target) bool {
 			r.Header.Set("Test-Pass", string(to.Pass)+" "+to.IP)
 			serve(w, r)
+			return true
 		},
 	})
 	if err != nil {
@@ -397,6 +398,13 @@ func TestNothingDone(t *testing.T) {
 		if _, err := r.do(r.Context(), nil); !errors.Is(err, ErrMoved) {
 			t.Errorf("a node that does not know: %v", err)
 		}
+		r.host.o.Here = here
+		serve := r.host.o.Serve
+		r.host.o.Serve = func(http.ResponseWriter, *http.Request, Target) bool { return false }
+		if w, err := r.do(r.Context(), nil); !errors.Is(err, ErrMoved) || w.Body.Len() > 0 {
+			t.Errorf("a node that ends: %v", err)
+		}
+		r.host.o.Serve = serve
 		r.host.unhear()
 		began := time.Now()
 		_, err := r.do(r.Context(), nil)

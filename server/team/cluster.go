@@ -43,7 +43,9 @@ func (t *Team) endpoint(ctx context.Context, o endpoint.Options) (_ *endpoint.En
 		t.o.Log.Warn("a principal is served here no more: its sessions and commands are ended", "principal", principal)
 		e.Dismiss(principal)
 	})
+	stop := context.AfterFunc(ctx, nodes.Leave)
 	return e, func() {
+		stop()
 		nodes.OnMoved(func(string) {})
 		host.Close()
 		caller.Close()
