@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"codehand/filestate"
-	"codehand/filestate/leaktest"
 	"codehand/filestate/journal"
+	"codehand/filestate/leaktest"
 )
 
 // notInMemory is a Change that must not be asked.
