@@ -83,7 +83,7 @@ func trials() []trial {
 			filestate.SpliceFrom(l, 1)
 			version := versionOf("old a\n")
 			return update(ctx, l, filestate.Edit{File: file("a"), Version: version, Change: notInMemory,
-				Splice: splices(filestate.Splice{At: 0, Old: []byte("old"), New: []byte("new")})})
+				Splice: splicesOf(filestate.Splice{At: 0, Old: []byte("old"), New: []byte("new")})})
 		}, nil},
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"codehand/filestate/disk"
 	"codehand/filestate/journal"
+	"codehand/filestate/splices"
 )
 
 // History returns what Journal.History does; nothing without a journal.
@@ -34,6 +35,14 @@ func (l *Ledger) Contents(ctx context.Context, id, path string) (before, after [
 		return nil, nil, journal.ErrNoChange
 	}
 	return l.journal.Contents(ctx, id, path)
+}
+
+// Splices returns what Journal.Splices does; ErrNoChange without a journal.
+func (l *Ledger) Splices(ctx context.Context, id, path string) (splices.List, error) {
+	if l.journal == nil {
+		return nil, journal.ErrNoChange
+	}
+	return l.journal.Splices(ctx, id, path)
 }
 
 // Record notes in l's journal what changed while a command ran, so that history shows it and Undo takes it back; "":

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -47,8 +48,10 @@ func (l *Ledger) settleChange(ctx context.Context, e journal.Interrupted) (journ
 		if known {
 			now, half, n.superseded = next, nil, n.superseded+1
 		}
-		b := &back{path: f.Path, want: f.After, left: e.Parts[i].After, to: f.Before, content: e.Parts[i].Before,
-			mode: f.Mode}
+		b := &back{path: f.Path, want: f.After, left: e.Parts[i].After, to: f.Before, mode: f.Mode}
+		if err := b.through(e.Parts[i]); err != nil {
+			return "", err
+		}
 		switch {
 		case now.Equal(f.After):
 			n.after++
@@ -62,7 +65,7 @@ func (l *Ledger) settleChange(ctx context.Context, e journal.Interrupted) (journ
 			backs = append(backs, b)
 		}
 	}
-	switch whole := !slices.ContainsFunc(e.Files, func(f journal.File) bool { return !f.Kept }); {
+	switch whole := !slices.ContainsFunc(e.Files, func(f journal.File) bool { return !f.Undoes() }); {
 	case n.after == len(e.Files):
 		return journal.OutcomeDone, nil
 	case n.before == len(e.Files):
@@ -94,7 +97,7 @@ func (l *Ledger) settleFile(ctx context.Context, f journal.File, c journal.Sides
 		return nil, err
 	}
 	if f.Temp != "" && filepath.Base(f.Temp) == f.Temp {
-		if putBack, err := l.settleTemp(ctx, w, f, now, mayPutBack); err != nil || putBack {
+		if putBack, err := l.settleTemp(ctx, w, f, c, now, mayPutBack); err != nil || putBack {
 			return f.Before, err
 		}
 	}
@@ -105,8 +108,15 @@ func (l *Ledger) settleFile(ctx context.Context, f journal.File, c journal.Sides
 // settleTemp handles the temporary file of a change. It holds the new content or a part of it, or after the exchange
 // the old one; or else what another program saved in between, which gets its name again if it may: the change was not
 // made. Otherwise the journal keeps it.
-func (l *Ledger) settleTemp(ctx context.Context, w *work, f journal.File, now *disk.Digest,
+func (l *Ledger) settleTemp(ctx context.Context, w *work, f journal.File, c journal.Sides, now *disk.Digest,
 	mayPutBack bool) (putBack bool, err error) {
+	if c.Splices != nil && now.Equal(f.Before) {
+		if ours, err := w.begins(ctx, f, c); err != nil {
+			return false, err
+		} else if ours {
+			return false, w.dir.Remove(f.Temp)
+		}
+	}
 	content, _, err := w.look(ctx, f.Temp)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -131,20 +141,68 @@ func (l *Ledger) settleTemp(ctx context.Context, w *work, f journal.File, now *d
 	return false, w.dir.Remove(f.Temp)
 }
 
+// begins says whether the temporary file of a change holds how the new content begins, which splices make of the old
+// one, that still has its name.
+func (w *work) begins(ctx context.Context, f journal.File, c journal.Sides) (bool, error) {
+	temp, stamp, err := disk.OpenRegular(w.dir, f.Temp, w.path)
+	if err != nil {
+		return false, nil //nolint:nilerr // who reads it next says what is wrong
+	}
+	defer func() { _ = temp.Close() }() // only read
+	file, was, err := disk.OpenRegular(w.dir, w.name, w.path)
+	if err != nil {
+		return false, nil //nolint:nilerr // likewise
+	}
+	defer func() { _ = file.Close() }() // only read
+	made := c.Splices.Read(file, was.Size)
+	wrote, want := make([]byte, spliceStep), make([]byte, spliceStep)
+	for at := int64(0); at < stamp.Size; at += spliceStep {
+		if err := context.Cause(ctx); err != nil {
+			return false, err
+		}
+		n, err := temp.ReadAt(wrote, at)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return false, err
+		}
+		if got, _ := made.ReadAt(want[:n], at); got < n || !bytes.Equal(wrote[:n], want[:n]) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
 // sum is the hash of what stands at a name; nil: no file. What is no file, or cannot be read, has a hash that nothing
 // has.
 func (w *work) sum(ctx context.Context, name string) (*disk.Digest, error) {
-	content, _, err := w.look(ctx, name)
 	var sum disk.Digest
+	var err error
+	for range readTries {
+		if sum, err = w.sumOnce(ctx, name); !errors.Is(err, disk.ErrMoved) {
+			break
+		}
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case context.Cause(ctx) != nil:
 		return nil, context.Cause(ctx)
-	case err == nil:
-		sum = disk.DigestOf(content)
+	case err != nil:
+		sum = disk.Digest{}
 	}
 	return &sum, nil
+}
+
+func (w *work) sumOnce(ctx context.Context, name string) (disk.Digest, error) {
+	file, stamp, _, err := w.settled(ctx, name)
+	if err != nil {
+		return disk.Digest{}, err
+	}
+	defer func() { _ = file.Close() }() // only read
+	sum, err := disk.StreamDigest(ctx, file, stamp.Size)
+	if err != nil {
+		return disk.Digest{}, err
+	}
+	return sum, unmoved(file, stamp)
 }
 
 // takeBackLeft gives files of a half-made change their old contents.

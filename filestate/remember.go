@@ -30,7 +30,7 @@ func (l *Ledger) remember(ctx context.Context, w *work) Change {
 		New: w.made(), Stamp: w.stamp,
 	}
 	if w.cut != nil {
-		made.Only, made.Grows = w.cut.differs()
+		made.Splices = w.cut.List
 	}
 	if w.edit.Touches != nil {
 		_, made.Wrote = w.edit.Touches()
@@ -90,6 +90,9 @@ func (w *work) tried() Change {
 // shows gives a change what there is to show of a large file.
 func (w *work) shows(c *Change) {
 	if w.cut != nil {
-		c.Old, c.New, c.Line = w.cut.Old, w.cut.New, w.cut.Line
+		c.Splices, c.Old, c.New = w.cut.List, []byte{}, []byte{}
+		for _, s := range w.cut.List {
+			c.Old, c.New = append(c.Old, s.Old...), append(c.New, s.New...)
+		}
 	}
 }

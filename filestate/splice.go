@@ -9,17 +9,18 @@ import (
 	"hash"
 	"io"
 	"os"
+	"slices"
 	"sync"
 
 	"codehand/filestate/disk"
 	"codehand/filestate/fault"
 	"codehand/filestate/journal"
-	"codehand/filestate/lines"
 	"codehand/filestate/seen"
+	"codehand/filestate/splices"
 )
 
 const (
-	// spliceSize is over how many bytes a file may be changed at one place without its content in memory. The journal
+	// spliceSize is over how many bytes a file may be changed at some places without its content in memory. The journal
 	// keeps the contents of all others.
 	spliceSize = journal.MaxKept
 
@@ -27,73 +28,39 @@ const (
 	spliceStep = 1 << 20  // bytes that are read to be hashed
 )
 
-// A Splice is a change of one place of a large file: what stands there, and what comes in its place.
-type Splice struct {
-	At       int64  // offset of Old in the file
-	Line     int    // lines in front of it
-	Old, New []byte // whole lines, so that they show the change
-}
+// Splices are changes of some places of a large file, and a Splice is one of them.
+type (
+	Splice  = splices.Splice
+	Splices = splices.List
+)
 
-// A spliced is a large content with a Splice in it. It reads the old file for what stays.
+// A spliced is a large content with splices in it. It reads the old file for what stays.
 type spliced struct {
-	Splice
-	from io.ReaderAt // the old file
-	was  int64       // its size
-	sure bool        // the stamp of the old file proves what it holds
+	splices.List
+	from *os.File // the old file
+	was  int64    // its size
+	sure bool     // the stamp of the old file proves what it holds
 }
 
-func (s *spliced) size() int64 { return s.was - int64(len(s.Old)) + int64(len(s.New)) }
+func (s *spliced) size() int64 { return s.was + s.Grows() }
 
-// rest is what both contents have behind the place, and end where that begins in the old one.
-func (s *spliced) rest() (end, rest int64) {
-	end = s.At + int64(len(s.Old))
-	return end, s.was - end
-}
-
-// differs is the bytes of the old content that are replaced, and how many more there are of the new one.
-func (s *spliced) differs() (of seen.Span, grows int64) {
-	head := lines.Prefix(s.Old, s.New)
-	tail := lines.Suffix(s.Old[head:], s.New[head:])
-	return Span{From: s.At + int64(head), To: s.At + int64(len(s.Old)-tail)}, int64(len(s.New) - len(s.Old))
-}
-
-// ReadAt reads the new content, as io.ReaderAt says.
-func (s *spliced) ReadAt(p []byte, off int64) (int, error) {
-	n := 0
-	for n < len(p) {
-		at := off + int64(n)
-		var got int
-		var err error
-		switch behind := at - s.At - int64(len(s.New)); {
-		case behind >= 0:
-			end, _ := s.rest()
-			got, err = s.from.ReadAt(p[n:], end+behind)
-		case at >= s.At:
-			got = copy(p[n:], s.New[at-s.At:])
-		default:
-			got, err = s.from.ReadAt(p[n:min(int64(len(p)), int64(n)+s.At-at)], at)
-		}
-		n += got
-		if err != nil && !(errors.Is(err, io.EOF) && got > 0 && n < len(p)) {
-			return n, err
-		}
-	}
-	return n, nil
-}
-
-// splice changes one place of a large file, if the edit can tell it and nothing stands against that. false: the content
-// is to be read whole, as any other, which also says what is wrong.
+// splice changes some places of a large file, if the edit can tell them and nothing stands against that. false: the
+// content is to be read whole, as any other, which also says what is wrong.
 func (l *Ledger) splice(ctx context.Context, w *work, known *seen.Record, memErr error) (done bool, err error) {
 	e := w.edit
-	if e.Splice == nil || w.file == nil || w.stamp.Size <= l.spliced || e.Remove || e.Whole || e.Unseen ||
-		e.Touches != nil || otherMode(w) {
+	if e.Splice == nil || w.file == nil || w.stamp.Size <= l.spliced || e.Remove || e.Whole ||
+		e.Unseen && e.back == nil || e.Touches != nil || otherMode(w) {
 		return false, nil
 	}
-	s, err := e.Splice(ctx, w.file, w.stamp.Size)
-	if err != nil || s == nil || bytes.Equal(s.Old, s.New) {
+	list, err := e.Splice(ctx, w.file, w.stamp.Size)
+	if conflict, ok := errors.AsType[*ConflictError](err); ok {
+		return false, conflict
+	}
+	same := func(s Splice) bool { return bytes.Equal(s.Old, s.New) }
+	if err != nil || len(list) == 0 || slices.ContainsFunc(list, same) {
 		return false, context.Cause(ctx)
 	}
-	cut := &spliced{Splice: *s, from: w.file, was: w.stamp.Size,
+	cut := &spliced{List: list, from: w.file, was: w.stamp.Size,
 		sure: !w.stamp.Racy && !disk.BeingWritten(w.file)}
 	if cut.size() > disk.MaxSize || cut.size() <= l.spliced {
 		return false, nil
@@ -106,9 +73,11 @@ func (l *Ledger) splice(ctx context.Context, w *work, known *seen.Record, memErr
 	}
 	w.cut = cut
 	w.known = known.Of(*w.content())
-	of, _ := cut.differs()
-	if e.claim().Decide(w.known, memErr != nil, w.content()) != seen.GoOn ||
-		!e.claim().Leaves(w.known, *w.content(), of) {
+	from, to := cut.Hull()
+	if goes, err := e.back.fits(w.base, w.after); err != nil {
+		return false, err
+	} else if !goes || e.claim().Decide(w.known, memErr != nil, w.content()) != seen.GoOn ||
+		!e.claim().Leaves(w.known, *w.content(), Span{From: from, To: to}) {
 		w.cut, w.base, w.after, w.known = nil, disk.Digest{}, disk.Digest{}, known
 		return false, nil
 	}
@@ -117,10 +86,11 @@ func (l *Ledger) splice(ctx context.Context, w *work, known *seen.Record, memErr
 }
 
 // hash hashes the old content and the new one: once what both begin with, then one beside the other. Of the old one
-// Old is taken for what stands at the place: what another program put there meanwhile is another content.
+// Old is taken for what stands at a place: what another program put there meanwhile is another content.
 func (s *spliced) hash(ctx context.Context) (was, is disk.Digest, err error) {
 	h := sha256.New()
-	if err := pourInto(ctx, h, s.from, 0, s.At); err != nil {
+	start := s.List[0].At
+	if err := pourInto(ctx, h, s.from, 0, start); err != nil {
 		return was, is, err
 	}
 	state, err := h.(encoding.BinaryMarshaler).MarshalBinary()
@@ -129,17 +99,18 @@ func (s *spliced) hash(ctx context.Context) (was, is disk.Digest, err error) {
 	}
 	var wg sync.WaitGroup
 	var isErr error
-	end, rest := s.rest()
 	wg.Go(func() {
 		other := sha256.New()
 		if isErr = other.(encoding.BinaryUnmarshaler).UnmarshalBinary(state); isErr == nil {
-			other.Write(s.New)
-			isErr = pourInto(ctx, other, s.from, end, rest)
+			isErr = pourInto(ctx, other, s.Read(s.from, s.was), start, s.size()-start)
 			is = disk.Digest(other.Sum(nil))
 		}
 	})
-	h.Write(s.Old)
-	err = pourInto(ctx, h, s.from, end, rest)
+	var asOld splices.List
+	for _, one := range s.List {
+		asOld = append(asOld, Splice{At: one.At, Old: one.Old, New: one.Old})
+	}
+	err = pourInto(ctx, h, asOld.Read(s.from, s.was), start, s.was-start)
 	wg.Wait()
 	return disk.Digest(h.Sum(nil)), is, errors.Join(err, isErr)
 }
@@ -167,14 +138,17 @@ func pourInto(ctx context.Context, h hash.Hash, from io.ReaderAt, at, n int64) e
 // write writes the new content to f. What stays is copied by the system, which shares the blocks where the file system
 // can. If the stamp of the old file does not prove that it stayed as it was hashed, what was written is hashed, too.
 func (s *spliced) write(ctx context.Context, f *os.File, sum disk.Digest, steps fault.Check) error {
-	end, rest := s.rest()
-	if err := s.copy(ctx, f, 0, s.At, steps); err != nil {
-		return err
+	var at int64
+	for _, one := range s.List {
+		if err := s.copy(ctx, f, at, one.At-at, steps); err != nil {
+			return err
+		}
+		if _, err := f.Write(one.New); err != nil {
+			return err
+		}
+		at = one.At + int64(len(one.Old))
 	}
-	if _, err := f.Write(s.New); err != nil {
-		return err
-	}
-	if err := s.copy(ctx, f, end, rest, steps); err != nil || s.sure {
+	if err := s.copy(ctx, f, at, s.was-at, steps); err != nil || s.sure {
 		return err
 	}
 	wrote, err := disk.StreamDigest(ctx, f, s.size())
@@ -186,10 +160,7 @@ func (s *spliced) write(ctx context.Context, f *os.File, sum disk.Digest, steps 
 
 // copy appends n bytes of the old file, from an offset on, to f.
 func (s *spliced) copy(ctx context.Context, f *os.File, at, n int64, steps fault.Check) error {
-	old, ok := s.from.(*os.File)
-	if !ok {
-		return os.ErrInvalid
-	}
+	old := s.from
 	if _, err := old.Seek(at, io.SeekStart); err != nil {
 		return err
 	}

@@ -14,20 +14,21 @@ import (
 	"codehand/filestate"
 	"codehand/filestate/journal"
 	"codehand/filestate/leaktest"
+	"codehand/filestate/splices"
 )
 
 // notInMemory is a Change that must not be asked.
 func notInMemory([]byte) ([]byte, error) { return nil, errors.New("the whole content was read") }
 
-func splices(s filestate.Splice) func(context.Context, io.ReaderAt, int64) (*filestate.Splice, error) {
-	return func(context.Context, io.ReaderAt, int64) (*filestate.Splice, error) { return &s, nil }
+func splicesOf(all ...filestate.Splice) func(context.Context, io.ReaderAt, int64) (splices.List, error) {
+	return func(context.Context, io.ReaderAt, int64) (splices.List, error) { return all, nil }
 }
 
 // splice changes one place of a file, which must not be read whole for that.
 func (d desk) splice(name string, v filestate.Version, at int, old, new string) (filestate.Change, error) {
 	return d.change(name, notInMemory, func(e *filestate.Edit) {
 		e.Version = v
-		e.Splice = splices(filestate.Splice{At: int64(at), Old: []byte(old), New: []byte(new)})
+		e.Splice = splicesOf(filestate.Splice{At: int64(at), Old: []byte(old), New: []byte(new)})
 	})
 }
 
@@ -112,7 +113,7 @@ func TestSpliceOfAChangedFile(t *testing.T) {
 	_, err := d.change("a", func(old []byte) ([]byte, error) { asked = true; return append([]byte("x"), old...), nil },
 		func(e *filestate.Edit) {
 			e.Version = v
-			e.Splice = splices(filestate.Splice{At: 0, Old: []byte("one"), New: []byte("1")})
+			e.Splice = splicesOf(filestate.Splice{At: 0, Old: []byte("one"), New: []byte("1")})
 		})
 	stale := wantStale(t, err)
 	if !bytes.Equal(stale.New, []byte(now)) || asked {
@@ -173,7 +174,7 @@ func TestSpliceIsTakenBack(t *testing.T) {
 			return nil
 		})
 		_, err := d.l.Update(t.Context(), journal.By{}, filestate.Edit{File: d.file("a"), Version: v, Change: notInMemory,
-			Splice: splices(filestate.Splice{At: 0, Old: []byte("one"), New: []byte("1")})},
+			Splice: splicesOf(filestate.Splice{At: 0, Old: []byte("one"), New: []byte("1")})},
 			filestate.Edit{File: d.file("b"), Unseen: true, Change: makes("c")})
 		if _, isTorn := errors.AsType[*filestate.RollbackError](err); err == nil || isTorn {
 			t.Errorf("journal %t: got %v", kept, err)

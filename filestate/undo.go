@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"codehand/filestate/disk"
 	"codehand/filestate/fault"
 	"codehand/filestate/journal"
+	"codehand/filestate/splices"
 )
 
 // A Step names a change in the journal and one of its files, resolved anew by the caller.
@@ -27,6 +29,8 @@ type ConflictError struct {
 	Want []byte // what the change left; nil: no file
 	Now  []byte // what is there; nil: no file, or nothing that could be compared
 	Err  error  // what else is in the way: a link, a directory, another name of the file; nil: the content differs
+	// Large says that the content differs, and is too large to be shown: Want and Now are nil
+	Large bool
 }
 
 // Error names the path and what is in the way.
@@ -93,8 +97,10 @@ func (l *Ledger) undo(ctx context.Context, why purpose, steps []Step) ([]Change,
 				// What came in between is not what is there now.
 				return nil, &ConflictError{Path: f.Path, Want: e.Parts[i].After, Err: disk.ErrMoved}
 			}
-			b.path, b.to, b.content, b.mode, b.torn, b.kept = f.Path, f.Before, e.Parts[i].Before, f.Mode,
-				b.torn || e.Torn, kept
+			if err := b.through(e.Parts[i]); err != nil {
+				return nil, fmt.Errorf("%s: %w", f.Path, err)
+			}
+			b.path, b.to, b.mode, b.torn, b.kept = f.Path, f.Before, f.Mode, b.torn || e.Torn, kept
 		}
 	}
 	for _, s := range steps {
@@ -146,7 +152,7 @@ func (l *Ledger) gather(ctx context.Context, steps []Step) ([]*journal.Note, err
 	slices.SortFunc(all, func(a, b *journal.Note) int { return b.Time.Compare(a.Time) })
 	for _, e := range all {
 		for _, file := range e.Files {
-			if !file.Kept {
+			if !file.Undoes() {
 				return nil, fmt.Errorf("%s: %w", file.Path, journal.ErrNoCopy)
 			}
 		}
@@ -164,6 +170,7 @@ type back struct {
 	found   []byte
 	to      *disk.Digest // what will be there; nil: no file
 	content []byte
+	splices splices.List // make it of a large file that is as want says; nil: it is content
 	mode    fs.FileMode
 	// what the file must have, and that it gets mode again; 0: its mode is its own business
 	leftMode fs.FileMode
@@ -171,16 +178,86 @@ type back struct {
 	kept     bool // whatever is there will do
 }
 
+// through goes one change further back.
+func (b *back) through(c journal.Sides) error {
+	switch {
+	case c.Splices == nil:
+		b.content, b.splices = c.Before, nil
+	case b.content == nil:
+		b.splices = b.splices.WithAll(c.Splices.Back())
+	default:
+		content, ok := c.Splices.Back().Apply(b.content)
+		if !ok {
+			return journal.ErrNoCopy // the note is damaged
+		}
+		b.content = content
+	}
+	return nil
+}
+
 func (b *back) edit() Edit {
-	return Edit{
-		File: b.file, Unseen: true, Remove: b.to == nil, mode: b.mode, modeIs: b.leftMode != 0,
+	e := Edit{
+		File: b.file, Unseen: true, Remove: b.to == nil, mode: b.mode, modeIs: b.leftMode != 0, back: b,
 		Change: func(old []byte) ([]byte, error) {
-			if !b.kept && !b.want.IsOf(old) && !(b.torn && b.to.IsOf(old)) && !b.tornIs(old) {
-				return nil, &ConflictError{Path: b.path, Want: b.left, Now: old}
+			switch wanted := b.want.IsOf(old); {
+			case b.splices != nil && wanted:
+				return b.apply(old)
+			case !b.kept && !wanted && !(b.torn && b.to.IsOf(old)) && !b.tornIs(old):
+				return nil, &ConflictError{Path: b.path, Want: b.left, Now: old, Large: b.splices != nil && old != nil}
+			case b.splices != nil:
+				return old, nil // it is what it was before
 			}
 			return bytes.Clone(b.content), nil
 		},
 	}
+	if b.splices != nil {
+		e.Splice = b.find
+	}
+	return e
+}
+
+// find is Edit.Splice: the splices, if their old text stands in the file.
+func (b *back) find(ctx context.Context, from io.ReaderAt, _ int64) (splices.List, error) {
+	for _, s := range b.splices {
+		if err := context.Cause(ctx); err != nil {
+			return nil, err
+		}
+		there := make([]byte, len(s.Old))
+		if _, err := from.ReadAt(there, s.At); err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		if !bytes.Equal(there, s.Old) && b.torn {
+			return nil, nil // it may be what it was before
+		} else if !bytes.Equal(there, s.Old) {
+			return nil, &ConflictError{Path: b.path, Large: true}
+		}
+	}
+	return b.splices, nil
+}
+
+// apply is what the splices make of a file that is as the change left it.
+func (b *back) apply(old []byte) ([]byte, error) {
+	content, ok := b.splices.Apply(old)
+	if !ok || !b.to.IsOf(content) {
+		return nil, fmt.Errorf("%s: %w", b.path, journal.ErrNoCopy) // the note is damaged
+	}
+	return content, nil
+}
+
+// fits says whether splices may take a large file back that is now one content, and will be another; false: its Change
+// is to be asked. A nil b has nothing against it.
+func (b *back) fits(now, will disk.Digest) (bool, error) {
+	switch {
+	case b == nil:
+		return true, nil
+	case b.torn && b.to.Equal(&now):
+		return false, nil
+	case !b.want.Equal(&now):
+		return false, &ConflictError{Path: b.path, Large: true}
+	case !b.to.Equal(&will):
+		return false, fmt.Errorf("%s: %w", b.path, journal.ErrNoCopy) // the note is damaged
+	}
+	return true, nil
 }
 
 // tornIs says whether content is what that change left when it stopped while it wrote in place.

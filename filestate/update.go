@@ -17,6 +17,7 @@ import (
 	"codehand/filestate/lines"
 	"codehand/filestate/lock"
 	"codehand/filestate/seen"
+	"codehand/filestate/splices"
 )
 
 // An Edit changes, creates or removes one file.
@@ -34,10 +35,10 @@ type Edit struct {
 	// Change itself does not prove that the caller knows the old text: then was must have been shown, and is counts as
 	// shown. nil: Change proves enough.
 	Touches func() (was, is Span)
-	// Splice finds the one place of a large file that the edit changes, where it can tell that without the whole
-	// content in memory; from holds the file, and is only read. nil: it cannot, and Change is called. It is called at
-	// most once, before Change.
-	Splice func(ctx context.Context, from io.ReaderAt, size int64) (*Splice, error)
+	// Splice finds the places of a large file that the edit changes, where it can tell them without the whole content
+	// in memory; from holds the file, and is only read. None: it cannot, and Change is called. It is called at most
+	// once, before Change.
+	Splice func(ctx context.Context, from io.ReaderAt, size int64) (splices.List, error)
 	// Remove says that there is to be no file any more. Change still sees the old content, nil included, and what it
 	// makes is dropped.
 	Remove bool
@@ -47,6 +48,7 @@ type Edit struct {
 
 	mode   fs.FileMode // of a new file; 0: what the system gives
 	modeIs bool        // mode is also for a file that is there
+	back   *back       // of an undo; nil: it is none
 }
 
 // A Change is one applied Edit. If Before equals After, the file had that content already and nothing
@@ -58,16 +60,16 @@ type Change struct {
 	Before, After Version // Before is "" for a new file, After for one that was removed
 	Sums          Sums    // of the contents before and after
 	Old, New      []byte  // Old is nil for a new file
-	// of a large file that was changed at one place: Old and New are whole lines around that, and Line is how many
-	// stand in front of them
-	Line    int
+	// of a large file that was changed at some places: these, whose Old and New are whole lines around them; Old and
+	// New of the Change are theirs, joined. nil: Old and New are whole contents
+	Splices splices.List
 	Durable bool  // false: applied, but not known to be on the disk
 	SyncErr error // why Durable is false; nil with Options.Fast, which never syncs
 	Links   int   // other names of the old file, which keep the old content
 	// extended attributes that the new file could not be given; of one written in place also setuid and setgid
 	Lost      []string
 	InPlace   bool        // written into the old file, since it cannot be replaced: not atomic
-	NoCopy    bool        // over 32 MiB: the journal has no content to undo with
+	NoCopy    bool        // over 32 MiB, and too much of it differs: the journal has nothing to undo with
 	Forgotten bool        // the memory failed: the session must read the file again before its next change
 	Since     *StaleError // what was seen, if that was not Old, and New; for Accept, once it was shown
 }
@@ -93,6 +95,9 @@ func (l *Ledger) Try(ctx context.Context, edits ...Edit) ([]Change, error) {
 
 // LinesChanged counts lines as the journal does.
 func (c Change) LinesChanged() (added, removed int) {
+	if c.Splices != nil {
+		return c.Splices.LinesChanged()
+	}
 	head := lines.Prefix(c.Old, c.New)
 	return lines.Changed(c.Old, c.New, head, lines.Suffix(c.Old[head:], c.New[head:]))
 }
@@ -136,7 +141,7 @@ func (l *Ledger) update(ctx context.Context, why purpose, edits []Edit) ([]Chang
 		}
 		changes[i] = l.remember(ctx, w)
 		if !w.same && id != "" {
-			changes[i].ID, changes[i].NoCopy = id, !w.kept()
+			changes[i].ID, changes[i].NoCopy = id, !w.part().Undoes()
 		}
 	}
 	return changes, nil

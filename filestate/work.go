@@ -14,6 +14,7 @@ import (
 	"codehand/filestate/fault"
 	"codehand/filestate/journal"
 	"codehand/filestate/seen"
+	"codehand/filestate/splices"
 )
 
 const (
@@ -38,7 +39,7 @@ type work struct {
 
 	hashing struct{ old, next sync.WaitGroup } // what sets base and after
 
-	cut   *spliced // of a large file that is changed at one place: old and next are not in memory; nil: they are
+	cut   *spliced // of a large file that is changed at some places: old and next are not in memory; nil: they are
 	known *seen.Record
 	since *StaleError // as Change.Since
 	next  []byte
@@ -201,7 +202,7 @@ func (w *work) content() *seen.Content {
 // made is what the disk will hold.
 func (w *work) made() seen.Content {
 	if w.cut != nil {
-		return seen.Content{From: w.cut, Size: w.cut.size(), Sum: w.after}
+		return seen.Content{From: w.cut.Read(w.cut.from, w.cut.was), Size: w.cut.size(), Sum: w.after}
 	}
 	return seen.Content{Bytes: w.next, Size: int64(len(w.next)), Sum: w.after}
 }
@@ -209,6 +210,28 @@ func (w *work) made() seen.Content {
 // kept says whether the journal keeps both contents.
 func (w *work) kept() bool {
 	return w.cut == nil && max(len(w.old), len(w.next)) <= journal.MaxKept
+}
+
+// part is what the journal notes of a file that changes.
+func (w *work) part() journal.Part {
+	p := journal.Part{Path: w.path, Temp: w.temporary, Before: w.base, After: w.after, New: w.next}
+	if w.file != nil {
+		p.Old, p.Mode = w.old, w.info.Mode()
+	}
+	switch {
+	case w.cut != nil:
+		p.Old, p.New, p.OldSize, p.NewSize = []byte{}, []byte{}, w.cut.was, w.cut.size()
+		p.Splices = w.cut.Narrow()
+	case !w.kept() && w.file != nil && !w.edit.Remove:
+		p.Splices = splices.List{splices.Between(w.old, w.next)}
+	}
+	if w.edit.modeIs {
+		p.NewMode = w.edit.mode
+	}
+	if w.edit.Remove {
+		p.New = nil
+	}
+	return p
 }
 
 // otherMode says that a file which is there gets another mode. After it was published this is not known.

@@ -52,21 +52,7 @@ func parts(works []*work) []journal.Part {
 		if w.same {
 			continue
 		}
-		p := journal.Part{Path: w.path, Temp: w.temporary, Before: w.base, After: w.after, New: w.next}
-		if w.file != nil {
-			p.Old, p.Mode = w.old, w.info.Mode()
-		}
-		if w.cut != nil {
-			p.Old, p.New, p.Head = w.cut.Old, w.cut.New, w.cut.At
-			_, p.Tail = w.cut.rest()
-		}
-		if w.edit.modeIs {
-			p.NewMode = w.edit.mode
-		}
-		if w.edit.Remove {
-			p.New = nil
-		}
-		out = append(out, p)
+		out = append(out, w.part())
 	}
 	return out
 }

@@ -357,12 +357,15 @@ func TestUndoChangeElsewhere(t *testing.T) {
 	same(t, r.ok("file_history", `{}`), "No changes by these tools are recorded for $WORK.")
 }
 
+// A change of a large file that leaves little of it as it was cannot be taken back; and what says so is true.
 func TestUndoChangeWithoutCopy(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.write("larger", strings.Repeat("x", 32<<20)+"y")
 	r.ok("read_file", `{"file_path":"larger","limit":1}`)
-	r.ok("edit_file", `{"file_path":"larger","old_string":"xy","new_string":"z"}`)
+	if text := r.ok("edit_file", `{"file_path":"larger","old_string":"xx","new_string":"z","replace_all":true}`); !strings.Contains(text, "[no undo copy: over 32 MiB]") {
+		t.Error(text)
+	}
 	text := r.fails(tool.UndoUnavailable, "undo_change", `{"file_path":"larger"}`)
 	if !strings.Contains(text, "over 32 MiB") {
 		t.Error(text)

@@ -188,7 +188,7 @@ var rooms = map[string][]string{
 	"tools/skills":                     {"tools/search/ignore"}, // patterns of the key paths
 	"tools/skills/loading":             {"tools/permission", "tools/running", "tools/skills", "tools/tool", "tools/wording"},
 	"tools/tasks":                      {},
-	"tools/textedit":                   {"tools/textedit/compare"},
+	"tools/textedit":                   {"filestate/splices", "tools/textedit/compare"},
 	"tools/textedit/compare":           {},
 	"tools/sandbox/proxy":              {"tools/web/guard"},
 	"tools/web/guard":                  {},
@@ -205,8 +205,8 @@ var rooms = map[string][]string{
 	"tools/agent/modelstest":           {"tools/agent/loop"}, // imported by tests only
 	"tools/workspace":                  {},
 
-	"filestate":          {"filestate/disk", "filestate/exchange", "filestate/fault", "filestate/journal", "filestate/lines", "filestate/lock", "filestate/owner", "filestate/seen"},
-	"filestate/journal":  {"filestate/disk", "filestate/fault", "filestate/lines", "filestate/lock", "filestate/owner"},
+	"filestate":          {"filestate/disk", "filestate/exchange", "filestate/fault", "filestate/journal", "filestate/lines", "filestate/lock", "filestate/owner", "filestate/seen", "filestate/splices"},
+	"filestate/journal":  {"filestate/disk", "filestate/fault", "filestate/lines", "filestate/lock", "filestate/owner", "filestate/splices"},
 	"filestate/disk":     {},
 	"filestate/exchange": {"filestate/disk", "filestate/fault"},
 	"filestate/fault":    {},
@@ -214,7 +214,8 @@ var rooms = map[string][]string{
 	"filestate/lines":    {},
 	"filestate/lock":     {"filestate/disk"},
 	"filestate/owner":    {},
-	"filestate/seen":     {"filestate/disk", "filestate/lines"},
+	"filestate/seen":     {"filestate/disk", "filestate/lines", "filestate/splices"},
+	"filestate/splices":  {"filestate/lines"},
 }
 
 // modules are the third-party modules, each with the rooms that may import it.

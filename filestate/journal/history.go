@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"codehand/filestate/disk"
+	"codehand/filestate/splices"
 )
 
 // The errors of the journal, besides what the system says.
@@ -44,7 +45,7 @@ type EntryFile struct {
 	Added   int    `json:"added"` // lines
 	Removed int    `json:"removed"`
 	Mode    string `json:"mode,omitempty"`    // before and after, 0644>0755, if the change is known to have changed it
-	NoCopy  bool   `json:"no_copy,omitempty"` // over 32 MiB: noted without content
+	NoCopy  bool   `json:"no_copy,omitempty"` // over 32 MiB: noted without what an undo needs
 	Why     string `json:"why,omitempty"`     // why it is noted without content, if not for its size: a clause
 	Files   int    `json:"files,omitempty"`   // how many a new directory has that is noted as one; 0: one file
 }
@@ -142,7 +143,7 @@ func (h *Header) entry(state string, undone bool) Entry {
 	for _, f := range h.Files {
 		e.Files = append(e.Files, EntryFile{
 			Path: f.Path, Op: f.op(), Before: f.Before.Text(), After: f.After.Text(),
-			Added: f.Added, Removed: f.Removed, NoCopy: !f.Kept, Why: f.Why,
+			Added: f.Added, Removed: f.Removed, NoCopy: !f.Undoes(), Why: f.Why,
 			Mode: f.modes(), Files: f.Files,
 		})
 	}
@@ -202,6 +203,25 @@ func (j *Journal) Contents(ctx context.Context, id, path string) (before, after 
 		}
 	}
 	return nil, nil, ErrNoChange
+}
+
+// Splices returns what a change made different in a file that is too large for Contents, and where. Its errors are
+// those of Contents.
+func (j *Journal) Splices(ctx context.Context, id, path string) (splices.List, error) {
+	e, err := j.Find(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	for i, f := range e.Files {
+		switch {
+		case f.Path != path:
+		case f.Cuts == nil:
+			return nil, ErrNoCopy
+		default:
+			return e.Parts[i].Splices, nil
+		}
+	}
+	return nil, ErrNoChange
 }
 
 // Find reads the note of an id, with its contents. ErrNoChange: there is none. ErrNoCopy: it is damaged. *UnreadError:

@@ -22,8 +22,12 @@ const (
 	usedCalls = 4096    // call ids that a process remembers to have used
 )
 
-// MaxKept is the size in bytes up to which a content is kept.
-const MaxKept = 32 << 20
+const (
+	// MaxKept is the size in bytes up to which a content is kept.
+	MaxKept = 32 << 20
+	// MaxDiffer is how many bytes are kept of what differs between two contents one of which is larger.
+	MaxDiffer = 8 << 20
+)
 
 // Options say how much a Journal keeps. Zero fields have the meaning given.
 type Options struct {
@@ -44,8 +48,8 @@ type Options struct {
 }
 
 // A Journal keeps the content of every changed file before and after the change, in files of mode 0600 below one
-// private directory, which the sessions of one principal share, in all processes. A file over 32 MiB is noted without
-// content.
+// private directory, which the sessions of one principal share, in all processes. Of a file over 32 MiB it keeps what
+// the change replaced and what it put there, up to 8 MiB, and otherwise no content.
 //
 // A change is one file (note.go), which is on the disk before anything of the change can be seen, so that no
 // acknowledged change lacks it. Its name says how the change ended: "open" while it is made, "done", and "unsure" if

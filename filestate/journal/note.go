@@ -12,6 +12,7 @@ import (
 	"codehand/filestate/disk"
 	"codehand/filestate/lines"
 	"codehand/filestate/owner"
+	"codehand/filestate/splices"
 )
 
 // What a note is about.
@@ -32,6 +33,7 @@ const (
 const (
 	idDigits  = 16
 	dayForm   = "20060102"
+	maxCuts   = 200     // of a file: the header has room for those of many
 	maxHeader = 1 << 20 // bytes of the first line of a note
 	headRead  = 1 << 10 // bytes that are read for it at once: a change of one file seldom has more
 	// rawSize is the size from which a content is kept as it is. To compress 1 MB takes longer (8 ms) than all the rest
@@ -101,7 +103,7 @@ type File struct {
 	Added   int         `json:"added"` // lines
 	Removed int         `json:"removed"`
 	Kept    bool        `json:"kept"`          // the contents are here; false: too large, or see Why
-	Raw     bool        `json:"raw,omitempty"` // they are not compressed
+	Raw     bool        `json:"raw,omitempty"` // what is here is not compressed
 	Extents
 }
 
@@ -111,10 +113,24 @@ type Extents struct {
 	Head   int64 `json:"head,omitempty"`   // bytes that both contents begin with
 	Tail   int64 `json:"tail,omitempty"`   // bytes that both contents end with
 	Middle int64 `json:"middle,omitempty"` // bytes of what is between in the new content, here
+	// Cuts are the places where the contents differ, which is what is here of them; nil: Kept, or nothing is here
+	Cuts []Cut `json:"cuts,omitempty"`
+}
+
+// A Cut is where a splice of a large file is: its place, lines in front of it, and its bytes before and after. Those of
+// all cuts are here one after the other, as Packed the old ones, and as Middle the new ones.
+type Cut struct {
+	At   int64 `json:"at"`
+	Line int   `json:"line"`
+	Old  int64 `json:"old"`
+	New  int64 `json:"new"`
 }
 
 // Sides are a file's contents before and after; nil: there was no file.
-type Sides struct{ Before, After []byte }
+type Sides struct {
+	Before, After []byte
+	Splices       splices.List // of a file that is kept as Cuts, whose contents are nil
+}
 
 // A Note is a header with its contents; parts are nil if only the header was read.
 type Note struct {
@@ -135,14 +151,35 @@ type Part struct {
 	Why string
 	// Files is how many new files a new directory has that is noted as one; 0: this is one file
 	Files int
-	// bytes that both contents have in front of Old and New and behind them, of a file that is too large to be kept
-	Head, Tail int64
+	// Splices make New of Old, of a file that is too large to be kept. Where those are not in memory, they only say
+	// that there is a file, and OldSize and NewSize are set.
+	Splices          splices.List
+	OldSize, NewSize int64
+}
+
+// Undoes says whether the journal keeps of p what an undo needs.
+func (p Part) Undoes() bool { return p.whole() || p.differs() }
+
+func (p Part) whole() bool {
+	old, now := p.size()
+	return p.Why == "" && p.Splices == nil && max(old, now) <= MaxKept
+}
+
+func (p Part) differs() bool {
+	return p.Why == "" && p.Splices != nil && p.Splices.Bytes() <= MaxDiffer && len(p.Splices) <= maxCuts
+}
+
+func (p Part) size() (old, now int64) {
+	if p.OldSize > 0 {
+		return p.OldSize, p.NewSize
+	}
+	return int64(len(p.Old)), int64(len(p.New))
 }
 
 // add notes one file of a change.
 func (e *Note) add(p Part) {
-	around := p.Head + p.Tail
-	f := File{Path: p.Path, Temp: p.Temp, OldSize: around + int64(len(p.Old)), NewSize: around + int64(len(p.New))}
+	f := File{Path: p.Path, Temp: p.Temp}
+	f.OldSize, f.NewSize = p.size()
 	c := Sides{Before: p.Old, After: p.New}
 	if f.Why, f.Files = p.Why, p.Files; p.Why != "" { // hashes that nothing has
 		p.Before, p.After, c = disk.Digest{}, disk.Digest{}, Sides{}
@@ -153,14 +190,34 @@ func (e *Note) add(p Part) {
 	if p.New != nil {
 		f.After, f.NewMode = &p.After, p.NewMode&disk.KeptMode
 	}
-	f.Kept = p.Why == "" && around == 0 && max(f.OldSize, f.NewSize) <= MaxKept
+	if f.Kept = p.whole(); !f.Kept && p.Splices != nil {
+		e.addSplices(f, p)
+		return
+	}
 	f.Raw = f.Kept && max(f.OldSize, f.NewSize) >= rawSize
 	head := lines.Prefix(c.Before, c.After)
 	tail := lines.Suffix(c.Before[head:], c.After[head:])
-	f.Head, f.Tail = p.Head+int64(head), p.Tail+int64(tail)
+	f.Head, f.Tail = int64(head), int64(tail)
 	f.Added, f.Removed = lines.Changed(c.Before, c.After, head, tail)
 	e.Files, e.Parts = append(e.Files, f), append(e.Parts, c)
 }
+
+// addSplices is add for a file of which only what differs is kept, or nothing if that is too much, too.
+func (e *Note) addSplices(f File, p Part) {
+	var c Sides
+	f.Added, f.Removed = p.Splices.LinesChanged()
+	if p.differs() {
+		c.Splices = p.Splices
+		f.Raw = p.Splices.Bytes() >= rawSize
+		for _, s := range p.Splices {
+			f.Cuts = append(f.Cuts, Cut{s.At, s.Line, int64(len(s.Old)), int64(len(s.New))})
+		}
+	}
+	e.Files, e.Parts = append(e.Files, f), append(e.Parts, c)
+}
+
+// Undoes says whether what an undo needs is here.
+func (f File) Undoes() bool { return f.Kept || f.Cuts != nil }
 
 // By says on whose behalf a change is made; it goes to the journal. A Call of 16 lower-case letters and digits becomes
 // the id of its first change.

@@ -11,6 +11,7 @@ import (
 	"os"
 
 	"codehand/filestate/disk"
+	"codehand/filestate/splices"
 )
 
 // encode gives a note the form of its file, in pieces: a content that is kept as it is is not copied.
@@ -18,6 +19,11 @@ func (j *Journal) encode(e *Note) ([][]byte, error) {
 	pieces := [][]byte{nil} // the first is the header, which tells the sizes of the others
 	for i := range e.Files {
 		f, c := &e.Files[i], e.Parts[i]
+		if c.Splices != nil {
+			if err := j.encodeSplices(&pieces, f, c.Splices); err != nil {
+				return nil, err
+			}
+		}
 		if !f.Kept {
 			continue
 		}
@@ -41,6 +47,25 @@ func (j *Journal) encode(e *Note) ([][]byte, error) {
 	}
 	pieces[0] = append(line, '\n')
 	return pieces, nil
+}
+
+// encodeSplices adds what differs in one file: all that was there, then all that is in its place.
+func (j *Journal) encodeSplices(pieces *[][]byte, f *File, l splices.List) error {
+	var old, now []byte
+	for _, s := range l {
+		old, now = append(old, s.Old...), append(now, s.New...)
+	}
+	for _, side := range []struct {
+		content []byte
+		size    *int64
+	}{{old, &f.Packed}, {now, &f.Middle}} {
+		packed, err := j.pack(side.content, f.Raw)
+		if err != nil {
+			return err
+		}
+		*side.size, *pieces = int64(len(packed)), append(*pieces, packed)
+	}
+	return nil
 }
 
 // pack returns content as it is kept: compressed unless it is raw. Of an empty one nothing is kept.
@@ -127,7 +152,20 @@ func (f File) adds(rest int64) bool {
 		}
 	}
 	return f.Packed >= 0 && f.Packed <= rest && f.Middle >= 0 && f.Middle <= rest-f.Packed &&
-		f.Head+f.Tail <= min(f.OldSize, f.NewSize)
+		f.Head+f.Tail <= min(f.OldSize, f.NewSize) && f.cutsFit()
+}
+
+// cutsFit says whether the cuts are in order, within the content, and make of its size the new one.
+func (f File) cutsFit() bool {
+	var at, kept int64
+	grown := f.OldSize
+	for _, c := range f.Cuts {
+		if c.Old < 0 || c.Old > MaxDiffer || c.New < 0 || c.New > MaxDiffer || c.At < at || c.At > f.OldSize-c.Old {
+			return false
+		}
+		at, kept, grown = c.At+c.Old, kept+c.Old+c.New, grown+c.New-c.Old
+	}
+	return len(f.Cuts) == 0 || !f.Kept && kept <= MaxDiffer && grown == f.NewSize && f.Before != nil && f.After != nil
 }
 
 // read reads a note with its contents, and proves each by its hash.
@@ -154,10 +192,14 @@ func readParts(r io.Reader, line []byte, size int64) (*Note, error) {
 	e := &Note{Header: *h}
 	for _, f := range h.Files {
 		var c Sides
-		if f.Kept {
-			if c, err = f.unpack(r); err != nil {
-				return nil, err
-			}
+		switch {
+		case f.Kept:
+			c, err = f.unpack(r)
+		case f.Cuts != nil:
+			c.Splices, err = f.unpackCuts(r)
+		}
+		if err != nil {
+			return nil, err
 		}
 		e.Parts = append(e.Parts, c)
 	}
@@ -188,6 +230,29 @@ func (f File) unpack(r io.Reader) (c Sides, err error) {
 		return c, errDamaged
 	}
 	return c, nil
+}
+
+// unpackCuts reads what differs. That it is right, the hashes of both contents say once it is put into one of them.
+func (f File) unpackCuts(r io.Reader) (l splices.List, err error) {
+	old, err := f.unpackOne(r, f.Packed, MaxDiffer)
+	if err != nil {
+		return nil, err
+	}
+	now, err := f.unpackOne(r, f.Middle, MaxDiffer)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range f.Cuts {
+		if c.Old > int64(len(old)) || c.New > int64(len(now)) {
+			return nil, errDamaged
+		}
+		l = append(l, splices.Splice{At: c.At, Line: c.Line, Old: old[:c.Old:c.Old], New: now[:c.New:c.New]})
+		old, now = old[c.Old:], now[c.New:]
+	}
+	if len(old)+len(now) > 0 {
+		return nil, errDamaged
+	}
+	return l, nil
 }
 
 // unpackOne reads a content of at most size bytes that takes packed bytes here.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"codehand/filestate/disk"
+	"codehand/filestate/splices"
 )
 
 // noteBytes are the file of a note.
@@ -25,7 +26,7 @@ func noteBytes(t testing.TB, e *Note) []byte {
 // aNote is one of a change and of a new file, with a compressed and a raw content.
 func aNote() *Note {
 	e := &Note{Header: Header{ID: strings.Repeat("a", idDigits), Time: time.Unix(1, 0).UTC(), Kind: KindChange}}
-	for _, c := range []Sides{{[]byte("one\ntwo\nthree\n"), []byte("one\n2\nthree\n")}, {nil, []byte("new\n")}} {
+	for _, c := range []Sides{{Before: []byte("one\ntwo\nthree\n"), After: []byte("one\n2\nthree\n")}, {After: []byte("new\n")}} {
 		e.add(Part{Path: "/w/a", Old: c.Before, New: c.After, Before: disk.DigestOf(c.Before), After: disk.DigestOf(c.After)})
 		f := &e.Files[len(e.Files)-1]
 		f.Raw = c.Before == nil // as from rawSize on
@@ -35,6 +36,8 @@ func aNote() *Note {
 			f.Head, f.Tail = 4, 7
 		}
 	}
+	e.add(Part{Path: "/w/large", Old: []byte{}, New: []byte{}, OldSize: MaxKept + 20, NewSize: MaxKept + 18, Splices: splices.List{
+		{At: 3, Line: 1, Old: []byte("four"), New: []byte("4")}, {At: MaxKept, Line: 9, Old: []byte("a"), New: []byte("bb")}}})
 	return e
 }
 
@@ -59,6 +62,13 @@ func TestDamagedNote(t *testing.T) {
 		"raw, not packed":    func(h *Header) { h.Files[0].Raw = true },
 		"packed, not raw":    func(h *Header) { h.Files[1].Raw = false },
 		"an id of no note":   func(h *Header) { h.ID = "../x" },
+		"cuts that overlap":  func(h *Header) { h.Files[2].Cuts[1].At = 6 },
+		"a cut behind it":    func(h *Header) { h.Files[2].Cuts[1].At = MaxKept + 20 },
+		"a huge cut":         func(h *Header) { h.Files[2].Cuts[0].Old = 1<<63 - 1 },
+		"cuts of more":       func(h *Header) { h.Files[2].Cuts[0].Old++; h.Files[2].NewSize-- },
+		"cuts of less":       func(h *Header) { h.Files[2].Cuts[0].New--; h.Files[2].NewSize-- },
+		"cuts of a new file": func(h *Header) { h.Files[2].Before = nil },
+		"cuts and contents":  func(h *Header) { h.Files[2].Kept = true },
 		"another old digest": func(h *Header) { h.Files[0].Before = &disk.Digest{} },
 	} {
 		var h Header

@@ -5,20 +5,19 @@ import (
 
 	"codehand/filestate/disk"
 	"codehand/filestate/lines"
+	"codehand/filestate/splices"
 )
 
 // A Change is a content that the session itself has put in the place of another.
 type Change struct {
-	Path  string
-	Claim Claim
-	Known *Record  // what was known of Old when the change was decided, maybe Carried
-	Old   *Content // nil: there was no file
-	New   Content
-	// of a large file that was changed at one place: what of Old was replaced, and how many bytes more New has
-	Only  Span
-	Grows int64
-	Wrote Span       // of New, what the session is known to have put there; empty: what has no counterpart in Old
-	Stamp disk.Stamp // of the file with New
+	Path    string
+	Claim   Claim
+	Known   *Record  // what was known of Old when the change was decided, maybe Carried
+	Old     *Content // nil: there was no file
+	New     Content
+	Splices splices.List // of a large file that was changed at some places: these
+	Wrote   Span         // of New, what the session is known to have put there; empty: what has no counterpart in Old
+	Stamp   disk.Stamp   // of the file with New
 }
 
 // Record returns the record after a change, and the version that Old had until then; "": there was no file. now is the
@@ -99,19 +98,35 @@ func (c Change) moved(spans []Span) []Span {
 	if c.New.From == nil {
 		return moved(c.Old.Bytes, c.New.Bytes, spans)
 	}
-	out := []Span{{c.Only.From, c.Only.To + c.Grows}} // the session supplied it
-	for _, s := range spans {
-		out = append(out, Span{s.From, min(s.To, c.Only.From)}, Span{max(s.From, c.Only.To) + c.Grows, s.To + c.Grows})
+	var out []Span
+	at, shift := int64(0), int64(0)
+	within := func(to, less int64) (part []Span) {
+		for _, s := range spans {
+			part = append(part, Span{max(s.From, at) - less, min(s.To, to) - less})
+		}
+		return part
 	}
-	return normal(out, c.New.Size)
+	for _, s := range c.Splices {
+		out = append(out, within(s.At, -shift)...)
+		at = s.At
+		end := at + int64(len(s.Old))
+		for _, span := range moved(s.Old, s.New, normal(within(end, at), end-at)) {
+			out = append(out, Span{span.From + at + shift, span.To + at + shift})
+		}
+		at, shift = end, shift+int64(len(s.New)-len(s.Old))
+	}
+	return normal(append(out, within(c.Old.Size, -shift)...), c.New.Size)
 }
 
 // movedRanges carries ranges of Old over to New, the last ownVersions of them, each version once.
 func (c Change) movedRanges(all []ranged) []ranged {
-	from, to, shift := c.Only.From, c.Only.To, c.New.Size-c.Old.Size
+	var from, to int64
+	shift := c.New.Size - c.Old.Size
 	if c.New.From == nil {
 		head := lines.Prefix(c.Old.Bytes, c.New.Bytes)
 		from, to = int64(head), c.Old.Size-int64(lines.Suffix(c.Old.Bytes[head:], c.New.Bytes[head:]))
+	} else {
+		from, to = c.Splices.Hull()
 	}
 	done := make(map[Version]bool)
 	var out []ranged

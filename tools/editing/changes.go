@@ -63,7 +63,7 @@ func hunks(changes []filestate.Change, files []*FileEdits) string {
 		if files != nil && c.Old != nil {
 			diff, _ = diffAt(c, files[i].Report.Places, room)
 		} else {
-			diff, _ = ContentDiff(c.Old, c.New, room)
+			diff, _ = ChangeDiff(c, room)
 		}
 		if diff != "" {
 			b.WriteString(head + diff + "\n")
@@ -109,6 +109,26 @@ func meta(fields any, changes []filestate.Change) tool.Meta {
 
 // MaxDiff is the most bytes of a diff, or of a whole file in its place, that one answer shows.
 const MaxDiff = 8192
+
+// ChangeDiff returns the diff of a change, at most maxBytes long. whole reports that nothing was left out or altered by
+// escaping.
+func ChangeDiff(c filestate.Change, maxBytes int) (diff string, whole bool) {
+	if c.Splices != nil {
+		return SplicesDiff(c.Splices, maxBytes)
+	}
+	return ContentDiff(c.Old, c.New, maxBytes)
+}
+
+// SplicesDiff is ContentDiff for a large file, of which only the places are known that differ.
+func SplicesDiff(l filestate.Splices, maxBytes int) (diff string, whole bool) {
+	binary := func(s filestate.Splice) bool { return bytes.IndexByte(s.Old, 0) >= 0 || bytes.IndexByte(s.New, 0) >= 0 }
+	if slices.ContainsFunc(l, binary) {
+		return fmt.Sprintf("(not text: %s differ)", wording.Plural(len(l), "place", "places")), false
+	}
+	diff, whole = textedit.DiffSplices(l, maxBytes)
+	diff, exact := results.ShowDiff(diff)
+	return strings.TrimSuffix(diff, "\n"), whole && exact
+}
 
 // ContentDiff returns the diff of two contents of a file; nil: there is no file. whole reports that nothing was left
 // out or altered by escaping.

@@ -70,7 +70,7 @@ func preview(changes []filestate.Change, name func(int) string) string {
 	var list, diffs strings.Builder
 	room := maxPreview / len(changes)
 	for i, c := range changes {
-		diff, _ := ContentDiff(c.Old, c.New, previewDiff)
+		diff, _ := ChangeDiff(c, previewDiff)
 		plus, minus := c.LinesChanged()
 		line := fmt.Sprintf("%s (+%d -%d)", name(i), plus, minus)
 		if c.Old == nil {

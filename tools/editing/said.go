@@ -192,7 +192,10 @@ func unshown(env tool.Env, c filestate.Change) string {
 // diffAt returns the diff of a change, at most maxBytes long, with control characters escaped. places limits it to
 // these places; nil: all. whole reports that nothing was left out or altered by escaping.
 func diffAt(c filestate.Change, places []textedit.Place, maxBytes int) (diff string, whole bool) {
-	diff, whole = textedit.DiffAt(c.Old, c.New, c.Line, places, maxBytes)
+	if c.Splices != nil {
+		return SplicesDiff(c.Splices, maxBytes)
+	}
+	diff, whole = textedit.DiffAt(c.Old, c.New, places, maxBytes)
 	diff, exact := results.ShowDiff(diff)
 	return strings.TrimSuffix(diff, "\n"), whole && exact
 }

@@ -57,6 +57,7 @@ func undoConflictRefusal(all []*filestate.ConflictError, cause error) error {
 			head, then = c.Path+" is a "+special.Kind+" now.", undoInTheWay
 		case c.Err != nil:
 			head = c.Path + " was replaced after that change, by a link or by another program."
+		case c.Large: // what differs is not known
 		case c.Now == nil:
 			head, then = c.Path+" changed after that change: it was removed.", undoRemoved
 		case c.Want == nil:

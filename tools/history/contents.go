@@ -69,7 +69,7 @@ func UndoneFiles(e journal.Entry, changes []filestate.Change, tried bool,
 			}
 			continue
 		}
-		diff, whole := editing.ContentDiff(c.Old, c.New, editing.MaxDiff/len(changes))
+		diff, whole := editing.ChangeDiff(c, editing.MaxDiff/len(changes))
 		if diff == "" || c.Before == c.After {
 			continue
 		}

@@ -17,11 +17,18 @@ import (
 // MaxRunes is how much of a change an answer shows at most. Hunks are counted in what is shown.
 const MaxRunes = 20_000
 
-// FileDiff is what a change did to one of so many files, as it is shown, with both contents.
+// FileDiff is what a change did to one of so many files, as it is shown, with both contents; those of a large file are
+// nil.
 func FileDiff(ctx context.Context, env tool.Env, e journal.Entry, f journal.EntryFile, of int) (text string,
 	before, after []byte, err error) {
 	before, after, err = env.Files.Contents(ctx, e.ID, f.Path)
 	room := max(min(env.Limit, MaxRunes)-1000, editing.MaxDiff)
+	if errors.Is(err, journal.ErrNoCopy) { // of a large file there may be the places that differ
+		if list, err := env.Files.Splices(ctx, e.ID, f.Path); err == nil {
+			text, _ = editing.SplicesDiff(list, room/of)
+			return text, nil, nil, nil
+		}
+	}
 	text, _ = editing.ContentDiff(before, after, room/of)
 	return text, before, after, err
 }

@@ -147,8 +147,8 @@ func UndoRefusal(ctx context.Context, env tool.Env, e journal.Entry, err error) 
 			strings.Join(files, ", "))
 	case errors.Is(err, journal.ErrNoCopy):
 		return tool.Refuse(tool.UndoUnavailable,
-			"There is no copy of what change %s replaced: a file was over 32 MiB, or the copy is damaged. Restore it "+
-				"from version control or a backup.", e.ID)
+			"There is no copy of what change %s replaced: a file over 32 MiB was written anew or changed in more than "+
+				"8 MiB of it, or the copy is damaged. Restore it from version control or a backup.", e.ID)
 	case errors.Is(err, journal.ErrNoChange):
 		return Unknown(e.ID)
 	case isFailed && len(e.Files) > 1:

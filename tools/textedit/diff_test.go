@@ -90,7 +90,7 @@ func TestDiffLongLines(t *testing.T) {
 			if text != c.want || whole != c.whole {
 				t.Errorf("got %t\n%s\nwant\n%s", whole, text, c.want)
 			}
-			if at, _ := DiffAt([]byte(c.old), []byte(c.new), 0, nil, 8192); at != text {
+			if at, _ := DiffAt([]byte(c.old), []byte(c.new), nil, 8192); at != text {
 				t.Errorf("at no place:\n%s", at)
 			}
 		})

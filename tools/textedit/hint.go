@@ -20,6 +20,9 @@ const (
 	replayBytes = 64 << 20
 )
 
+// Cascades says that Apply refuses an edit because of those before it.
+func Cascades(earlier []Edit, e Edit) bool { return e.Hunk == nil && checkCascade(earlier, e) != nil }
+
 // checkCascade refuses an edit whose Old, without its last line ends, is part of the New of an earlier one.
 func checkCascade(earlier []Edit, e Edit) error {
 	old := strings.TrimRight(foldEnds(e.Old), "\n")

@@ -18,16 +18,18 @@ type Once struct {
 	Line int   // lines in front of that line
 }
 
-// FindOnce looks for the only place of e.Old in text, without all of it in memory. ok is true only if Apply would find
-// that place and no other, and around it needs to know nothing of the text but its lines there. Of what else there is
-// to say about an edit, Apply knows it. The error is that of reading.
-func FindOnce(text io.Reader, e Edit) (found Once, ok bool, err error) {
-	return findOnce(text, e, onceStep)
+// FindOnce looks for the only place of e.Old in text, of that size, without all of it in memory. ok is true only if
+// Apply would find that place and no other, and around it needs to know nothing of the text but its lines there. Of a
+// hunk the caller must know that its Old is whole lines, and that it comes behind the hunk before it. Of what else
+// there is to say about an edit, Apply knows it. The error is that of reading.
+func FindOnce(text io.Reader, size int64, e Edit) (found Once, ok bool, err error) {
+	return findOnce(text, e, int(min(onceStep, size+1)))
 }
 
 func findOnce(text io.Reader, e Edit, step int) (found Once, ok bool, err error) {
 	needle := []byte(foldEnds(e.Old))
-	if e.Hunk != nil || e.All || e.Expect > 1 || len(needle) == 0 || bytes.ContainsRune(needle, '\r') ||
+	placed := e.Hunk != nil && (e.Hunk.Insert || e.Hunk.AtEnd || len(e.Hunk.Under) > 0)
+	if placed || e.All || e.Expect > 1 || len(needle) == 0 || bytes.ContainsRune(needle, '\r') ||
 		bytes.ContainsRune(needle, utf8.RuneError) || strings.ContainsFunc(e.New, func(r rune) bool {
 		return r >= utf8.RuneSelf && !strings.ContainsRune(e.Old, r) // whether the file can hold that, all of it says
 	}) {

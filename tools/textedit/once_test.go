@@ -53,7 +53,7 @@ func TestFindOnceLeaves(t *testing.T) {
 		"every occurrence":       {"a\n", Edit{Old: "a", All: true}},
 		"an expected number":     {"a\na\n", Edit{Old: "a", Expect: 2}},
 		"nothing to replace":     {"", Edit{New: "a"}},
-		"a part of a patch":      {"a\n", Edit{Old: "a", Hunk: &Hunk{}}},
+		"the end of a file":      {"a\n", Edit{Old: "a", Hunk: &Hunk{AtEnd: true}}},
 		"what stands twice":      {"a\n" + large + "a\n", Edit{Old: "a", New: "b"}},
 		"what is not there":      {large, Edit{Old: "none"}},
 		"lines that end in CRLF": {large + "a\r\nb\r\n", Edit{Old: "a\nb", New: "c"}},
@@ -62,11 +62,11 @@ func TestFindOnceLeaves(t *testing.T) {
 		"a character not seen":   {"a\n", Edit{Old: "a", New: "ä"}},
 		"what was no character":  {"a\xff\n", Edit{Old: "a\ufffd", New: "b"}},
 	} {
-		if at, ok, err := FindOnce(strings.NewReader(c.text), c.e); ok || err != nil {
+		if at, ok, err := FindOnce(strings.NewReader(c.text), int64(len(c.text)), c.e); ok || err != nil {
 			t.Errorf("%s: found %+v, %v", name, at, err)
 		}
 	}
-	if at, ok, _ := FindOnce(bytes.NewReader([]byte("\xef\xbb\xbfa\nb\r\nc")), Edit{Old: "b", New: "d"}); !ok || at.Line != 1 {
+	if at, ok, _ := FindOnce(bytes.NewReader([]byte("\xef\xbb\xbfa\nb\r\nc")), 8, Edit{Old: "b", New: "d"}); !ok || at.Line != 1 {
 		t.Errorf("one line of a file with a mark is %+v, %t", at, ok)
 	}
 }

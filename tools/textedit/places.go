@@ -2,8 +2,10 @@ package textedit
 
 import (
 	"bytes"
+	"fmt"
 	"iter"
 
+	"codehand/filestate/splices"
 	"codehand/tools/textedit/compare"
 )
 
@@ -71,9 +73,8 @@ func (t *trail) places(size int) []Place {
 }
 
 // DiffAt is Diff for contents that differ at places only, as a Report names them. It looks at nothing else, however
-// large the contents are. line is how many lines stand in front of both, of which they are a part. Without places it is
-// Diff, but for such parts: of those it shows nothing then.
-func DiffAt(old, new []byte, line int, places []Place, maxBytes int) (text string, whole bool) {
+// large the contents are. Without places it is Diff.
+func DiffAt(old, new []byte, places []Place, maxBytes int) (text string, whole bool) {
 	if bytes.Equal(old, new) {
 		return "", true
 	}
@@ -85,18 +86,41 @@ func DiffAt(old, new []byte, line int, places []Place, maxBytes int) (text strin
 			parts = nil
 			break
 		}
-		d := diff{old: a.split(), new: b.split(), first: line + a.before, shift: b.before - a.before}
+		d := diff{old: a.split(), new: b.split(), first: a.before, shift: b.before - a.before}
 		if d.changes = compare.Lines(d.old, d.new); len(d.changes) > 0 {
 			parts = append(parts, d)
 		}
 	}
-	if len(parts) == 0 && line > 0 {
-		return "", false
-	}
 	if len(parts) == 0 {
 		return Diff(old, new, maxBytes)
 	}
-	return fit(func(clip *clipping) iter.Seq[string] {
+	return fit(joined(parts), maxBytes, true)
+}
+
+// DiffSplices is Diff for a large content that is changed at some places only, which hold the lines around them. Where
+// a line is very long, it is a part of one.
+func DiffSplices(l splices.List, maxBytes int) (text string, whole bool) {
+	var parts []diff
+	lines, size, shift := 0, 0, 0
+	for _, s := range l.Narrow() {
+		a, b := part{text: s.Old, before: s.Line}, part{text: s.New, before: s.Line + shift}
+		lines, size = lines+a.count()+b.count(), size+a.size()+b.size()
+		if lines > diffLines || size > diffBytes {
+			text := fmt.Sprintf("... (the first change is in line %d; too much to be compared)", l[0].Line+1)
+			return fit(sentence(text), maxBytes, false)
+		}
+		d := diff{old: a.split(), new: b.split(), first: a.before, shift: shift}
+		if d.changes = compare.Lines(d.old, d.new); len(d.changes) > 0 {
+			parts = append(parts, d)
+		}
+		shift += bytes.Count(s.New, newline) - bytes.Count(s.Old, newline)
+	}
+	return fit(joined(parts), maxBytes, len(parts) == len(l))
+}
+
+// joined are the lines of several diffs.
+func joined(parts []diff) func(*clipping) iter.Seq[string] {
+	return func(clip *clipping) iter.Seq[string] {
 		return func(yield func(string) bool) {
 			for _, d := range parts {
 				for line := range d.lines(clip) {
@@ -106,7 +130,7 @@ func DiffAt(old, new []byte, line int, places []Place, maxBytes int) (text strin
 				}
 			}
 		}
-	}, maxBytes, true)
+	}
 }
 
 // stretches yields the lines around places of both contents. Places that are near each other share a stretch.

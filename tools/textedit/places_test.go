@@ -43,7 +43,7 @@ func TestPlacesRandom(t *testing.T) {
 		if made = append(made, content[at:]...); !bytes.Equal(made, got) {
 			t.Fatalf("%q, %#v: places %+v make %q, want %q", content, edits, report.Places, made, got)
 		}
-		text, whole := DiffAt([]byte(content), got, 0, report.Places, 1<<20)
+		text, whole := DiffAt([]byte(content), got, report.Places, 1<<20)
 		if complaint := checkDiff(content, string(got), text); !whole || complaint != "" {
 			t.Fatalf("%q, %#v: whole %t, %s\n%s", content, edits, whole, complaint, text)
 		}
@@ -61,7 +61,7 @@ func TestDiffAtLarge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, whole := DiffAt(content, got, 0, report.Places, 8192)
+	text, whole := DiffAt(content, got, report.Places, 8192)
 	same := strings.Repeat("\n the same line", 3)
 	lines := 3 << 20
 	want := "@@ -1,4 +1,5 @@\n-first\n+1st\n+2nd" + same + fmt.Sprintf("\n@@ -%d,4 +%d,4 @@", lines-1, lines) + same + "\n-last\n+end"
@@ -77,7 +77,7 @@ func TestDiffAtMany(t *testing.T) {
 	if err != nil || report.Places != nil {
 		t.Fatalf("%d places, %v; want none", len(report.Places), err)
 	}
-	text, whole := DiffAt([]byte(content), got, 0, report.Places, 1<<20)
+	text, whole := DiffAt([]byte(content), got, report.Places, 1<<20)
 	if complaint := checkDiff(content, string(got), text); !whole || complaint != "" {
 		t.Errorf("whole %t, %s", whole, complaint)
 	}
@@ -114,7 +114,7 @@ func BenchmarkDiffAt(b *testing.B) {
 		}
 		b.Run(s.name, func(b *testing.B) {
 			for b.Loop() {
-				DiffAt(content, got, 0, report.Places, 8192)
+				DiffAt(content, got, report.Places, 8192)
 			}
 		})
 	}
