@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -19,28 +20,32 @@ const (
 	// quiet is how long files must have been left alone before they are remembered, with something to spare.
 	quiet = 50 * time.Second
 	rare  = "needleInOneFileOnly"
+	// mostBytes is the goal for what is remembered of a file beside its summary.
+	mostBytes = 100
 )
 
 // growth prints what searches of generated trees take, one row for each number of files: the first search, a repeated
-// one, and one after a file was changed, each in turns with ripgrep; and what is remembered.
-func growth(ctx context.Context, rg, sizes string, runs int) error {
-	fmt.Printf("%s\n%s, %d cores\n\n", version(ctx, rg), runtime.Version(), runtime.NumCPU())
-	fmt.Println("| files | first: µs a file | wall / rg | cpu / rg | repeated: µs a file | wall / rg | cpu / rg | " +
-		"after a change: wall / rg | cpu / rg | bytes a file | of summaries | learning, µs a file |\n" +
-		"|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
+// one, and one after a file was changed, each in turns with ripgrep; and what is remembered, of at most so many MiB.
+// The peaks of memory are of this process.
+func growth(ctx context.Context, rg, sizes string, runs, memory int) error {
+	fmt.Printf("%s\n%s, %d cores, at most %d MiB are remembered\n\n", version(ctx, rg), runtime.Version(),
+		runtime.NumCPU(), memory)
+	fmt.Println("| files | first: ms | wall / rg | cpu / rg | MiB | repeated: ms | wall / rg | cpu / rg | MiB | " +
+		"after a change: ms | wall / rg | cpu / rg | known | bytes a file | of summaries | learning, µs a file |\n" +
+		"|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
 	for word := range strings.SplitSeq(sizes, ",") {
 		n, err := strconv.Atoi(word)
 		if err != nil {
 			return err
 		}
-		if err := grown(ctx, rg, n, runs); err != nil {
+		if err := grown(ctx, rg, n, runs, memory); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func grown(ctx context.Context, rg string, n, runs int) error {
+func grown(ctx context.Context, rg string, n, runs, memory int) error {
 	dir, err := os.MkdirTemp("", "growth")
 	if err != nil {
 		return err
@@ -57,13 +62,16 @@ func grown(ctx context.Context, rg string, n, runs int) error {
 	defer root.Close()
 	at, q := search.Place{Dir: root, Path: dir}, query{"", rare, false}
 	peer := peer{rg, []string{"--no-config", "-n", "--no-heading", "--hidden"}, true}
+	forgetPeak()
 	cold := search.New(search.Options{})
 	defer cold.Close()
 	first, err := turns(ctx, cold, at, q, peer, runs, nil)
 	if err != nil {
 		return err
 	}
-	warm := search.New(search.Options{Memory: 1 << 30})
+	coldPeak := peakMiB()
+	forgetPeak()
+	warm := search.New(search.Options{Memory: int64(memory) << 20})
 	defer warm.Close()
 	began := cpu()
 	for range 2 {
@@ -84,15 +92,32 @@ func grown(ctx context.Context, rg string, n, runs int) error {
 	if err != nil {
 		return err
 	}
-	each := func(d time.Duration) float64 { return float64(d) / 1e3 / float64(n) }
-	ratios := func(t [2]took) string {
-		return fmt.Sprintf("%.2f | %.2f", ms(t[0].wall)/ms(t[1].wall), ms(t[0].cpu)/ms(t[1].cpu))
+	shown := func(t [2]took) string {
+		return fmt.Sprintf("%.1f | %.2f | %.2f", ms(t[0].wall), ms(t[0].wall)/ms(t[1].wall), ms(t[0].cpu)/ms(t[1].cpu))
 	}
 	files := float64(max(stats.Files, 1))
-	fmt.Printf("| %d | %.2f | %s | %.2f | %s | %s | %.0f | %.0f | %.1f |\n", n, each(first[0].wall), ratios(first),
-		each(again[0].wall), ratios(again), ratios(changed), float64(stats.Bytes-stats.Summaries)/files,
-		float64(stats.Summaries)/files, each(learned))
+	fmt.Printf("| %d | %s | %.0f | %s | %.0f | %s | %d | %.0f | %.0f | %.1f |\n", n, shown(first), coldPeak, shown(again),
+		peakMiB(), shown(changed), stats.Files, float64(stats.Bytes-stats.Summaries)/files,
+		float64(stats.Summaries)/files, float64(learned)/1e3/files)
+	if each := float64(stats.Bytes-stats.Summaries) / files; each > mostBytes {
+		return fmt.Errorf("MISSED: %.0f bytes are remembered of a file beside its summary, goal <= %d", each, mostBytes)
+	}
 	return nil
+}
+
+// forgetPeak makes what this process takes of memory now the peak of peakMiB.
+func forgetPeak() {
+	debug.FreeOSMemory()
+	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // else the peak is that of all rows
+}
+
+// peakMiB is the most memory that this process has had since.
+func peakMiB() float64 {
+	status, _ := os.ReadFile("/proc/self/status")
+	_, peak, _ := strings.Cut(string(status), "VmHWM:")
+	kB, _, _ := strings.Cut(strings.TrimSpace(peak), " ")
+	n, _ := strconv.Atoi(kB)
+	return float64(n) / 1024
 }
 
 // turns runs ours and ripgrep in turns and returns both medians. before, if not nil, changes the tree before each pair.
