@@ -146,12 +146,12 @@ func (l *Ledger) settleTemp(ctx context.Context, w *work, f journal.File, c jour
 func (w *work) begins(ctx context.Context, f journal.File, c journal.Sides) (bool, error) {
 	temp, stamp, err := disk.OpenRegular(w.dir, f.Temp, w.path)
 	if err != nil {
-		return false, nil //nolint:nilerr // who reads it next says what is wrong
+		return false, nil // who reads it next says what is wrong
 	}
 	defer func() { _ = temp.Close() }() // only read
 	file, was, err := disk.OpenRegular(w.dir, w.name, w.path)
 	if err != nil {
-		return false, nil //nolint:nilerr // likewise
+		return false, nil // likewise
 	}
 	defer func() { _ = file.Close() }() // only read
 	made := c.Splices.Read(file, was.Size)

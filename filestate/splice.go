@@ -28,11 +28,11 @@ const (
 	spliceStep = 1 << 20  // bytes that are read to be hashed
 )
 
-// Splices are changes of some places of a large file, and a Splice is one of them.
-type (
-	Splice  = splices.Splice
-	Splices = splices.List
-)
+// A Splice is a change of one place of a large file.
+type Splice = splices.Splice
+
+// Splices are changes of some places of a large file.
+type Splices = splices.List
 
 // A spliced is a large content with splices in it. It reads the old file for what stays.
 type spliced struct {

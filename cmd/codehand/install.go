@@ -312,7 +312,8 @@ func fleeting(program, home string) bool {
 		return true
 	}
 	temp := os.TempDir()
-	return filepath.IsAbs(temp) && below(program, temp) && !(filepath.IsAbs(home) && below(home, temp) && below(program, home))
+	ofHome := filepath.IsAbs(home) && below(home, temp) && below(program, home)
+	return filepath.IsAbs(temp) && below(program, temp) && !ofHome
 }
 
 // fromCache says whether a program is one that `go run` made for one run.

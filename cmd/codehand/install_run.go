@@ -140,7 +140,7 @@ func (i *installer) askRoots(client string) ([]string, error) {
 	}
 	info, err := os.Stat(answer)
 	if declines(answer) && err != nil {
-		return nil, nil
+		return nil, nil //nolint:nilerr // it is the answer, and no directory
 	}
 	if err != nil || !info.IsDir() {
 		return nil, usage("codehand install "+client+" DIRECTORY", "%q is no directory", answer)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -121,7 +122,7 @@ Exit codes: 0 done, 1 the file cannot be written, 2 usage, 3 configuration.`,
 				return err
 			}
 			if !file.other {
-				t.tellService(file, made, serviceConfig)
+				tellService(t.errs, file, made, serviceConfig)
 			}
 			if len(before) == 0 && !file.other && file.cfg.Auth.Mode == "auto" {
 				t.tellFirstToken(file, made)
@@ -244,13 +245,13 @@ func (t *terminal) showToken(at tokenPlace, made auth.Token, text string, asJSON
 // serviceConfig is the file that the service of the packages reads.
 const serviceConfig = "/etc/codehand/config.toml"
 
-// tellService says that a token is not for the service of this machine, whose configuration is at path, where there is
-// one and the command read other files: people then wonder why their clients are refused.
-func (t *terminal) tellService(at tokenPlace, made auth.Token, path string) {
+// tellService writes that a token is not for the service of this machine, whose configuration is at path, where there
+// is one and the command read other files: people then wonder why their clients are refused.
+func tellService(w io.Writer, at tokenPlace, made auth.Token, path string) {
 	if _, err := os.Stat(path); err != nil || slices.Contains(at.cfg.Files, path) {
 		return
 	}
-	fmt.Fprintf(t.errs, "codehand: this token is in %s, and not one of the service that reads %s; to make one there: "+
+	fmt.Fprintf(w, "codehand: this token is in %s, and not one of the service that reads %s; to make one there: "+
 		"sudo -u codehand codehand token new %s --config %s\n", at.cfg.TokenFile(), path, made.Principal, path)
 }
 

@@ -20,7 +20,7 @@ func TestTokenOfNoService(t *testing.T) {
 	at := tokenPlace{cfg: config.Config{HTTP: config.HTTP{DataDir: filepath.Join(dir, "data")}}}
 	tell := func() string {
 		var errs bytes.Buffer
-		(&terminal{errs: &errs}).tellService(at, auth.Token{Principal: "alice"}, service)
+		tellService(&errs, at, auth.Token{Principal: "alice"}, service)
 		return errs.String()
 	}
 	if got := tell(); got != "" {

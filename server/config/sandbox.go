@@ -195,7 +195,8 @@ func (c *Config) closeNetwork() []Warning {
 	switch at := c.origins[domainsKey]; {
 	case c.Sandbox.Network == NetworkList && !open:
 		c.Sandbox.Network = NetworkOff
-		return []Warning{{Origin: c.origins[networkKey], Text: networkKey + ": off, because no entry of sandbox.domains is left"}}
+		return []Warning{{Origin: c.origins[networkKey],
+			Text: networkKey + ": off, because no entry of sandbox.domains is left"}}
 	case open && c.Sandbox.Network == NetworkOn && c.OfProject(at):
 		return []Warning{{Origin: at, Text: domainsKey + `: counts only with sandbox.network = "list"`}}
 	}

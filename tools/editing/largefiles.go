@@ -29,7 +29,7 @@ func (f *FileEdits) splice(env tool.Env) func(context.Context, io.ReaderAt, int6
 		}
 		for _, s := range e.list {
 			if CheckSettings(env, s.Old, s.New, f.Path, f.File.Path) != nil {
-				return nil, nil // that is said of the whole content
+				return nil, nil //nolint:nilerr // that is said of the whole content
 			}
 		}
 		f.Report = e.report
@@ -66,7 +66,8 @@ func (e *edited) edit(ctx context.Context, all []textedit.Edit, i int) (bool, er
 	if err != nil {
 		return false, nil //nolint:nilerr // that is said of the whole content
 	}
-	s := filestate.Splice{At: at, Line: place.Line - bytes.Count(old[:place.At-at], []byte("\n")), Old: old, New: content}
+	line := place.Line - bytes.Count(old[:place.At-at], []byte("\n"))
+	s := filestate.Splice{At: at, Line: line, Old: old, New: content}
 	done := report.Edits[0]
 	for n := range done.Lines {
 		done.Lines[n] += s.Line
