@@ -40,6 +40,52 @@ func TestPagesLinks(t *testing.T) {
 	}
 }
 
+// TestPagesCommands: a page that shows commands for a shell is run, by the script that is named here.
+func TestPagesCommands(t *testing.T) {
+	t.Parallel()
+	documents, err := readDocuments(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scripts := map[string]string{}
+	for _, name := range []string{"readme", "team", "packages"} {
+		b, err := os.ReadFile(filepath.Join(root, ".ci", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		scripts[name] = string(b)
+	}
+	ranBy := func(name string) string {
+		switch {
+		case name == "AGENTS.md", strings.Contains(name, "testdata/"):
+			return "none: it is what the gate itself runs, or a test's file"
+		case name == "packaging/README.md" && strings.Contains(scripts["packages"], "packaging/release"):
+			return "packages"
+		case path.Dir(name) == "docs/clients" && strings.Contains(scripts["readme"], "/docs/clients/*.md"):
+			return "readme"
+		}
+		for _, script := range []string{"readme", "team"} {
+			if regexp.MustCompile(`(?m)^\s*(run|awk) .*\b` + regexp.QuoteMeta(name) + `\b`).MatchString(scripts[script]) {
+				return script
+			}
+		}
+		return ""
+	}
+	ran := 0
+	for name, text := range documents {
+		if !regexp.MustCompile("(?m)^ *```sh$").MatchString(text) {
+			continue
+		}
+		if ranBy(name) == "" {
+			t.Errorf("%s shows commands that nothing runs: name it in .ci/readme, or show them as text and say why", name)
+		}
+		ran++
+	}
+	if ran < 20 {
+		t.Fatalf("only %d pages with commands were found", ran)
+	}
+}
+
 // maxPage is how many lines a page of docs has. Who looks for one thing reads no more.
 const maxPage = 250
 

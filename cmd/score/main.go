@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 )
@@ -126,18 +127,23 @@ func (o options) played(ctx context.Context, ours string) (all []*server, err er
 	return all, nil
 }
 
-// countTask has the blackbox test count what the task of 34 calls costs with each server, and returns its lines.
+// counted is what the blackbox test says of a server.
+var counted = regexp.MustCompile(`: ([a-z-]+): (\d+ of \d+) calls, (\d+) tokens, ours (\d+);`)
+
+// countTask has the blackbox test count what the task of 34 calls costs with each server, and returns rows of a table.
 func countTask(ctx context.Context) string {
 	const test = "^TestTaskBesidePeers$"
 	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-v", "-run", test, "./server/blackbox")
 	cmd.Env = append(os.Environ(), "CODEHAND_LONG=1")
 	b, _ := cmd.CombinedOutput() // what it could not count has no line
-	var lines []string
-	for line := range strings.Lines(string(b)) {
-		if _, text, ok := strings.Cut(line, ".go:"); ok && strings.Contains(text, " tokens, ours ") {
-			_, text, _ = strings.Cut(text, ": ")
-			lines = append(lines, "- "+strings.TrimSpace(text))
-		}
+	return taskRows(string(b))
+}
+
+// taskRows are the rows of the table of tokens that a log of the test has.
+func taskRows(log string) string {
+	var rows strings.Builder
+	for _, m := range counted.FindAllStringSubmatch(log, -1) {
+		fmt.Fprintf(&rows, "| %s | %s | %s | %s |\n", m[1], m[2], m[3], m[4])
 	}
-	return strings.Join(lines, "\n")
+	return rows.String()
 }

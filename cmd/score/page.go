@@ -23,6 +23,19 @@ testdata/bench/peers and testdata/bench/clients; then this writes the page:
 
 `
 
+// tokensIntro stands above what the task costs.
+const tokensIntro = `
+## Tokens
+
+A task of 34 calls ([testdata/bench/task](../testdata/bench/task)): look around in a Go project, edit, test, undo. Each
+server does it with its nearest tools; calls that it has no tool for are left out on both sides. What a model reads and
+writes counts, at 4 characters a token: arguments and answers, without the list of tools. A few tokens of a server that
+tells times move from run to run. ` + "`" + `TestTaskBesidePeers` + "`" + ` counts:
+
+| server | calls | its tokens | codehand's for the same |
+|---|---|---|---|
+`
+
 // page writes the table, and each case that failed with its request and its answer.
 func page(out io.Writer, all []*server, cases []scenario, results [][]result, tokens string) error {
 	var b strings.Builder
@@ -64,8 +77,7 @@ func page(out io.Writer, all []*server, cases []scenario, results [][]result, to
 		b.WriteString("\n")
 	}
 	if tokens != "" {
-		b.WriteString("\n## Tokens\n\nThe task of 34 calls (`TestTaskBesidePeers`), at 4 characters a token:\n\n")
-		b.WriteString(tokens + "\n")
+		b.WriteString(tokensIntro + tokens)
 	}
 	b.WriteString("\n## What failed\n")
 	for i, s := range all {

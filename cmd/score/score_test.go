@@ -142,3 +142,14 @@ func TestBadCases(t *testing.T) {
 		}
 	}
 }
+
+// TestTaskRows: a server that the task could not be done with has no row.
+func TestTaskRows(t *testing.T) {
+	log := `    task_peers_test.go:337: list_files       215    808
+    task_peers_test.go:339: filesystem: 30 of 34 calls, 40284 tokens, ours 14026; its list 1842; 0 answers were errors; no tool for 4 calls
+    task_peers_test.go:292: hello: no line within 1m0s; stderr:
+`
+	if got, want := taskRows(log), "| filesystem | 30 of 34 | 40284 | 14026 |\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
