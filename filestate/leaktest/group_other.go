@@ -13,6 +13,9 @@ func ownGroup(*exec.Cmd) {}
 // ignoreSignals does nothing on systems without signals.
 func ignoreSignals() {}
 
+// hearInterrupts has nothing to do: nothing is inherited.
+func hearInterrupts() {}
+
 // kill ends processes at once.
 func kill(list []process) {
 	for _, p := range list {

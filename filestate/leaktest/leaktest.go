@@ -66,6 +66,7 @@ func Begin(m Tests, ends ...func()) *Guard {
 		os.Exit(1)
 	}
 	watchParent()
+	hearInterrupts()
 	return &Guard{tests: m, ends: ends, run: run}
 }
 

@@ -1,7 +1,9 @@
 package leaktest
 
 import (
+	"maps"
 	"os"
+	"slices"
 	"testing"
 )
 
@@ -42,6 +44,28 @@ func OutsideGate(t testing.TB, why string) {
 	if !All() {
 		t.Skipf("it %s; CODEHAND_TESTS=all runs it", why)
 	}
+}
+
+// Picked says whether case number i of a table runs in `go test ./...`: each n-th does, and all if All says so.
+func Picked(i, n int) bool { return All() || i%n == 0 }
+
+// Some are each n-th of the cases of a table, and all if All says so.
+func Some[T any](n int, cases []T) (picked []T) {
+	for i, c := range cases {
+		if Picked(i, n) {
+			picked = append(picked, c)
+		}
+	}
+	return picked
+}
+
+// SomeOf are those of a table by name, in the order of the names.
+func SomeOf[T any](n int, cases map[string]T) map[string]T {
+	picked := map[string]T{}
+	for _, name := range Some(n, slices.Sorted(maps.Keys(cases))) {
+		picked[name] = cases[name]
+	}
+	return picked
 }
 
 // All says whether tests outside of the gate run, too.
