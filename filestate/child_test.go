@@ -159,7 +159,7 @@ func TestTwoProcesses(t *testing.T) {
 func TestKilled(t *testing.T) {
 	leaktest.Elsewhere(t)
 	t.Parallel()
-	rounds := leaktest.Rounds(25, 50)
+	rounds := leaktest.Rounds(10, 50)
 	d := newDesk(t)
 	for round := range rounds {
 		cmd, lines := startChild(t, "count", d.path("a"), t.TempDir(), "")

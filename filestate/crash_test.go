@@ -149,7 +149,7 @@ func withoutEmpty(tree string) string {
 func TestKilledAtRandom(t *testing.T) {
 	leaktest.Elsewhere(t)
 	t.Parallel()
-	rounds := leaktest.Rounds(20, 40)
+	rounds := leaktest.Rounds(8, 40)
 	locks := t.TempDir()
 	kept := filepath.Join(locks, "journal")
 	d := keptDesk{newDesk(t), openJournal(t, kept), nil, kept}

@@ -43,7 +43,7 @@ func TestRandomUndos(t *testing.T) {
 	rng := rand.New(rand.NewPCG(s, 0))
 	undone, refused := 0, 0
 	base := newKeptDesk(t)
-	for i := range leaktest.Rounds(100, 1000) {
+	for i := range leaktest.Rounds(40, 1000) {
 		m := &undoModel{keptDesk: base, rng: rng, files: map[string]string{}, replaced: map[string]bool{}}
 		m.dir = fmt.Sprintf("%s/%d", base.dir, i)
 		var err error

@@ -103,18 +103,21 @@ func TestContractSpec(t *testing.T) {
 // contractNotebook is the notebook that examples name.
 const contractNotebook = `{"cells":[{"cell_type":"markdown","metadata":{},"source":["one"]}],"metadata":{},"nbformat":4,"nbformat_minor":4}`
 
-// A contractRig is a rig with the files and the job that the example of a tool names.
-func contractRig(t *testing.T, name string) (*rig, string) {
+// A contractRig is a rig with the files that the example of a tool names, and its job if it names one.
+func contractRig(t *testing.T, spec tool.Spec) (r *rig, job string) {
 	t.Helper()
-	r := newRig(t)
+	r = newRig(t)
 	r.write("f", "one\n")
 	r.ok("read_file", `{"file_path":"f"}`)
 	r.write("n.ipynb", contractNotebook)
 	r.ok("read_file", `{"file_path":"n.ipynb"}`)
 	r.ok("write_file", `{"file_path":"h","content":"here\n"}`)
+	if !strings.Contains(spec.Example, "$JOB") {
+		return r, ""
+	}
 	start := `{"command":"sleep 600","run_in_background":true}`
-	if name == "job_input" && runtime.GOOS == "linux" {
-		start = `{"command":"sleep 600","pty":true}` // its answer comes when the program waits
+	if spec.Name == "job_input" && runtime.GOOS == "linux" {
+		start = `{"command":"exec cat","pty":true}` // its answer comes when the program waits
 	}
 	res, _ := r.do("run_shell", start)
 	return r, res.Meta.Job.ID
@@ -126,7 +129,7 @@ func each(t *testing.T, do func(t *testing.T, r *rig, x tool.Tool, sample map[st
 	for _, x := range All(Engines{}) {
 		t.Run(x.Spec.Name, func(t *testing.T) {
 			t.Parallel()
-			r, job := contractRig(t, x.Spec.Name)
+			r, job := contractRig(t, x.Spec)
 			x := r.tool(x.Spec.Name)
 			var sample map[string]any
 			if err := json.Unmarshal([]byte(strings.NewReplacer("$WORK", r.dir, "$JOB", job).Replace(x.Spec.Example)), &sample); err != nil {

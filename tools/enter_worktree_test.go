@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/state"
 	"codehand/tools/session"
 	"codehand/tools/tool"
@@ -109,7 +110,7 @@ func (r treeRig) cwd() string {
 func TestEnterWorktree(t *testing.T) {
 	t.Parallel()
 	nothing := func(treeRig) {}
-	for name, prepare := range map[string]func(r treeRig){
+	for name, prepare := range leaktest.SomeOf(3, map[string]func(r treeRig){
 		"clean":             nothing,
 		"modified":          func(r treeRig) { r.write("a.txt", "changed\n") },
 		"staged":            func(r treeRig) { r.write("a.txt", "changed\n"); r.git("add", "a.txt") },
@@ -146,7 +147,7 @@ func TestEnterWorktree(t *testing.T) {
 			_ = os.Chmod(filepath.Join(r.dir, ".git/monitor"), 0o755)
 			r.git("config", "core.fsmonitor", r.dir+"/.git/monitor")
 		},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newTreeRig(t)
@@ -282,7 +283,7 @@ func TestEnterWorktreeRefused(t *testing.T) {
 func TestExitWorktree(t *testing.T) {
 	t.Parallel()
 	at := func(name string) string { return treeX + "/" + name }
-	for name, c := range map[string]struct {
+	for name, c := range leaktest.SomeOf(3, map[string]struct {
 		work func(r treeRig)
 		lost []string // nil: nothing is
 	}{
@@ -332,7 +333,7 @@ func TestExitWorktree(t *testing.T) {
 			r.gitIn(treeX, "merge", "-q", "main")
 			r.gitIn(treeX, "submodule", "--quiet", "update", "--init")
 		}, nil},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newTreeRig(t)

@@ -44,7 +44,7 @@ func TestRandomCommandUndos(t *testing.T) {
 	t.Logf("repeat with -undo.seed %d", s)
 	wanted, back, refused := 0, 0, 0
 	rng := rand.New(rand.NewPCG(s, 1))
-	for i := range leaktest.Rounds(6, 200) {
+	for i := range leaktest.Rounds(3, 200) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			m := &commandModel{rig: newRig(t), rng: rng}
 			m.start()

@@ -59,7 +59,7 @@ func (x *jobSession) ends() {
 // that end with the server, whether it is told to end or killed, with the first result after that.
 func TestJobsTold(t *testing.T) {
 	t.Parallel()
-	for _, killed := range []bool{false, true} {
+	for _, killed := range leaktest.Some(2, []bool{true, false}) {
 		t.Run(fmt.Sprint("killed=", killed), func(t *testing.T) {
 			t.Parallel()
 			d := crowded(t)
@@ -75,8 +75,8 @@ func TestJobsTold(t *testing.T) {
 			}
 			letEnd(t, d.work, "held")
 			hold(t, d.work, "held")
-			short := leaktest.Rounds(8, 28)
-			const long = 5 // and one more
+			short := leaktest.Rounds(3, 28)
+			long := leaktest.Rounds(2, 5) // and one more
 			for i := range short {
 				for _, x := range all {
 					x.starts("seq 1 3")

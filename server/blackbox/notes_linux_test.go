@@ -54,7 +54,7 @@ func TestNotes(t *testing.T) {
 	if err != nil && !*update {
 		t.Fatal(err)
 	}
-	for i, k := range []wireKind{{"stdio", "legacy"}, {"stdio", "modern"}, {"http", "legacy"}, {"http", "modern"}, {"sse", "legacy"}} {
+	for i, k := range leaktest.Some(3, []wireKind{{"stdio", "legacy"}, {"stdio", "modern"}, {"http", "legacy"}, {"http", "modern"}, {"sse", "legacy"}}) {
 		t.Run(k.transport+"/"+k.era, func(t *testing.T) {
 			t.Parallel()
 			got := notesOf(t, k)

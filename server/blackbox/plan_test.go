@@ -23,7 +23,7 @@ type planner struct {
 
 // eachPlanner runs a test against the built program on each way on which a person can be asked. set are settings.
 func eachPlanner(t *testing.T, caps string, set map[string]string, test func(t *testing.T, p *planner)) {
-	for _, k := range []wireKind{{"stdio", "legacy"}, {"stdio", "modern"}, {"http", "legacy"}, {"http", "modern"}} {
+	for _, k := range leaktest.Some(3, []wireKind{{"stdio", "legacy"}, {"stdio", "modern"}, {"http", "legacy"}, {"http", "modern"}}) {
 		t.Run(k.transport+"/"+k.era, func(t *testing.T) {
 			t.Parallel()
 			p := planOnPipe

@@ -87,7 +87,7 @@ func TestReadonlyReadsWhatReadFileMay(t *testing.T) {
 		outside := layReaders(t, work)
 		call := connect()
 		up := filepath.Base(outside)
-		for _, command := range []string{
+		for _, command := range leaktest.Some(11, []string{
 			// files that a rule denies
 			"cat s/*", "cat s/known", "cat */known", "head -n 1 s/k*", "cd s && cat *", "cd s && cat known", "cat fil?", "cat fil1", "grep -R . d", "grep -nR . d", "grep -r . s", "grep --dereference-recursive . d", "rg -L . d",
 			"rg --follow . d", "rg . s", "fmt s/known", "expand s/*", "sha256sum s/known", "cat < s/known", "cat < s/k*", "wc -l s/*", "sort s/known | head", "diff -r d allowed", "diff -r secrets allowed", "diff secrets allowed", "gofmt -d secrets", "grep -r . s*/", "grep -r . */", "rg . -- */", "cd d && grep -r . link/", "sed -n p s/*",
@@ -102,7 +102,7 @@ func TestReadonlyReadsWhatReadFileMay(t *testing.T) {
 			"[ -d " + outside + "/bob ] && echo " + outsideMark, "[ -e ../" + up + " ] && echo " + outsideMark, "which " + outside + "/private.txt; echo", "echo /et[c]",
 			"command -v " + outside + "/private.txt && echo " + outsideMark, "type " + outside + "/private.txt && echo " + outsideMark, "echo o/*", "echo */private.txt", "echo o/*/", "echo e/*/*", "basename -a o/*", "seq 1 o/*", "git tag -l o/*",
 			"ls " + outside, "cat " + outside + "/private.txt",
-		} {
+		}) {
 			if text := call(command); strings.Contains(strings.ReplaceAll(text, command, ""), outsideMark) || strings.HasPrefix(text, "! INTERNAL") {
 				t.Errorf("%s: %s", command, text)
 			}

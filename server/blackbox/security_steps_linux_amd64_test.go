@@ -79,7 +79,7 @@ func (p *plot) outcome(c changeCase) (made bool) {
 	return made
 }
 
-// The program is killed at every system call of one change (by default at every third), and started again: the files are old or new, all of them,
+// The program is killed at every system call of one change (by default at every sixth), and started again: the files are old or new, all of them,
 // what was acknowledged is there, the journal agrees, and no temporary file is left (SEC-11).
 func TestSEC11WritePath(t *testing.T) {
 	t.Parallel()
@@ -87,8 +87,8 @@ func TestSEC11WritePath(t *testing.T) {
 	if leaktest.Long() {
 		calls = lookingCalls
 	}
-	step := leaktest.Rounds(3, 1)
-	for i, c := range changeCases() {
+	step := leaktest.Rounds(6, 1)
+	for i, c := range leaktest.Some(2, changeCases()) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlot(t)

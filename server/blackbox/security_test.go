@@ -53,7 +53,7 @@ func TestSEC22NoArgumentWeakens(t *testing.T) {
 				}
 			}
 			must(t, json.Unmarshal(r.Result, &list))
-			calls := 0
+			calls, tried := 0, 0
 			for _, x := range list.Tools {
 				if open := x.InputSchema.AdditionalProperties; open == nil || *open {
 					t.Errorf("%s takes parameters that it does not name", x.Name)
@@ -81,6 +81,9 @@ func TestSEC22NoArgumentWeakens(t *testing.T) {
 				for _, word := range weakening {
 					for _, key := range []string{word, word + "_mode", "dangerously_" + word, "no_" + word} {
 						for _, value := range []any{true, "true", 1, map[string]any{"level": 0}} {
+							if tried++; !leaktest.Picked(tried, 30) {
+								continue
+							}
 							args := map[string]any{key: value}
 							for k, v := range base {
 								args[k] = v
@@ -342,7 +345,7 @@ func TestSEC10RulesMatchTheTarget(t *testing.T) {
 		if strings.Contains(name, ":") {
 			continue
 		}
-		for _, command := range []string{"cat %s", "head -n 1 %s", "grep -r word %s", "cat < %s", "sort %s | tail -n 1", "cp %s a/copy", "true; (cat %s)", "bash -c 'cat %s'", "echo $(cat %s)"} {
+		for _, command := range leaktest.Some(4, []string{"cat %s", "head -n 1 %s", "grep -r word %s", "cat < %s", "sort %s | tail -n 1", "cp %s a/copy", "true; (cat %s)", "bash -c 'cat %s'", "echo $(cat %s)"}) {
 			check("run_shell", replaytest.AsJSON(t, "command", fmt.Sprintf(command, name)))
 		}
 		check("run_readonly", replaytest.AsJSON(t, "command", "cat "+name))

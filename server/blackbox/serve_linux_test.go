@@ -197,20 +197,21 @@ func TestServePageAsks(t *testing.T) {
 // not listed, and the start and the refusal say why.
 func TestServeShared(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
+	for _, c := range leaktest.Some(2, []struct {
+		name    string
 		args    []string
 		project string
 		token   bool
 		why     string
 	}{
-		"tokens":     {token: true, why: "people with tokens can connect"},
-		"any user":   {args: []string{"--auth-local-peer", "any"}, why: "every user of this machine can connect (auth.local_peer)"},
-		"hosts":      {args: []string{"--http-allowed-hosts", "tools.example.com"}, why: "others can connect through a proxy (http.allowed_hosts, behind_proxy or trusted_proxies)"},
-		"public URL": {args: []string{"--http-public-url", "https://tools.example.com"}, why: "others can connect to https://tools.example.com (http.public_url)"},
-		"policy":     {args: []string{"--sandbox-policy", "required"}, why: `sandbox.policy is "required"`},
-		"project":    {project: "sandbox.policy = 'required'\n", why: `a project file says sandbox.policy = "required"`},
-	} {
-		t.Run(name, func(t *testing.T) {
+		{name: "tokens", token: true, why: "people with tokens can connect"},
+		{name: "any user", args: []string{"--auth-local-peer", "any"}, why: "every user of this machine can connect (auth.local_peer)"},
+		{name: "hosts", args: []string{"--http-allowed-hosts", "tools.example.com"}, why: "others can connect through a proxy (http.allowed_hosts, behind_proxy or trusted_proxies)"},
+		{name: "public URL", args: []string{"--http-public-url", "https://tools.example.com"}, why: "others can connect to https://tools.example.com (http.public_url)"},
+		{name: "policy", args: []string{"--sandbox-policy", "required"}, why: `sandbox.policy is "required"`},
+		{name: "project", project: "sandbox.policy = 'required'\n", why: `a project file says sandbox.policy = "required"`},
+	}) {
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			h := settle(t)
 			client := &replaytest.HTTPClient{T: t}

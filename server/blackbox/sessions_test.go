@@ -11,7 +11,7 @@ import (
 // TestSessionsBinary replays session files against the built program, over its standard input and output.
 func TestSessionsBinary(t *testing.T) {
 	path := replaytest.Program(t)
-	for _, script := range replaytest.Again(t) {
+	for _, script := range leaktest.Some(3, replaytest.Again(t)) {
 		t.Run(replaytest.ScriptName(script), func(t *testing.T) {
 			t.Parallel()
 			file, err := replaytest.ReadScript(script)

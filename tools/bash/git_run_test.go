@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"codehand/filestate/leaktest"
 	"codehand/tools/bash/programs"
 )
 
@@ -99,7 +100,7 @@ git commit -qam other; git checkout -q main; git merge -q other; git worktree ad
 
 // TestGitListWritesNothing: git diff and git describe --dirty wrote the index of a repository though they were read-only.
 // Every form on the list leaves each file of .git and of the home as it is, with its times, in repositories of several
-// kinds. CODEHAND_LONG=1 runs them all, else it is each form without options and one in ten of the others.
+// kinds. Without CODEHAND_TESTS=all it is each form without options and one in forty of the others.
 func TestGitListWritesNothing(t *testing.T) {
 	t.Parallel()
 	bash := needBash(t)
@@ -110,7 +111,7 @@ func TestGitListWritesNothing(t *testing.T) {
 		t.Skip("git is not installed: it shows what its commands write")
 	}
 	forms := gitForms()
-	for kind, setup := range gitSetups {
+	for kind, setup := range leaktest.SomeOf(2, gitSetups) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			ws, ran, shown := newStaleRepository(t, bash, setup), 0, 0
@@ -127,7 +128,7 @@ func TestGitListWritesNothing(t *testing.T) {
 			before := stale()
 			var some []string
 			for i, form := range forms {
-				long := os.Getenv("CODEHAND_LONG") != "" || !strings.Contains(form, " -") || i%10 == 0
+				long := !strings.Contains(form, " -") || leaktest.Picked(i, 40)
 				if long && Analyze(form, inRoot).Class == ReadOnly {
 					some = append(some, form)
 				}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"codehand/filestate/leaktest"
 )
 
 // TestBashReadsTheSame has bash read every command of the corpora that is ReadOnly, with functions in the place of all
@@ -20,15 +22,15 @@ func TestBashReadsTheSame(t *testing.T) {
 	dir := newRunWorkspace(t, bash).dir
 	calls := 0
 	for _, name := range corpora {
-		for _, r := range corpus(t, name) {
+		for _, r := range leaktest.Some(4, corpus(t, name)) {
 			if Analyze(r.command, inRoot).Class == ReadOnly {
 				calls += sameInBash(t, bash, dir, r.command)
 			}
 		}
 	}
 	t.Logf("bash called %d commands, each as it was proved", calls)
-	if calls < 500 {
-		t.Errorf("bash called %d commands, want at least 500", calls)
+	if calls < 125 {
+		t.Errorf("bash called %d commands, want at least 125", calls)
 	}
 }
 

@@ -30,7 +30,7 @@ var update = flag.Bool("update", false, "write testdata/traced.txt for the rows 
 const tracedFile = "testdata/traced.txt"
 
 // sampled is how many pairs of options run each time.
-const sampled = 500
+const sampled = 120
 
 // TestTraced asks the kernel what the commands do that are proved: they open no file for writing, start nothing but
 // themselves, connect to nothing, change nothing, and read no file outside. With CODEHAND_LONG=1 every option and every

@@ -84,7 +84,7 @@ func TestFitMemory(t *testing.T) {
 	if underRace {
 		t.Skip("measured without the race detector")
 	}
-	for name, data := range hostileImages(t) {
+	for name, data := range leaktest.SomeOf(6, hostileImages(t)) {
 		mebibytes, took, shown := weigh(t, data, time.Second/2)
 		t.Logf("%-45s +%3d MiB, %4d ms, shown at %s", name, mebibytes, took.Milliseconds(), shown)
 		if mebibytes > mostMemory {
@@ -114,16 +114,14 @@ for kind in sys.argv[1:]:
     if kind == 'lossless.webp': photo(3600, 3600).quantize(64).convert('RGB').save(kind, lossless=True, quality=10, method=0)
 `
 
-// The largest images that people have are shown, within the same memory. All kinds only if CODEHAND_LONG=1: making them
-// takes half a minute.
+// The largest images that people have are shown, within the same memory. All kinds only with CODEHAND_TESTS=all: making
+// them takes half a minute.
 func TestFitLarge(t *testing.T) {
 	if underRace {
 		t.Skip("measured without the race detector")
 	}
-	kinds := []string{"420.jpg", "progressive.jpg", "rgba.png"}
-	if leaktest.Long() {
-		kinds = append(kinds, "444.jpg", "cmyk.jpg", "large.gif", "lossy.webp", "alpha.webp", "lossless.webp")
-	}
+	kinds := leaktest.Some(9, []string{"progressive.jpg", "rgba.png", "444.jpg", "cmyk.jpg", "large.gif", "lossy.webp", "alpha.webp",
+		"lossless.webp", "420.jpg"})
 	dir := t.TempDir()
 	for _, kind := range kinds {
 		run(t, dir, python(t, "PIL"), "-c", largeImages, kind)

@@ -520,7 +520,7 @@ func TestManyAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	profile := &Profile{Writable: []string{dir}, Protected: []string{dir + "/.vscode", dir + "/.mcp.json"}}
 	var all sync.WaitGroup
-	for range 100 {
+	for range leaktest.Rounds(25, 100) {
 		r := confined(t, LevelFull, profile, dir, "(setsid sleep 86400 &); echo done")
 		all.Go(func() {
 			<-r.Done()

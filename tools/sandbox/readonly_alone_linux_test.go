@@ -149,13 +149,8 @@ func TestReadonlyProfileAlone(t *testing.T) {
 	}
 	confinedGround, free := newShamGround(t), newShamGround(t)
 	p := &Profile{Readable: []string{confinedGround.root}, Hidden: []string{confinedGround.hidden}}
-	step := 3
-	if os.Getenv("CODEHAND_LONG") != "" {
-		step = 1
-	}
 	tried, missing := 0, 0
-	for i := 0; i < len(shamReaders); i += step {
-		command := shamReaders[i]
+	for _, command := range leaktest.Some(10, shamReaders) {
 		if program, rest, ok := strings.Cut(command, ": "); ok && !strings.ContainsAny(program, " '\"$") && program != "" {
 			command = rest
 			if _, err := exec.LookPath(program); err != nil {

@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"codehand/filestate/leaktest"
 )
 
 // freshSeed makes the same changes each time.
@@ -28,10 +30,7 @@ const freshSeed = 33
 // memory gives: all answers, all counts. With CODEHAND_LONG=1 it is 10,000 changes.
 func TestFresh(t *testing.T) {
 	t.Parallel()
-	rounds := 60
-	if os.Getenv("CODEHAND_LONG") != "" {
-		rounds = 1800
-	}
+	rounds := leaktest.Rounds(25, 1800)
 	f := &fresh{T: t, r: rand.New(rand.NewPCG(freshSeed, 1)), dir: newDir(t, nil)}
 	change := f.otherProcess(newDir(t, nil).path)
 	e := remembering(t)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"codehand/filestate/disk"
+	"codehand/filestate/leaktest"
 	"codehand/tools/git"
 )
 
@@ -124,7 +125,7 @@ func tick() {
 // What a command does to each kind of file, by the kernel's word and by going over all files.
 func TestSpan(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ name, before, command, want string }{
+	for _, c := range leaktest.Some(3, []struct{ name, before, command, want string }{
 		{"nothing", "", "true", ""},
 		{"read", "", "cat a >/dev/null; git status >/dev/null", ""},
 		{"touched", "", "touch a; chmod 600 a; cp a a.x && mv a.x a", ""},
@@ -213,7 +214,7 @@ func TestSpan(t *testing.T) {
 		{"another stash dropped", "echo u >u; git stash -qu; echo x >a; git stash -q", "git stash drop -q stash@{1}; echo n >n",
 			"A n " + stashed},
 		{"another repository no more", "git init -q sub; echo x >sub/f", "rm -rf sub/.git", ""},
-	} {
+	}) {
 		for _, scans := range []bool{false, true} {
 			name := c.name
 			if scans {
