@@ -519,6 +519,90 @@ func TestGoMod(t *testing.T) {
 	}
 }
 
+// Every exported name of the product says what it is for. Methods that the standard library's interfaces ask for need
+// no words, and a constant or variable may stand below the words of its group.
+func TestRuleComments(t *testing.T) {
+	for _, r := range readHouse(t) {
+		for _, f := range r.files {
+			if f.test || slices.Contains(testRooms, r.name) || ast.IsGenerated(f.tree) {
+				continue
+			}
+			for _, n := range uncommented(f) {
+				t.Errorf("%s: an exported name has no comment: say what it is for, or unexport it", r.at(f, n))
+			}
+		}
+	}
+}
+
+func TestUncommented(t *testing.T) {
+	tree, err := parser.ParseFile(token.NewFileSet(), "x.go", `package x
+func A() {}
+type B struct{}
+func (B) C() {}
+func (*b) D() {}
+func (B) String() string { return "" }
+const E = 1
+// F and G have words.
+const (
+	F = 1
+	G = 2
+)
+var h int
+`, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := uncommented(&file{tree: tree}); len(found) != 4 {
+		t.Errorf("%d exported names lack a comment, want A, B, B.C and E", len(found))
+	}
+}
+
+// known are methods of the standard library's interfaces.
+var known = []string{"Error", "String", "Unwrap", "Is", "As", "ServeHTTP", "Read", "Write", "Close", "Len", "Less", "Swap",
+	"MarshalJSON", "UnmarshalJSON", "MarshalText", "UnmarshalText", "Enabled", "Handle", "WithAttrs", "WithGroup", "Name"}
+
+// uncommented finds the exported declarations of a file that have no comment.
+func uncommented(f *file) (found []ast.Node) {
+	for _, d := range f.tree.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			method := d.Recv != nil && (slices.Contains(known, d.Name.Name) || !exportedReceiver(d.Recv.List[0].Type))
+			if d.Name.IsExported() && d.Doc == nil && !method {
+				found = append(found, d)
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch spec := spec.(type) {
+				case *ast.TypeSpec:
+					if spec.Name.IsExported() && spec.Doc == nil && d.Doc == nil && spec.Comment == nil {
+						found = append(found, spec)
+					}
+				case *ast.ValueSpec:
+					if spec.Names[0].IsExported() && spec.Doc == nil && d.Doc == nil && spec.Comment == nil {
+						found = append(found, spec)
+					}
+				}
+			}
+		}
+	}
+	return found
+}
+
+// exportedReceiver says whether methods of a receiver can be reached from outside by its name.
+func exportedReceiver(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return exportedReceiver(e.X)
+	case *ast.IndexExpr:
+		return exportedReceiver(e.X)
+	case *ast.IndexListExpr:
+		return exportedReceiver(e.X)
+	case *ast.Ident:
+		return e.IsExported()
+	}
+	return false
+}
+
 func TestPackageComments(t *testing.T) {
 	for _, r := range readHouse(t) {
 		var at []string

@@ -16,21 +16,21 @@ type Mounted struct {
 
 // Mounted starts or reaches the mounted server of this name, and returns what offered shows of it. With accept a person
 // accepts what has changed. The error says why the server cannot be used; part of that may be its own words.
-func (s *Set) Mounted(ctx context.Context, name string, accept bool,
+func (e *Set) Mounted(ctx context.Context, name string, accept bool,
 	offered func() []toolset.Entry) (Mounted, error) {
-	if err := s.Mounts.Reach(ctx, name); err != nil {
+	if err := e.Mounts.Reach(ctx, name); err != nil {
 		return Mounted{}, err
 	}
-	m := Mounted{Changed: s.Mounts.Changes(name)}
+	m := Mounted{Changed: e.Mounts.Changes(name)}
 	if accept {
-		if err := s.Mounts.Accept(ctx, name); err != nil {
+		if err := e.Mounts.Accept(ctx, name); err != nil {
 			return Mounted{}, err
 		}
 	}
-	s.Tools.Refresh() // what is left out is in the log
-	for _, e := range offered() {
-		if strings.HasPrefix(e.Tool.Spec.Name, "mcp__"+name+"__") {
-			m.Tools = append(m.Tools, e)
+	e.Tools.Refresh() // what is left out is in the log
+	for _, x := range offered() {
+		if strings.HasPrefix(x.Tool.Spec.Name, "mcp__"+name+"__") {
+			m.Tools = append(m.Tools, x)
 		}
 	}
 	return m, nil
