@@ -7,11 +7,13 @@ import (
 	"testing"
 
 	"codehand/filestate"
+	"codehand/filestate/leaktest"
 )
 
 // An edit at both ends of a large file of which only a part was read left nothing that was certainly seen, so the next edit
 // was told that the file had not been read yet. It was, and the session itself made it what it is.
 func TestEditsFarApart(t *testing.T) {
+	leaktest.Sequential(t)
 	t.Parallel()
 	d := newDesk(t)
 	var b strings.Builder

@@ -93,6 +93,7 @@ var harmless = map[string]bool{"sync directory": true, "remove": true, "close th
 
 // A step that fails leaves everything as it was, and the error names the cause and the file.
 func TestFailedSteps(t *testing.T) {
+	leaktest.Sequential(t)
 	t.Parallel()
 	causes := []syscall.Errno{syscall.ENOSPC, syscall.EIO, syscall.EDQUOT, syscall.EROFS, syscall.EACCES, syscall.EMFILE}
 	for _, c := range trials() {

@@ -11,6 +11,7 @@ import (
 	"codehand/filestate"
 	"codehand/filestate/disk"
 	"codehand/filestate/journal"
+	"codehand/filestate/leaktest"
 )
 
 // foreignSaves are what other programs do to a file.
@@ -28,6 +29,7 @@ var foreignSaves = map[string]func(d keptDesk, content string){
 
 // What another program saves at any step of a change is in the file afterwards, or in the journal.
 func TestForeignSaveAtEveryStep(t *testing.T) {
+	leaktest.Sequential(t)
 	t.Parallel()
 	for name, save := range foreignSaves {
 		t.Run(name, func(t *testing.T) {

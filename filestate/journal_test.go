@@ -15,6 +15,7 @@ import (
 
 	"codehand/filestate"
 	"codehand/filestate/journal"
+	"codehand/filestate/leaktest"
 )
 
 // callID is an id as calls have.
@@ -178,6 +179,7 @@ func TestContentsComeBack(t *testing.T) {
 
 // A file that is too large is changed and noted, and cannot be undone.
 func TestTooLargeToKeep(t *testing.T) {
+	leaktest.Sequential(t)
 	t.Parallel()
 	d := newKeptDesk(t)
 	large := bytes.Repeat([]byte("x"), 32<<20+1)

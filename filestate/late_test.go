@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"codehand/filestate/journal"
+	"codehand/filestate/leaktest"
 )
 
 // A program that opened the old file before the change writes into it afterwards: that is in the journal.
@@ -46,6 +47,7 @@ func TestLateWriter(t *testing.T) {
 
 // What a program saved late into a file of more than 32 MiB was dropped without a word.
 func TestLateWriterOfALargeFile(t *testing.T) {
+	leaktest.Sequential(t)
 	t.Parallel()
 	d := newKeptDesk(t)
 	old := bytes.Repeat([]byte("old line of a large file\n"), 33<<20/25)

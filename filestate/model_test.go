@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"codehand/filestate"
+	"codehand/filestate/leaktest"
 )
 
 // A modelFile is what the test knows of one file: what is on the disk, and what the session has seen.
@@ -85,6 +86,7 @@ func nothingLeft(old, new string) bool {
 // TestRandomOperations does random things with some files and compares every answer with the model.
 // What the ledger says must never depend on times, so they are set to all that times can be.
 func TestRandomOperations(t *testing.T) {
+	leaktest.Sequential(t)
 	t.Parallel()
 	s := *seed
 	if s == 0 {

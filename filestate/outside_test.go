@@ -46,6 +46,7 @@ func childEditOutside(path string) error {
 // Another program saves a file while it is edited: each of its versions was found by itself at its next save, or is in the
 // file, or in the journal.
 func TestAgainstAnotherProgram(t *testing.T) {
+	leaktest.Elsewhere(t)
 	t.Parallel()
 	d := newKeptDesk(t, durable)
 	d.write("a", "outside 0")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"codehand/filestate"
+	"codehand/filestate/leaktest"
 )
 
 // A partsModel is what the test knows of one large file: its bytes, the parts that were shown of it since its hash was
@@ -52,6 +53,7 @@ func (k tokenFor) around(old, next string) bool {
 // in between. An edit is accepted only if all parts that were shown are unchanged. A version permits what it names and
 // nothing else. Where no other program changed anything, no edit is refused.
 func TestRandomPartsOfLargeFiles(t *testing.T) {
+	leaktest.Sequential(t)
 	t.Parallel()
 	s := *seed
 	if s == 0 {

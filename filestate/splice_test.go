@@ -34,6 +34,7 @@ func (d desk) splice(name string, v filestate.Version, at int, old, new string) 
 
 // A large file that is changed at one place is what a change of the whole makes of it, and so is what is remembered.
 func TestSplice(t *testing.T) {
+	leaktest.Sequential(t)
 	t.Parallel()
 	random := rand.New(rand.NewPCG(33, 6))
 	for range leaktest.Rounds(60, 200) {

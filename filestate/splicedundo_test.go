@@ -11,6 +11,7 @@ import (
 
 	"codehand/filestate"
 	"codehand/filestate/journal"
+	"codehand/filestate/leaktest"
 	"codehand/filestate/splices"
 )
 
@@ -201,6 +202,7 @@ func TestSplicesThatAreTooLarge(t *testing.T) {
 
 // A large file whose content is in memory for its change, and which differs in little, can be taken back as well.
 func TestUndoOfLargeChange(t *testing.T) {
+	leaktest.Sequential(t)
 	t.Parallel()
 	d := newKeptDesk(t)
 	was := strings.Repeat("x", journal.MaxKept) + "end\n"
@@ -220,6 +222,7 @@ func TestUndoOfLargeChange(t *testing.T) {
 
 // After changes of several places nothing counts as seen but what was shown, and what the session put there.
 func TestSplicesKeepWhatWasSeen(t *testing.T) {
+	leaktest.Sequential(t)
 	t.Parallel()
 	r := rand.New(rand.NewPCG(33, 9))
 	counted := 0

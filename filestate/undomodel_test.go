@@ -34,6 +34,7 @@ var modelNames = []string{"a", "b", "dir/c"}
 // In random sequences of edits, changes by others and undos, an undo gives back exactly what was there, or refuses and
 // changes nothing; and the journal has every version that a change of ours replaced.
 func TestRandomUndos(t *testing.T) {
+	leaktest.Sequential(t)
 	t.Parallel()
 	s := *seed
 	if s == 0 {

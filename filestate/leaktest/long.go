@@ -36,6 +36,15 @@ func Elsewhere(t testing.TB) {
 	}
 }
 
+// Sequential skips a test whose time goes into what one goroutine does, with -short: the race detector has nothing to see
+// there and takes ten times as long.
+func Sequential(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("one goroutine does the work, which takes long with the race detector")
+	}
+}
+
 // OutsideGate leaves a test out of `go test ./...`, the gate, which has a few minutes for all of them: CODEHAND_TESTS=all
 // runs it, as .ci/long does, and so does CODEHAND_LONG=1. why completes the sentence "it …", as in "starts ten servers";
 // another test of the same promise stays in the gate.

@@ -18,6 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"codehand/filestate/leaktest"
 	"codehand/server/jsonrpc"
 	"codehand/server/replies"
 )
@@ -527,6 +528,7 @@ func TestBadAnswers(t *testing.T) {
 
 // TestTooLong: messages over the limit are not passed on, in either form.
 func TestTooLong(t *testing.T) {
+	leaktest.Sequential(t)
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := startBridge(t, Options{}, func(w http.ResponseWriter, m posted) {

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"codehand/filestate"
+	"codehand/filestate/leaktest"
 	"codehand/server/clients"
 	"codehand/tools/hooks"
 	"codehand/tools/permission"
@@ -20,6 +21,7 @@ import (
 // What hooks said came after the cut, so a result was longer than its client takes: the client cut it itself, and the path
 // of the whole was lost. Whatever hooks say, each result is within its profile, with the path first and with their words.
 func TestHooksStayWithinProfiles(t *testing.T) {
+	leaktest.Sequential(t)
 	t.Parallel()
 	words := map[string]string{
 		"a word":   "remember the milk",

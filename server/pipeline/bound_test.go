@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"codehand/filestate"
+	"codehand/filestate/leaktest"
 	"codehand/server/clients"
 	"codehand/tools/hooks"
 	"codehand/tools/tool"
@@ -23,6 +24,7 @@ import (
 // TestEveryProfile: 1 MB of three kinds of text arrives within characters, bytes and lines of each client, with the path
 // of the whole on its first line; a refusal counts with its code. The whole is kept byte for byte, for its owner alone.
 func TestEveryProfile(t *testing.T) {
+	leaktest.Sequential(t)
 	t.Parallel()
 	texts := map[string]string{
 		"lines":    numbered(1 << 20),

@@ -233,6 +233,7 @@ func TestSimpleEdits(t *testing.T) {
 // A command that names thousands of files took seconds for each decision: 0.7 s with 20,000, and 25 times that here, and
 // later 20 s before the decision, to read it. A second or two are enough, also with the race detector.
 func TestManyFiles(t *testing.T) {
+	leaktest.Sequential(t)
 	t.Parallel()
 	s := newState(t, "a")
 	var b strings.Builder

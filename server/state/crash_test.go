@@ -106,6 +106,7 @@ func say(hand int, what string, n int) {
 
 // A process that is killed at any moment loses nothing that it acknowledged, and leaves nothing torn.
 func TestKill(t *testing.T) {
+	leaktest.Elsewhere(t)
 	t.Parallel()
 	rounds := leaktest.Rounds(20, 500)
 	dir := t.TempDir()

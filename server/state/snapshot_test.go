@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"codehand/filestate/leaktest"
 )
 
 const snapshotPrefix = "sess.p.s"
@@ -305,6 +307,7 @@ func TestSnapshotIsNoLink(t *testing.T) {
 
 // What is too much loses the read states that were noted first, and nothing else.
 func TestSnapshotHasALimit(t *testing.T) {
+	leaktest.Sequential(t)
 	t.Parallel()
 	dir := t.TempDir()
 	a := openSnapshot(t, dir)

@@ -620,6 +620,7 @@ func openRoot(t *testing.T, dir string) *os.Root {
 
 // Requests of a server that never stops are answered or end it; memory stays bounded, and so does what others wait.
 func TestFlood(t *testing.T) {
+	leaktest.Elsewhere(t)
 	t.Parallel()
 	self, err := os.Executable()
 	must(t, err)

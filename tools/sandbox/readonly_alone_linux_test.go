@@ -140,6 +140,7 @@ func (g *shamGround) effect(t *testing.T, level Level, p *Profile, command strin
 // The profile for commands that only read is enough alone: without any reader of the text that runs, no command writes,
 // connects, runs something that does, or reads what is outside, hidden or another process's.
 func TestReadonlyProfileAlone(t *testing.T) {
+	leaktest.Elsewhere(t)
 	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
 		if os.Getenv("CI") != "" {

@@ -77,6 +77,7 @@ func layRows(t *testing.T, dir string) {
 
 // Commands that only read say the same in the profile for them as without one, and in it no file changes.
 func TestReadonlyRowsSame(t *testing.T) {
+	leaktest.Elsewhere(t)
 	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
 		if os.Getenv("CI") != "" {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"codehand/filestate/leaktest"
 )
 
 // typed starts a shell with a terminal, types a line, and returns all that the terminal showed until its end.
@@ -107,6 +109,7 @@ func TestTerminalInterrupt(t *testing.T) {
 
 // ioctls that type for others, or load drivers, stay refused on a terminal of the command's own.
 func TestTerminalEscapes(t *testing.T) {
+	leaktest.Elsewhere(t)
 	t.Parallel()
 	exe, err := os.Executable()
 	must(t, err)

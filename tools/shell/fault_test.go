@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"codehand/filestate/leaktest"
 )
 
 // stuck makes the log of an output one that cannot be written, until healed is called.
@@ -80,6 +82,7 @@ func TestLogThatCannotBeWritten(t *testing.T) {
 
 // However often a log cannot be written meanwhile, it is in the end what it had been without that.
 func TestLogThatHeals(t *testing.T) {
+	leaktest.Sequential(t)
 	t.Parallel()
 	r := random(t)
 	for range 20 {

@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"codehand/filestate/leaktest"
 	"codehand/tools/secrets"
 )
 
@@ -67,6 +68,7 @@ func smallLimits() limits {
 
 // Whatever is printed when, each chunk is what a complete memory of the output would give, as far as it is kept.
 func TestOutputAgainstModel(t *testing.T) {
+	leaktest.Sequential(t)
 	t.Parallel()
 	r := random(t)
 	for range 20 {

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"codehand/filestate/leaktest"
 )
 
 // texts must do exactly what they do in bash -c.
@@ -30,6 +32,7 @@ var texts = []string{
 }
 
 func TestTextMeansWhatItMeansToBash(t *testing.T) {
+	leaktest.Sequential(t)
 	t.Parallel()
 	s := newStage(t)
 	if !s.script.dialect.Bash {
@@ -186,6 +189,7 @@ func TestPlainSh(t *testing.T) {
 }
 
 func TestQuote(t *testing.T) {
+	leaktest.Sequential(t)
 	t.Parallel()
 	s := newStage(t)
 	for _, word := range []string{"", "a", "it's", "'", "''", `\'$x"`, "a\nb", "-n", "*", "/a b", "/é", "~", "#a", "{a,b}", "/a_1.b-c+d,e:f@g%h"} {
