@@ -213,7 +213,7 @@ func TestSEC44Audit(t *testing.T) {
 var protectedSpellings = []string{
 	".git/config", ".GIT/config", ".git./config", "GIT~1/config", ".g\u200cit/config", ".git/hooks/pre-commit", "sub/.git/hooks/post-checkout", "./a/../.git/config",
 	".gitmodules", ".mcp.json", ".MCP.JSON", ".claude/settings.json", ".vscode/tasks.json", ".Vscode/tasks.json", ".vscode::$DATA/tasks.json", ".codehand/config.toml",
-	".husky/pre-commit", ".envrc", ".bashrc", ".npmrc", ".cargo/config.toml", "lefthook.yml", ".devcontainer.json", "gradle/wrapper/gradle-wrapper.properties",
+	".husky/pre-commit", ".hg/hgrc", ".jj/repo/config.toml", ".envrc", ".bashrc", ".npmrc", ".cargo/config.toml", "lefthook.yml", ".devcontainer.json", "gradle/wrapper/gradle-wrapper.properties",
 	"link-to-config", "link-to-git/config", "hard-link-to-config",
 }
 

@@ -108,13 +108,14 @@ func TestProtectedNow(t *testing.T) {
 		".mcp.json", "a/b/c/d/.mcp.json", "node_modules/x/.mcp.json", ".git/modules/m/config", "plain.txt",
 		".git/modules/m/HEAD", ".git/modules/m/objects/config", ".git/modules/lib/a/b/config", ".git/modules/lib/a/b/hooks/x",
 		".git/modules/m/modules/n/commondir", ".git/modules/config/hooks/", "bare/HEAD", "bare/config", "bare/hooks/", "bare/objects/",
-		"bare/refs/", "no/HEAD", "no/config")
+		"bare/refs/", "no/HEAD", "no/config", ".jj/repo/config.toml", "hg/.hg/hgrc", "hg/.hg/store/x")
 	names, err := guarded.ProtectedNames(nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{".git/config", ".git/hooks", ".git/modules/config/hooks", ".git/modules/lib/a/b/config", ".git/modules/lib/a/b/hooks",
-		".git/modules/m/config", ".git/modules/m/modules/n/commondir", ".mcp.json", "bare/config", "bare/hooks", "sub/.git/config",
+		".git/modules/m/config", ".git/modules/m/modules/n/commondir", ".jj/repo/config.toml", ".mcp.json", "bare/config", "bare/hooks",
+		"hg/.hg/hgrc", "sub/.git/config",
 		"sub/deep/.vscode"}
 	if got := below(t, root, protectedFound(t, root, names.Find)); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
@@ -122,6 +123,7 @@ func TestProtectedNow(t *testing.T) {
 	got := below(t, root, missing(root, names.Texts()))
 	for name, in := range map[string]bool{
 		".vscode": true, ".envrc": true, "lefthook.yml": true, ".yarnrc.yml": true, "gradle/wrapper": true, ".config/git": true,
+		".hg/hgrc": true, ".jj/repo/config.toml": false,
 		".mcp.json": false, ".git": false, ".git/hooks": false, ".pnp.cjs": false, ".yarn": false,
 	} {
 		if slices.Contains(got, name) != in {

@@ -19,6 +19,7 @@ var guardedNames = []string{
 	".vscode/tasks.json", ".idea/workspace.xml", ".zed/settings.json", ".devcontainer/devcontainer.json", ".devcontainer.json",
 	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".inputrc", ".envrc",
 	".config/fish/config.fish", ".config/git/config", ".config/autostart/x.desktop", ".config/systemd/user/x.service", "Library/LaunchAgents/x.plist",
+	".hg/hgrc", ".hg/hgrc-not-shared", ".hg/sharedpath", ".sl/config", ".jj/repo/config.toml", ".jj/workspace-config.toml",
 	".husky/pre-commit", ".pre-commit-config.yaml", "lefthook.yml", "lefthook-local.yml", ".cargo/config.toml", ".npmrc", ".yarnrc", ".yarnrc.yml", ".yarn/releases/x.cjs", ".yarn/plugins/x.cjs",
 	"pyrightconfig.json", "bunfig.toml", ".bazelrc", ".ripgreprc", "gradle/wrapper/gradle-wrapper.properties", ".mvn/wrapper/maven-wrapper.properties",
 	".größe/é", // of the operator: the names above are ASCII, which has one normal form

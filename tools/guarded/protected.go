@@ -48,6 +48,10 @@ var Groups = []Group{
 	{Why: "git: where it finds a repository, and what it runs later",
 		Names: []string{".git", ".git/info", ".git/modules", ".git/worktrees"},
 		more:  func(n *fileName) { n.last = true }},
+	{Why: "Mercurial, Sapling and Jujutsu: what they run", Names: []string{
+		".hg/hgrc", ".hg/hgrc-not-shared", ".hg/sharedpath", ".sl/config", ".jj/repo/config.toml",
+		".jj/workspace-config.toml",
+	}},
 	{Why: "programs that git starts",
 		Names: slices.Concat([]string{".husky/**", ".pre-commit-config.yaml"}, lefthook())},
 	{Why: "shells and sessions of the desktop", Names: []string{
