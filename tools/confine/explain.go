@@ -28,7 +28,9 @@ var notThere = []string{
 
 // unreached are what programs print without a network.
 var unreached = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)(?:could not|unable to) resolve (?:host|proxy|address)|` +
+	return regexp.MustCompile(`(?i)(?:could not|couldn't|unable to) resolve (?:host|proxy|address)|` +
+		`\bdns error\b|` + // of rustup
+		`Error when performing the request to https?://|` + // of corepack
 		`network is unreachable|` +
 		`temporary failure in name resolution|name or service not known|no such host|EAI_AGAIN|ENETUNREACH|ENOTFOUND|` +
 		`\(from versions: none\)|` + // all that pip says without a further try

@@ -31,6 +31,28 @@ var corepackEnables = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`E(?:ROFS|ACCES|PERM)[^\n]*(?:symlink|unlink) .*(?:pnpm|yarn)`)
 })
 
+// corepackFails finds the traces that corepack prints when it fails: a pipe can leave nothing else of what it said.
+var corepackFails = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^\s+at .*corepack\.cjs:\d+`)
+})
+
+// cutCorepack returns the line about corepack of which a pipe, as `| tail -2`, left the end of a trace; "": the rest is
+// there, or nothing here made it fail.
+func (o *Outcome) cutCorepack(said string) string {
+	if !corepackFails().MatchString(said) || strings.Contains(said, "Error") {
+		return ""
+	}
+	enables := slices.ContainsFunc(o.Env.Analysis.Parts, func(part bash.Part) bool {
+		return slices.ContainsFunc(part.Forms, func(form string) bool {
+			return strings.Contains(form, "corepack enable") && !strings.Contains(form, "--install-directory")
+		})
+	})
+	if enables {
+		return ownShims
+	}
+	return o.Confined.NoNetwork()
+}
+
 // unmet returns the line about a command that met no process, or no directory that it may write; "": it did not look
 // for one, or may have met it. said is what it printed, failed that its exit code is not 0.
 func (o *Outcome) unmet(said string, failed bool) string {
@@ -39,6 +61,11 @@ func (o *Outcome) unmet(said string, failed bool) string {
 	}
 	if runs(o.Env.Analysis, "corepack") && corepackEnables().MatchString(said) {
 		return ownShims
+	}
+	if runs(o.Env.Analysis, "corepack") {
+		if line := o.cutCorepack(said); line != "" {
+			return line
+		}
 	}
 	silent := strings.TrimSpace(said) == ""
 	if !failed && (!silent || len(o.Env.Analysis.Parts) < 2) {

@@ -15,6 +15,7 @@ func TestUnfetched(t *testing.T) {
 	const said = "NewConnectionError: [Errno -3] Temporary failure in name resolution"
 	for command, want := range map[string]bool{
 		"pip download six 2>&1 | tail -3": true, "npm ci || true": true, "grep -r resolution logs": false,
+		"cargo install x 2>&1 | tail -1": true, "rustup default stable 2>&1 | tail -1": true,
 	} {
 		a := bash.Analyze(command, func(string) bool { return true })
 		closed := &sandbox.Profile{Sockets: true, Network: sandbox.NetworkOff}
@@ -22,6 +23,12 @@ func TestUnfetched(t *testing.T) {
 		if got := o.unfetched(said); (got != "") != want || o.unfetched("done") != "" {
 			t.Errorf("%s: %q, want a line: %v", command, got, want)
 		}
+		const cut = "    at fetch (/usr/lib/node_modules/corepack/dist/lib/corepack.cjs:22089:11)\n"
+		a = bash.Analyze("corepack prepare pnpm@9 2>&1 | tail -1", func(string) bool { return true })
+		if got := o.unmet(cut, false); got != o.Confined.NoNetwork() {
+			t.Errorf("corepack without a network: %q", got)
+		}
+		a = bash.Analyze(command, func(string) bool { return true })
 		closed.Network = sandbox.NetworkOn
 		if got := o.unfetched(said); got != "" {
 			t.Errorf("%s: %q with a network", command, got)
@@ -32,6 +39,7 @@ func TestUnfetched(t *testing.T) {
 // A model looked for its dev server with pkill and lsof, which met nothing, and took it for ended.
 func TestUnmetProcesses(t *testing.T) {
 	t.Parallel()
+	const cut = "    at async _Cli.run (/usr/lib/node_modules/corepack/dist/lib/corepack.cjs:21215:18)\n"
 	for _, c := range []struct {
 		command, said string
 		failed        bool
@@ -55,6 +63,9 @@ func TestUnmetProcesses(t *testing.T) {
 		{"corepack enable", "Internal Error: EROFS: read-only file system, symlink '../lib/dist/pnpm.js' -> '/usr/bin/pnpm'", true, ownShims},
 		{"corepack enable; echo", "Internal Error: EACCES: permission denied, unlink '/usr/bin/yarn'\n", false, ownShims},
 		{"corepack pnpm -v", "9.1.0", false, ""},
+		{"corepack enable pnpm 2>&1 | tail -2", cut, false, ownShims},
+		{"corepack enable --install-directory d 2>&1 | tail -2", cut, false, ""},
+		{"corepack prepare pnpm@9 2>&1 | tail -2", cut, false, ""},
 		{"echo pkill; false", "pkill", true, ""},
 	} {
 		a := bash.Analyze(c.command, func(string) bool { return true })

@@ -35,7 +35,7 @@ func silentlyUnreached(a *bash.Analysis, exit int) bool {
 // other program shows, as grep, may be about another network.
 var fetching = []string{
 	"pip", "pip3", "npm", "npx", "pnpm", "yarn", "corepack", "uv", "poetry", "pipx", "curl", "wget", "git", "go",
-	"cargo", "gem", "bundle", "composer", "mvn", "gradle", "apt-get", "apt",
+	"cargo", "rustup", "gem", "bundle", "composer", "mvn", "gradle", "apt-get", "apt",
 }
 
 // unfetched names the setting that kept a command from the network although its exit code is 0; "": none did.
