@@ -12,12 +12,12 @@ import (
 )
 
 // gitWork is a session at level 3 in a repository with one commit, and a bare one beside it in a second root.
-func gitWork(t *testing.T) *profiled {
+func gitWork(t *testing.T, args ...string) *profiled {
 	t.Helper()
 	needs(t, "git")
 	p := profile(t, []string{"a", "b"}, []string{
 		"home/.gitconfig", "[user]\n\tname = T\n\temail = t@example.com\n[init]\n\tdefaultBranch = main\n",
-	}, []string{"GIT_CONFIG_NOSYSTEM=1"})
+	}, []string{"GIT_CONFIG_NOSYSTEM=1"}, args...)
 	for _, args := range [][]string{
 		{"init", "-q", "a"}, {"-C", "a", "commit", "-q", "--allow-empty", "-m", "first"}, {"init", "-q", "--bare", "b/bare"},
 	} {
@@ -115,8 +115,9 @@ func TestGitConfigurationMeanwhile(t *testing.T) {
 		_, err := os.ReadFile(filepath.Join(p.root, "wrote")) // waits for the job
 		must(t, err)
 	}
-	text := p.Must(t, "run_shell", replaytest.AsJSON(t, "command",
-		"git config core.fsmonitor ./evil; git config user.name J; echo >wrote; cat go", "run_in_background", true))
+	// What it writes after another command's keys were taken over must not reach the file itself.
+	p.lay("a/j.sh", "git config core.fsmonitor ./evil; git config user.name J; echo >wrote; cat go; printf '[core]\n\tfsmonitor = ./evil\n' >>.git/config")
+	text := p.Must(t, "run_shell", replaytest.AsJSON(t, "command", "bash j.sh", "run_in_background", true))
 	id := replaytest.JobID.FindString(text)
 	wrote()
 	if got := p.config(""); strings.Contains(got, "fsmonitor") || strings.Contains(got, "user.name=J") {

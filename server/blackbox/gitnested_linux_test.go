@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"codehand/server/replaytest"
@@ -125,6 +126,29 @@ func TestRemovedRepositories(t *testing.T) {
 	}
 }
 
+// Parts of scripts that make repositories below NAME, of which git would run EVIL.
+const (
+	makeCommit = "git -c core.fsmonitor= -C $1 commit -q --allow-empty -m x; "
+	makeLib    = "git init -q NAME/lib; set -- NAME/lib; " + makeCommit
+	makeDeep   = "git init -q NAME/a/b/c/d/e; set -- NAME/a/b/c/d/e; " + makeCommit + "mkdir NAME/lib; "
+	makeConfig = "printf '[core]\\n\\trepositoryformatversion = 0\\n\\tbare = false\\n\\tfsmonitor = EVIL\\n' "
+	makeScript = "printf '#!/bin/sh\\n\"EVIL\"\\n' >hook; chmod +x hook; "
+	makeHook   = makeScript + "cp hook $1/.git/hooks/post-index-change; cp hook $1/.git/hooks/post-checkout; touch $1/new; git -C $1 add new; "
+)
+
+// look asks git for the state of the whole, as a person does, and fails if that ran what a command wrote below name.
+func (p *profiled) look(name string) {
+	t := p.T
+	t.Helper()
+	for _, args := range [][]string{{"status"}, {"diff"}, {"-C", name + "/lib", "status"}, {"-C", name + "/lib", "checkout", "-q", "-B", "other"}} {
+		p.outside("", args...)
+	}
+	if ran, err := os.ReadFile(p.in("ran")); err == nil {
+		t.Errorf("%s: git of the person ran %d times what a command wrote", name, strings.Count(string(ran), "\n"))
+		must(t, os.Remove(p.in("ran")))
+	}
+}
+
 // A repository that a command itself had made ran what the command wrote as soon as a person asked git for the state of
 // the whole: its hooks, what its commondir or a `.git` that is a file or a link led to at any depth or in the caches,
 // a configuration that was a link, locked, too large or not understood, and all of it where the command had shut the
@@ -135,41 +159,23 @@ func TestRepositoriesOfACommand(t *testing.T) {
 	evil := p.in("home/evil")
 	p.lay("home/evil", "#!/bin/sh\necho it ran >>"+p.in("ran")+"\n")
 	must(t, os.Chmod(evil, 0o700))
-	const (
-		commit = "git -c core.fsmonitor= -C $1 commit -q --allow-empty -m x; "
-		lib    = "git init -q NAME/lib; set -- NAME/lib; " + commit
-		deep   = "git init -q NAME/a/b/c/d/e; set -- NAME/a/b/c/d/e; " + commit + "mkdir NAME/lib; "
-		config = "printf '[core]\\n\\trepositoryformatversion = 0\\n\\tbare = false\\n\\tfsmonitor = EVIL\\n' "
-		script = "printf '#!/bin/sh\\n\"EVIL\"\\n' >hook; chmod +x hook; "
-		hook   = script + "cp hook $1/.git/hooks/post-index-change; cp hook $1/.git/hooks/post-checkout; touch $1/new; git -C $1 add new; "
-	)
 	cases := []struct{ name, text string }{
-		{"hooks", lib + hook},
-		{"hooks-link", lib + script + "mv $1/.git/hooks $1/.git/h; ln -s h $1/.git/hooks; cp hook $1/.git/h/post-index-change; touch $1/n; git -C $1 add n; "},
-		{"commondir", lib + "mkdir -p NAME/a/b/c/d; cp -rL $1/.git NAME/a/b/c/d/e; " + config + ">NAME/a/b/c/d/e/config; echo ../../a/b/c/d/e >$1/.git/commondir"},
-		{"file", deep + config + ">$1/.git/config; echo 'gitdir: ../a/b/c/d/e/.git' >NAME/lib/.git"},
-		{"file-hooks", deep + hook + "echo 'gitdir: ../a/b/c/d/e/.git' >NAME/lib/.git"},
-		{"file-nul", deep + config + ">$1/.git/config; printf 'gitdir: ../a/b/c/d/e/.git\\0x\\n' >NAME/lib/.git"},
-		{"file-turns", deep + config + ">$1/.git/config; ln -s ../a/b/c/d/e NAME/lib/z; echo 'gitdir: z/../e/.git' >NAME/lib/.git"},
-		{"file-cache", "git init -q $GOCACHE/NAME; set -- $GOCACHE/NAME; " + commit + config + ">$1/.git/config; mkdir -p NAME/lib; echo \"gitdir: $1/.git\" >NAME/lib/.git"},
-		{"link", deep + config + ">$1/.git/config; ln -s ../a/b/c/d/e/.git NAME/lib/.git"},
-		{"config-link", lib + config + ">$1/.git/c; rm $1/.git/config; ln -s c $1/.git/config"},
-		{"config-lock", lib + config + ">$1/.git/config; touch $1/.git/config.lock"},
-		{"config-large", lib + config + ">$1/.git/config; yes '#' | head -c 3000000 >>$1/.git/config"},
-		{"shut-config", lib + config + ">$1/.git/config; chmod 0555 $1/.git"},
-		{"shut-dot", deep + config + ">$1/.git/config; ln -s ../a/b/c/d/e/.git NAME/lib/.git; chmod 0555 NAME/lib"},
-		{"shut-way", lib + config + ">$1/.git/config; chmod 0111 $1/.git $1 NAME"},
-		{"config-odd", lib + config + ">$1/.git/config; printf '[odd \"\\n' >>$1/.git/config"},
-	}
-	look := func(name string) {
-		t.Helper()
-		for _, args := range [][]string{{"status"}, {"diff"}, {"-C", name + "/lib", "status"}, {"-C", name + "/lib", "checkout", "-q", "-B", "other"}} {
-			p.outside("", args...)
-		}
-		if ran, err := os.ReadFile(p.in("ran")); err == nil {
-			t.Errorf("%s: git of the person ran %d times what a command wrote", name, strings.Count(string(ran), "\n"))
-			must(t, os.Remove(p.in("ran")))
-		}
+		{"hooks", makeLib + makeHook},
+		{"hooks-link", makeLib + makeScript + "mv $1/.git/hooks $1/.git/h; ln -s h $1/.git/hooks; cp hook $1/.git/h/post-index-change; touch $1/n; git -C $1 add n; "},
+		{"commondir", makeLib + "mkdir -p NAME/a/b/c/d; cp -rL $1/.git NAME/a/b/c/d/e; " + makeConfig + ">NAME/a/b/c/d/e/config; echo ../../a/b/c/d/e >$1/.git/commondir"},
+		{"file", makeDeep + makeConfig + ">$1/.git/config; echo 'gitdir: ../a/b/c/d/e/.git' >NAME/lib/.git"},
+		{"file-hooks", makeDeep + makeHook + "echo 'gitdir: ../a/b/c/d/e/.git' >NAME/lib/.git"},
+		{"file-nul", makeDeep + makeConfig + ">$1/.git/config; printf 'gitdir: ../a/b/c/d/e/.git\\0x\\n' >NAME/lib/.git"},
+		{"file-turns", makeDeep + makeConfig + ">$1/.git/config; ln -s ../a/b/c/d/e NAME/lib/z; echo 'gitdir: z/../e/.git' >NAME/lib/.git"},
+		{"file-cache", "git init -q $GOCACHE/NAME; set -- $GOCACHE/NAME; " + makeCommit + makeConfig + ">$1/.git/config; mkdir -p NAME/lib; echo \"gitdir: $1/.git\" >NAME/lib/.git"},
+		{"link", makeDeep + makeConfig + ">$1/.git/config; ln -s ../a/b/c/d/e/.git NAME/lib/.git"},
+		{"config-link", makeLib + makeConfig + ">$1/.git/c; rm $1/.git/config; ln -s c $1/.git/config"},
+		{"config-lock", makeLib + makeConfig + ">$1/.git/config; touch $1/.git/config.lock"},
+		{"config-large", makeLib + makeConfig + ">$1/.git/config; yes '#' | head -c 3000000 >>$1/.git/config"},
+		{"shut-config", makeLib + makeConfig + ">$1/.git/config; chmod 0555 $1/.git"},
+		{"shut-dot", makeDeep + makeConfig + ">$1/.git/config; ln -s ../a/b/c/d/e/.git NAME/lib/.git; chmod 0555 NAME/lib"},
+		{"shut-way", makeLib + makeConfig + ">$1/.git/config; chmod 0111 $1/.git $1 NAME"},
+		{"config-odd", makeLib + makeConfig + ">$1/.git/config; printf '[odd \"\\n' >>$1/.git/config"},
 	}
 	for _, c := range cases {
 		text := "mkdir -p NAME; " + c.text + "\ngit update-index --add --cacheinfo 160000,$(git -c core.fsmonitor= -C NAME/lib rev-parse HEAD || git rev-parse HEAD),NAME/lib; :"
@@ -177,24 +183,17 @@ func TestRepositoriesOfACommand(t *testing.T) {
 		if !strings.Contains(said, ": set aside ") && !strings.Contains(said, ": took out ") {
 			t.Errorf("%s: nothing is told: %s", c.name, said)
 		}
-		look(c.name)
+		p.look(c.name)
 		if strings.HasPrefix(c.name, "shut") { // the person opens it
 			must(t, exec.Command("chmod", "-R", "u+rwX", filepath.Join(p.root, c.name)).Run())
-			look(c.name)
+			p.look(c.name)
 		}
 	}
 	// In two steps: what leads there first, then what it leads to.
-	p.script(strings.NewReplacer("NAME", "steps", "EVIL", evil).Replace("mkdir steps; " + deep + "echo 'gitdir: ../a/b/c/d/e/.git' >NAME/lib/.git; " +
+	p.script(strings.NewReplacer("NAME", "steps", "EVIL", evil).Replace("mkdir steps; " + makeDeep + "echo 'gitdir: ../a/b/c/d/e/.git' >NAME/lib/.git; " +
 		"git update-index --add --cacheinfo 160000,$(git -C NAME/lib rev-parse HEAD),NAME/lib; :"))
-	p.script(strings.NewReplacer("NAME", "steps", "EVIL", evil).Replace("set -- NAME/a/b/c/d/e; " + config + ">$1/.git/config; " + hook + ":"))
-	look("steps")
-	// A job goes on beside what a person does, so what it made stays, and is told.
-	p.lay("a/j.sh", strings.NewReplacer("NAME", "late", "EVIL", evil).Replace("mkdir late; "+lib+hook+config+">$1/.git/config"))
-	id := replaytest.JobID.FindString(p.Must(t, "run_shell", replaytest.AsJSON(t, "command", "bash j.sh", "run_in_background", true)))
-	if out := p.Must(t, "job_output", replaytest.AsJSON(t, "job_id", id, "block", true)); !strings.Contains(out,
-		"git obeys it: late/lib/.git/config, late/lib/.git/hooks; ") {
-		t.Errorf("a job made a repository, and nothing is told: %s", out)
-	}
+	p.script(strings.NewReplacer("NAME", "steps", "EVIL", evil).Replace("set -- NAME/a/b/c/d/e; " + makeConfig + ">$1/.git/config; " + makeHook + ":"))
+	p.look("steps")
 	// What git itself makes stays as it is.
 	said := p.script(`git init -q --bare ../b/new.git; git clone -q ../b/bare own/clone; git init -q own/new; git worktree add -q own/tree;
 		git -C own/new commit -q --allow-empty -m x; git -c protocol.file.allow=always submodule add -q ./own/new own/module; git -C own/tree log --oneline; git -C own/module log --oneline`)
@@ -204,4 +203,39 @@ func TestRepositoriesOfACommand(t *testing.T) {
 	if got := p.outside("own/module", "log", "--oneline") + p.outside("own/tree", "status"); !strings.Contains(got, " x\n") || strings.Contains(got, "fatal") {
 		t.Errorf("repositories as git makes them: %s", got)
 	}
+}
+
+// A command that had only to wait until it was a job left repositories that ran what it wrote, and so did one that was a
+// job from the start. A person may have made what appeared meanwhile, so all of it is kept aside.
+func TestRepositoriesOfAJob(t *testing.T) {
+	t.Parallel()
+	p := gitWork(t, "--shell-auto-background-ms=1")
+	evil := p.in("home/evil")
+	p.lay("home/evil", "#!/bin/sh\necho it ran >>"+p.in("ran")+"\n")
+	must(t, os.Chmod(evil, 0o700))
+	must(t, syscall.Mkfifo(filepath.Join(p.root, "go"), 0o600))
+	for _, name := range []string{"late", "job"} {
+		p.lay("a/j.sh", strings.NewReplacer("NAME", name, "EVIL", evil).Replace("cat go; mkdir NAME; "+makeLib+makeHook+makeConfig+
+			">$1/.git/config; git update-index --add --cacheinfo 160000,$(git -c core.fsmonitor= -C NAME/lib rev-parse HEAD),NAME/lib"))
+		said := p.Must(t, "run_shell", replaytest.AsJSON(t, "command", "bash j.sh", "run_in_background", name == "job"))
+		must(t, os.WriteFile(filepath.Join(p.root, "go"), nil, 0o600)) // waits for the job
+		out := p.Must(t, "job_output", replaytest.AsJSON(t, "job_id", replaytest.JobID.FindString(said), "block", true))
+		for _, told := range []string{"/lib/.git/config: took out core.fsmonitor", "/lib/.git/hooks: set aside as hooks.refused-", "renames it back"} {
+			if !strings.Contains(out, told) {
+				t.Errorf("%s: nothing is told of %s: %s", name, told, out)
+			}
+		}
+		p.look(name)
+	}
+	// The server ends a job that would go on.
+	p.lay("a/j.sh", strings.NewReplacer("NAME", "end", "EVIL", evil).Replace("mkdir NAME; "+makeLib+makeHook+makeConfig+
+		">$1/.git/config; git update-index --add --cacheinfo 160000,$(git -c core.fsmonitor= -C NAME/lib rev-parse HEAD),NAME/lib; echo >go; cat go"))
+	p.Must(t, "run_shell", replaytest.AsJSON(t, "command", "bash j.sh"))
+	_, err := os.ReadFile(filepath.Join(p.root, "go")) // waits for the job
+	must(t, err)
+	must(t, p.In.Close())
+	for range p.Lines { // to its end
+	}
+	must(t, p.Cmd.Wait())
+	p.look("end")
 }

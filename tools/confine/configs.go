@@ -27,10 +27,13 @@ type configs struct {
 	temp    *os.Root // of the session: commands write there, so nothing is opened by its path alone
 	dir     string   // has the copies, in temp
 	all     []config
-	known   map[string]bool // files that were there when the command started, and what a person allowed it to change
-	allowed []string        // files and directories that a person allowed it to change
-	others  []string        // what the command writes besides: caches, its temporary directory
-	shut    []sandbox.Shut  // what the command shut, and is open for a moment
+	known   map[string]os.FileInfo // files that were there when the command started
+	allowed []string               // files and directories that a person allowed it to change
+	others  []string               // what the command writes besides: caches, its temporary directory
+	// it has become a job, so what appeared may be the person's
+	background bool
+	share      func(path string, by int) int // Confiner.share
+	shut       []sandbox.Shut                // what the command shut, and is open for a moment
 	// newer returns what there is now; whole is false if that is too much
 	newer func(open func(path string) bool) (now names, whole bool)
 }
@@ -39,6 +42,7 @@ type configs struct {
 type config struct {
 	path string
 	dir  *os.Root // the directory that had it when the command started
+	was  os.FileInfo
 	base []byte
 	copy string // below configs.temp
 }
@@ -53,15 +57,17 @@ const (
 // rules keep. It changes p.
 func (s *Session) ownConfigs(p *sandbox.Profile, u Use, found, keep []string) *configs {
 	c := &configs{
-		roots: u.Roots, written: slices.Concat(u.Roots, s.commonsOf(u)), known: map[string]bool{},
+		roots: u.Roots, written: slices.Concat(u.Roots, s.commonsOf(u)),
+		known: map[string]os.FileInfo{}, share: s.share,
 		allowed: slices.Concat(u.Allowed, u.removed()), others: append(slices.Clone(p.Writable), u.Temp),
 	}
 	c.temp, _ = os.OpenRoot(u.Temp) // without it all files stay as they are
 	for _, path := range p.Protected {
-		c.known[path] = true
+		// What is missing is watched only until the command becomes a job.
+		c.knows(path)
 	}
 	for _, path := range found {
-		c.known[path] = true
+		c.knows(path)
 		if len(c.all) == maxConfigs || !slices.Contains(p.Protected, path) || slices.Contains(keep, path) {
 			continue
 		}
@@ -99,7 +105,7 @@ func (c *configs) unshut(path string, need os.FileMode) bool {
 		return false
 	}
 	for at := path; at != c.written[i]; at = filepath.Dir(at) {
-		if c.known[at] {
+		if _, known := c.known[at]; known {
 			return false // no command changed it
 		}
 	}
@@ -112,6 +118,37 @@ func (c *configs) unshut(path string, need os.FileMode) bool {
 func (c *configs) reach(path string) (*os.Root, error) {
 	c.unshut(filepath.Dir(path), 0o700)
 	return c.open(path)
+}
+
+// knows remembers a file that is there, or of which a person keeps this user from knowing.
+func (c *configs) knows(path string) {
+	info, err := os.Lstat(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		c.known[path] = info
+	}
+}
+
+// isKnown says whether a file is the one that was there when the command started. A command may have made another one
+// where an earlier job's was set aside.
+func (c *configs) isKnown(path string) bool {
+	was, known := c.known[path]
+	if !known || was == nil || isConfig(path) { // git itself replaces its configuration
+		return known
+	}
+	now, err := os.Lstat(path)
+	return err != nil || os.SameFile(was, now)
+}
+
+// share counts the commands that have a copy of a configuration mounted over it, and changes that number.
+func (c *Confiner) share(path string, by int) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.shared[path] += by
+	now := c.shared[path]
+	if now <= 0 {
+		delete(c.shared, path)
+	}
+	return now
 }
 
 func sorted(paths []string) []string {
@@ -149,7 +186,8 @@ func (c *configs) add(path string) (own string, ok bool) {
 	if c.temp.MkdirAll(at, 0o700) != nil || c.temp.WriteFile(own, base, info.Mode().Perm()|0o600) != nil {
 		return "", false
 	}
-	c.all = append(c.all, config{path: path, dir: dir, base: base, copy: own})
+	c.share(path, 1)
+	c.all = append(c.all, config{path: path, dir: dir, was: info, base: base, copy: own})
 	return filepath.Join(c.temp.Name(), own), true
 }
 
@@ -173,6 +211,7 @@ func (c *configs) open(path string) (*os.Root, error) {
 // drop removes the copies.
 func (c *configs) drop() {
 	for _, one := range c.all {
+		c.share(one.path, -1)
 		_ = one.dir.Close() // a directory handle holds no data
 	}
 	if c.temp == nil {
@@ -196,7 +235,8 @@ func (c Command) Drop() {
 
 // Over is called once when all of the command has ended. It takes over what the command changed in git's
 // configuration, and returns a line for each file with what was not taken over, and for each password that git did not
-// get. background: it went on beside what the person does, so a repository that appeared is not taken for its work.
+// get. background: it went on beside what the person does. What git would obey of what appeared meanwhile is taken for
+// its work even so, since a command has only to wait until it is a job, but nothing of it is lost.
 func (c Command) Over(background bool) (lines []string) {
 	if c.door != nil {
 		c.door.Close()
@@ -208,10 +248,8 @@ func (c Command) Over(background bool) (lines []string) {
 		return lines
 	}
 	defer c.configs.drop()
+	c.configs.background = background
 	open := func(path string) bool { return c.configs.unshut(path, 0o500) }
-	if background {
-		open = nil // it is taken for the person's
-	}
 	defer func() {
 		for _, was := range slices.Backward(c.configs.shut) {
 			was.Again()
@@ -219,30 +257,48 @@ func (c Command) Over(background bool) (lines []string) {
 	}()
 	// What config.worktree says is looked at before a config that makes git read it.
 	now, whole := c.configs.newer(open)
-	if !whole && !background {
+	if !whole {
 		lines = append(lines, "[what is here now is too much to look through, and git may obey what a command made: "+
 			"have a person look at it before git runs outside of a command]")
 	}
 	for _, path := range slices.Backward(sorted(now.configs)) {
-		if c.configs.known[path] {
+		if _, known := c.configs.known[path]; known {
 			continue
 		}
-		if line := c.configs.settleNew(path, background); line != "" {
+		if line := c.configs.settleNew(path); line != "" {
 			lines = append(lines, line)
 		}
 	}
-	if !background {
-		lines = append(lines, c.configs.settleMade(now)...)
-	} else if line := c.configs.stays(now); line != "" {
-		lines = append(lines, line)
-	}
+	lines = append(lines, c.configs.settleMade(now)...)
 	for _, one := range slices.Backward(c.configs.all) {
-		if line := c.configs.settle(one); line != "" {
-			lines = append(lines, line)
+		for _, line := range []string{c.configs.replaced(one), c.configs.settle(one)} {
+			if line != "" {
+				lines = append(lines, line)
+			}
 		}
 	}
 	slices.Reverse(lines)
 	return lines
+}
+
+// replaced says what a configuration has that no command may set, where another file was renamed onto it while the
+// command ran, as git does for a person: with that the kernel took away what kept the command from the file itself.
+func (c *configs) replaced(one config) string {
+	name := filepath.Base(one.path)
+	info, err := one.dir.Lstat(name)
+	if err != nil || os.SameFile(info, one.was) {
+		return ""
+	}
+	now, err := git.ReadSmallIn(one.dir, name, maxConfig)
+	if err != nil {
+		return ""
+	}
+	_, refused, err := git.MergeConfig(one.base, one.base, now, c.safe(one.path))
+	if err != nil || len(refused) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("[%s: replaced while this command ran, which could write it since, and has %s now: unless the "+
+		"user set that, have them look at it before git runs outside of a command]", c.shown(one.path), named(refused))
 }
 
 // settle takes over what is safe of one copy.
@@ -255,7 +311,8 @@ func (c *configs) settle(one config) string {
 		return ""
 	}
 	var refused []string
-	err = git.UpdateConfig(one.dir, filepath.Base(one.path), func(now []byte) (merged []byte, err error) {
+	others := c.share(one.path, 0) > 1
+	err = git.UpdateConfig(one.dir, filepath.Base(one.path), others, func(now []byte) (merged []byte, err error) {
 		merged, refused, err = git.MergeConfig(now, one.base, next, c.safe(one.path))
 		return merged, err
 	})
@@ -267,7 +324,7 @@ func (c *configs) settle(one config) string {
 
 // settleNew takes out of the configuration of a repository that the command made what is not safe. A copy that the
 // command made of another repository has a link to our copy in place of its configuration.
-func (c *configs) settleNew(path string, background bool) string {
+func (c *configs) settleNew(path string) string {
 	dir, err := c.reach(path)
 	if err != nil {
 		return "" // it leads elsewhere
@@ -276,9 +333,6 @@ func (c *configs) settleNew(path string, background bool) string {
 	name := filepath.Base(path)
 	if target, err := dir.Readlink(name); err == nil {
 		i := slices.IndexFunc(c.all, func(one config) bool { return filepath.Join(c.temp.Name(), one.copy) == target })
-		if i < 0 && background {
-			return ""
-		}
 		if i < 0 {
 			return c.setAside(dir, path, configName(path))
 		}
@@ -292,29 +346,36 @@ func (c *configs) settleNew(path string, background bool) string {
 		if err != nil {
 			return c.lost(path, err)
 		}
-	} else if background && !c.ofKnown(path) {
-		return ""
 	}
 	var refused []string
-	err = git.UpdateConfig(dir, name, func(now []byte) ([]byte, error) {
+	kept := ""
+	err = git.UpdateConfig(dir, name, c.share(path, 0) > 0, func(now []byte) ([]byte, error) {
 		merged, found, err := git.MergeConfig(nil, nil, now, c.safe(path))
 		if refused = found; err != nil || len(refused) == 0 {
 			return now, err
+		}
+		if c.background {
+			kept = name + sandbox.Aside + rand.Text()[:6]
+			return merged, dir.WriteFile(kept, now, 0o600)
 		}
 		return merged, nil
 	})
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // nobody knows what git would obey there
 		return c.setAside(dir, path, configName(path))
 	}
-	return c.said(path, refused)
+	line := c.said(path, refused)
+	if kept != "" && line != "" {
+		line = strings.TrimSuffix(line, "]") + "; " + kept + " has it as it was" + c.byWhom() + "]"
+	}
+	return line
 }
 
-// ofKnown says whether a path is a configuration that a repository or work tree has besides its own, and the repository
-// was there when the command started. Only git's own commands make one.
-func (c *configs) ofKnown(path string) bool {
-	dir, base := filepath.Split(path)
-	return base == worktreeConfig && (c.known[filepath.Join(dir, "config")] ||
-		c.known[filepath.Join(dir, "..", "..", "config")])
+// byWhom is what a line adds about something that appeared beside a job.
+func (c *configs) byWhom() string {
+	if !c.background {
+		return ""
+	}
+	return "; a person who made it while the job ran renames it back"
 }
 
 // worktreeConfig is a configuration that git reads where extensions.worktreeConfig is set.
@@ -381,6 +442,12 @@ func (c *configs) said(path string, keys []string) string {
 	if len(keys) == 0 {
 		return ""
 	}
+	return fmt.Sprintf("[%s: took out %s; to let commands set it, the user sets permissions.unprotect = [%q]]",
+		c.shown(path), named(keys), configName(path))
+}
+
+// named lists keys of a configuration.
+func named(keys []string) string {
 	names := make([]string, 0, maxNamed+1)
 	for _, key := range keys {
 		if len(names) == maxNamed {
@@ -392,8 +459,7 @@ func (c *configs) said(path string, keys []string) string {
 		}
 		names = append(names, key)
 	}
-	return fmt.Sprintf("[%s: took out %s; to let commands set it, the user sets permissions.unprotect = [%q]]",
-		c.shown(path), strings.Join(names, ", "), configName(path))
+	return strings.Join(names, ", ")
 }
 
 // configName is the protected name that a configuration file falls under.

@@ -72,13 +72,14 @@ type Confiner struct {
 	mu      sync.Mutex
 	commons map[string]string // repositories of linked work trees outside of them, by root; "": it is none
 	indexes map[string]index  // of git, by their paths
+	shared  map[string]int    // running commands with a copy of a file with git's configuration, by its path
 }
 
 // New returns a Confiner for commands with the environment env, which is asked for when the first one starts.
 func New(o Options, env func() []string) *Confiner {
 	c := &Confiner{
 		o: o, env: env, home: sync.OnceValue(func() []string { return toolchains(o, env()) }),
-		commons: map[string]string{}, indexes: map[string]index{},
+		commons: map[string]string{}, indexes: map[string]index{}, shared: map[string]int{},
 	}
 	for _, root := range o.Roots {
 		c.common(root) // as it is before any command runs

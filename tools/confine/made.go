@@ -20,7 +20,7 @@ import (
 // names, so a person who asks it for the state of the whole would run them. It returns a line for each.
 func (c *configs) settleMade(now names) (lines []string) {
 	for _, path := range sorted(now.found) {
-		if c.known[path] || !c.obeys(path) || slices.ContainsFunc(c.allowed, func(a string) bool {
+		if c.isKnown(path) || !c.obeys(path) || slices.ContainsFunc(c.allowed, func(a string) bool {
 			return within(path, a) || within(a, path)
 		}) {
 			continue
@@ -36,25 +36,6 @@ func (c *configs) settleMade(now names) (lines []string) {
 		_ = dir.Close() // a directory handle holds no data
 	}
 	return lines
-}
-
-// stays names what settleMade and settleNew would take away, if the command had not gone on beside what a person does,
-// who may have made it.
-func (c *configs) stays(now names) string {
-	var list []string
-	for _, path := range sorted(now.found) {
-		if !c.known[path] && (c.obeys(path) || isConfig(path) && !c.ofKnown(path) && c.unsafe(path)) {
-			list = append(list, c.shown(path))
-		}
-	}
-	if len(list) == 0 {
-		return ""
-	}
-	if more := len(list) - maxNamed; more > 0 {
-		list = append(list[:maxNamed], fmt.Sprintf("%d more", more))
-	}
-	return fmt.Sprintf("[appeared meanwhile and stays, since a person may have made it, but git obeys it: %s; if this "+
-		"job made it, have a person look at it before git runs outside of a command]", strings.Join(list, ", "))
 }
 
 // madeName is the protected name that a path which settleMade sets aside falls under.
@@ -103,7 +84,7 @@ func hooked(dir string) bool {
 	})
 }
 
-// setAside renames a file below dir, or removes it if it is a link, which has no content to lose, and returns a line
+// setAside renames a file below dir, or removes it if it is a link of a command that was no job, and returns a line
 // that says so. name is the protected name that the user may open.
 func (c *configs) setAside(dir *os.Root, path, name string) string {
 	base := filepath.Base(path)
@@ -112,10 +93,10 @@ func (c *configs) setAside(dir *os.Root, path, name string) string {
 		return c.lost(path, err)
 	}
 	how := "as " + aside
-	if _, err := dir.Readlink(aside); err == nil {
+	if _, err := dir.Readlink(aside); err == nil && !c.background {
 		_ = dir.Remove(aside) // else it stays aside
 		how = "for good: it was a link"
 	}
 	return fmt.Sprintf("[%s: set aside %s, as git would obey it; to let commands make it, the user sets "+
-		"permissions.unprotect = [%q]]", c.shown(path), how, name)
+		"permissions.unprotect = [%q]%s]", c.shown(path), how, name, c.byWhom())
 }

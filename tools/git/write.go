@@ -19,7 +19,11 @@ const (
 // UpdateConfig replaces the configuration file name in dir by what update makes of its content, as git does: with a
 // lock beside it that keeps other gits from writing meanwhile, and by renaming. The file keeps its mode. Errors: those
 // of update, ErrLocked, or what the system says.
-func UpdateConfig(dir *os.Root, name string, update func(now []byte) ([]byte, error)) (err error) {
+//
+// inPlace writes into the file that is there instead: where another file is renamed onto it, the kernel takes away what
+// is mounted over it for commands that run. A reader can then see a part of both for a moment, and a crash leaves the
+// whole new content in the lock.
+func UpdateConfig(dir *os.Root, name string, inPlace bool, update func(now []byte) ([]byte, error)) (err error) {
 	lock, err := lockConfig(dir, name+".lock")
 	if err != nil {
 		return err
@@ -54,7 +58,25 @@ func UpdateConfig(dir *os.Root, name string, update func(now []byte) ([]byte, er
 	if err = lock.Close(); err != nil {
 		return err
 	}
-	return dir.Rename(name+".lock", name)
+	if !inPlace || !info.Mode().IsRegular() {
+		return dir.Rename(name+".lock", name)
+	}
+	if err = overwrite(dir, name, next); err != nil {
+		return err
+	}
+	return dir.Remove(name + ".lock")
+}
+
+// overwrite gives a file new content without another inode.
+func overwrite(dir *os.Root, name string, content []byte) error {
+	f, err := dir.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(content); err == nil {
+		err = f.Truncate(int64(len(content)))
+	}
+	return errors.Join(err, f.Close())
 }
 
 func lockConfig(dir *os.Root, name string) (*os.File, error) {

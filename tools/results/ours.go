@@ -122,8 +122,8 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[the first build of commands: `, `\[what was built so far stays `, `\[corepack enable writes `,
 		`\[files that it may discard were kept `,
 		`\[git keeps what was dropped `, `\[commands see only their own `,
-		`\[what is here now is too much to look through`, `\[appeared meanwhile and stays, `,
-		`\[[^\]:]+: (?:took out |set aside |changes by this command )`,
+		`\[what is here now is too much to look through`,
+		`\[[^\]:]+: (?:took out |set aside |changes by this command |replaced while )`,
 	}, "|") + ")")
 })
 
