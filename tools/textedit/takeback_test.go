@@ -95,3 +95,66 @@ func TestTakeBackAll(t *testing.T) {
 		}
 	}
 }
+
+// TestTakeBackEach: with the hunks named that were taken back before, all hunks of random changes go back in any order,
+// and give the text from before, byte for byte. What stands in between is what Without says.
+func TestTakeBackEach(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 500 {
+		before, after := randomChange(r, 80)
+		now, all, gone := after, heads(before, after), []string(nil)
+		r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		for _, head := range all {
+			next, err := TakeBack(before, after, now, head, gone...)
+			gone = append(gone, head)
+			left, lost := Without(before, after, gone...)
+			if err != nil || lost != nil || !bytes.Equal(next, left) {
+				t.Fatalf("%q to %q without %q: %v, %v, %q and %q", before, after, gone, err, lost, next, left)
+			}
+			now = next
+		}
+		if !bytes.Equal(now, before) {
+			t.Fatalf("%q to %q: all of %q give %q", before, after, all, now)
+		}
+	}
+}
+
+func randomChange(r *rand.Rand, lines int) (before, after []byte) {
+	var was, is bytes.Buffer
+	for i := range 1 + r.IntN(lines) {
+		line := fmt.Sprintf("%d\n", r.IntN(4)*i)
+		if r.IntN(12) > 0 {
+			was.WriteString(line)
+		}
+		if r.IntN(12) > 0 {
+			is.WriteString(line)
+		}
+	}
+	return was.Bytes(), is.Bytes()
+}
+
+// TestAround: of two changes, one after the other, the first goes back and the second stays; where they touch each other,
+// nothing is guessed.
+func TestAround(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		before, after, now, want string
+		err                      error
+	}{
+		"nothing else":  {"a\nb\n", "a\nB\n", "a\nB\n", "a\nb\n", nil},
+		"below":         {"a\nb\nc\nd\n", "A\nA2\nb\nc\nd\n", "A\nA2\nb\nc\nD\nE\n", "a\nb\nc\nD\nE\n", nil},
+		"above":         {"a\nb\nc\nd\n", "a\nb\nc\nD\n", "b\nc\nD\n", "b\nc\nd\n", nil},
+		"between":       {"a\nb\nc\nd\ne\n", "A\nb\nc\nd\nE\n", "A\nb\nd\nE\n", "a\nb\nd\ne\n", nil},
+		"added at ends": {"b\n", "a\nb\n", "a\nb\nc\n", "b\nc\n", nil},
+		"the same":      {"a\nb\n", "a\nB\n", "a\nb\n", "", ErrTouched},
+		"beside":        {"a\nb\n", "a\nB\n", "A\nB\n", "", ErrTouched},
+		"emptied":       {"a\nb\n", "a\nB\n", "", "", ErrTouched},
+		"no last end":   {"a\nb\nc", "A\nb\nc", "A\nb\nc\n", "a\nb\nc\n", nil},
+	} {
+		got, err := Around([]byte(c.before), []byte(c.after), []byte(c.now))
+		if string(got) != c.want || !errors.Is(err, c.err) {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
