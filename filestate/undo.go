@@ -19,9 +19,14 @@ import (
 
 // A Step names a change in the journal and one of its files, resolved anew by the caller.
 type Step struct {
-	ID   string
-	File File
+	ID    string
+	File  File
+	Rests []Rest // what else the file may be; only of a change that no other step of this file is about
 }
+
+// A Rest is what a file is instead of what a change left, since only parts of changes were taken back in it, and what
+// it becomes when that change is taken back. Both are whole contents.
+type Rest struct{ Now, Then []byte }
 
 // A ConflictError says that a file is not what a change left, so that the change is not taken back.
 type ConflictError struct {
@@ -54,8 +59,9 @@ var ErrLinked = errors.New("file has other names")
 // change of its own in the journal that can be undone as well. What the session has seen of the files does not matter,
 // and moves along. It works on changes of any process and session whose journal this is.
 //
-// A file that is not what the change left stays as it is: *ConflictError; for several files the errors are joined. Only
-// of a change that stopped half way, a file that is what it was before will do, or one that is half written.
+// A file that is neither what the change left nor one of its step's Rests stays as it is: *ConflictError; for several
+// files the errors are joined. Only of a change that stopped half way, a file that is what it was before will do, or one
+// that is half written.
 // ErrNoChange, ErrNoCopy (of the journal): there is nothing to take back, or nothing to do it with. All other errors
 // are those of Update.
 //
@@ -63,6 +69,11 @@ var ErrLinked = errors.New("file has other names")
 // that is in the journal as with any Update. The new change takes none back, and names none.
 func (l *Ledger) Undo(ctx context.Context, by journal.By, steps ...Step) ([]Change, error) {
 	return l.undo(ctx, purpose{By: by}, steps)
+}
+
+// UndoPortion is an Update of one file that takes one hunk of a change back, and is noted as that.
+func (l *Ledger) UndoPortion(ctx context.Context, by journal.By, of journal.Portion, edit Edit) ([]Change, error) {
+	return l.update(ctx, purpose{By: by, of: &of}, []Edit{edit})
 }
 
 // TryUndo checks all that Undo checks and returns what it would do. Nothing is written.
@@ -87,15 +98,18 @@ func (l *Ledger) undo(ctx context.Context, why purpose, steps []Step) ([]Change,
 		}
 		for i, f := range e.Files {
 			b := byPath[f.Path]
-			if b == nil {
+			switch {
+			case b == nil:
 				b = &back{want: f.After, left: e.Parts[i].After, leftMode: f.NewMode}
 				if e.Torn {
 					b.found = e.Parts[i].Before
 				}
 				byPath[f.Path], backs = b, append(backs, b)
-			} else if !b.to.Equal(f.After) {
+			case !b.to.Equal(f.After):
 				// What came in between is not what is there now.
 				return nil, &ConflictError{Path: f.Path, Want: e.Parts[i].After, Err: disk.ErrMoved}
+			default:
+				b.several = true
 			}
 			if err := b.through(e.Parts[i]); err != nil {
 				return nil, fmt.Errorf("%s: %w", f.Path, err)
@@ -105,7 +119,9 @@ func (l *Ledger) undo(ctx context.Context, why purpose, steps []Step) ([]Change,
 	}
 	for _, s := range steps {
 		if b := byPath[s.File.Path]; b != nil {
-			b.file = s.File
+			if b.file = s.File; !b.several && !b.torn {
+				b.rests = s.Rests
+			}
 		}
 	}
 	var edits []Edit
@@ -174,8 +190,10 @@ type back struct {
 	mode    fs.FileMode
 	// what the file must have, and that it gets mode again; 0: its mode is its own business
 	leftMode fs.FileMode
-	torn     bool // what it was before will do
-	kept     bool // whatever is there will do
+	torn     bool   // what it was before will do
+	several  bool   // it goes back more than one change
+	rests    []Rest // will do as well
+	kept     bool   // whatever is there will do
 }
 
 // through goes one change further back.
@@ -202,8 +220,14 @@ func (b *back) edit() Edit {
 			switch wanted := b.want.IsOf(old); {
 			case b.splices != nil && wanted:
 				return b.apply(old)
+			case !wanted && b.restOf(old) != nil:
+				return bytes.Clone(b.restOf(old).Then), nil
 			case !b.kept && !wanted && !(b.torn && b.to.IsOf(old)) && !b.tornIs(old):
-				return nil, &ConflictError{Path: b.path, Want: b.left, Now: old, Large: b.splices != nil && old != nil}
+				want := b.left
+				if len(b.rests) > 0 {
+					want = b.rests[0].Now // what came since is what somebody else wrote
+				}
+				return nil, &ConflictError{Path: b.path, Want: want, Now: old, Large: b.splices != nil && old != nil}
 			case b.splices != nil:
 				return old, nil // it is what it was before
 			}
@@ -214,6 +238,16 @@ func (b *back) edit() Edit {
 		e.Splice = b.find
 	}
 	return e
+}
+
+// restOf is the Rest that the file is; nil: it is none.
+func (b *back) restOf(content []byte) *Rest {
+	for i := range b.rests {
+		if content != nil && bytes.Equal(content, b.rests[i].Now) {
+			return &b.rests[i]
+		}
+	}
+	return nil
 }
 
 // find is Edit.Splice: the splices, if their old text stands in the file.

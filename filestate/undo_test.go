@@ -319,3 +319,41 @@ func TestUndoOfTornChange(t *testing.T) {
 	d.holds("a", "old a")
 	d.holds("b", "old b")
 }
+
+// TestUndoRests: a file that a part of a change was taken back in was a conflict. It gets what its Rest says, and only if
+// it is byte for byte what that says; the undo is noted as one of the change, and Last passes over the undo of a part.
+func TestUndoRests(t *testing.T) {
+	t.Parallel()
+	d := newKeptDesk(t)
+	d.write("a", "one\ntwo\n")
+	c := d.must(d.put("a", "1\n2\n", unseen))
+	part, err := d.l.UndoPortion(t.Context(), journal.By{}, journal.Portion{ID: c.ID, Hunk: "@@ -2 +2 @@"}, filestate.Edit{
+		File: d.file("a"), Unseen: true, Change: func([]byte) ([]byte, error) { return []byte("1\ntwo\n"), nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, err := d.l.Last(t.Context(), journal.Query{Path: d.path("a")})
+	if err != nil || last.ID != c.ID || last.IsUndo() {
+		t.Fatalf("the last change is %+v, %v", last, err)
+	}
+	steps := d.steps(c.ID)
+	steps[0].Rests = []filestate.Rest{{Now: []byte("1\nTWO\n"), Then: []byte("wrong")}, {Now: []byte("1\ntwo\n"), Then: []byte("one\ntwo\n")}}
+	d.write("a", "1\ntwo\nmine\n")
+	_, err = d.l.Undo(t.Context(), journal.By{}, steps...)
+	if e := wantConflict(t, err); string(e.Want) != "1\nTWO\n" || string(e.Now) != "1\ntwo\nmine\n" {
+		t.Errorf("the conflict is %+v", e)
+	}
+	d.holds("a", "1\ntwo\nmine\n")
+	d.write("a", "1\ntwo\n")
+	undone, err := d.l.Undo(t.Context(), journal.By{}, steps...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.holds("a", "one\ntwo\n")
+	e := d.history(journal.Query{})
+	if e[0].ID != undone[0].ID || e[1].ID != part[0].ID || e[1].Undone || e[1].Portion == nil || e[1].Portion.ID != c.ID || !e[2].Undone {
+		t.Errorf("the history is %+v", e)
+	}
+	d.mustUndo(undone[0].ID)
+	d.holds("a", "1\ntwo\n")
+}

@@ -105,9 +105,10 @@ func (c Change) LinesChanged() (added, removed int) {
 // A purpose is why an update is made.
 type purpose struct {
 	journal.By
-	undoes []string // ids of the changes that it takes back
-	try    bool     // check everything, write nothing
-	silent bool     // it restores what was, so the journal notes nothing
+	undoes []string         // ids of the changes that it takes back
+	of     *journal.Portion // what it takes back of one; nil: no part
+	try    bool             // check everything, write nothing
+	silent bool             // it restores what was, so the journal notes nothing
 }
 
 func (l *Ledger) update(ctx context.Context, why purpose, edits []Edit) ([]Change, error) {

@@ -25,7 +25,7 @@ func (l *Ledger) writeNoted(ctx context.Context, why purpose, works []*work) (id
 	}
 	hashed(works)
 	// Before anything else is on the disk: what a crash leaves can be found and explained from here on.
-	pending, err := l.journal.Begin(why.By, why.undoes, parts(works))
+	pending, err := l.begin(why, parts(works))
 	if err != nil {
 		return "", noteFailed(works, err)
 	}
@@ -43,6 +43,13 @@ func (l *Ledger) writeNoted(ctx context.Context, why purpose, works []*work) (id
 		pending.Drop()
 	}
 	return pending.ID, err
+}
+
+func (l *Ledger) begin(why purpose, parts []journal.Part) (journal.Pending, error) {
+	if why.of != nil {
+		return l.journal.BeginPortion(why.By, *why.of, parts)
+	}
+	return l.journal.Begin(why.By, why.undoes, parts)
 }
 
 // parts are what the journal notes of the files that change.

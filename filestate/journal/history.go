@@ -33,7 +33,12 @@ type Entry struct {
 	// of a change, "recovered" one that a dead process left in a temporary file, "held" what files were before a
 	// command that may discard it. It is in EntryFile.Before; Undo writes it.
 	Kept string `json:"kept,omitempty"`
+	// Portion is what it took back of a change that it left in force otherwise; nil: it is no such undo.
+	Portion *Portion `json:"portion,omitempty"`
 }
+
+// IsUndo says whether the change took another one back, or a part of it.
+func (e Entry) IsUndo() bool { return len(e.Undoes) > 0 || e.Portion != nil }
 
 // An EntryFile is one file of a change. Before and After are SHA-256 in hex; "": there was no file, or is none any
 // more.
@@ -134,7 +139,7 @@ func takesBack(undone map[string]bool, state, id string, undoes []string) {
 
 func (h *Header) entry(state string, undone bool) Entry {
 	e := Entry{
-		ID: h.ID, Time: h.Time, By: h.By, Undoes: h.Undoes,
+		ID: h.ID, Time: h.Time, By: h.By, Undoes: h.Undoes, Portion: h.Portion,
 		Undone: undone, Open: state == stateOpen, Unsure: state == stateUnsure,
 	}
 	if h.Kind != KindChange {
@@ -174,7 +179,7 @@ func (f File) op() string {
 func (j *Journal) Last(ctx context.Context, q Query) (Entry, error) {
 	fits := q.Fits
 	q.Limit, q.Kept = 1, false
-	q.Fits = func(e Entry) bool { return (fits == nil || fits(e)) && !e.Undone && len(e.Undoes) == 0 }
+	q.Fits = func(e Entry) bool { return (fits == nil || fits(e)) && !e.Undone && !e.IsUndo() }
 	found, err := j.History(ctx, q)
 	if err != nil {
 		return Entry{}, err

@@ -131,7 +131,17 @@ func (j *Journal) Close() error {
 
 // Begin notes a change before it is made. The error is of the journal's own directory.
 func (j *Journal) Begin(by By, undoes []string, parts []Part) (Pending, error) {
-	e := &Note{Header: Header{Kind: KindChange, Undoes: undoes}}
+	return j.begin(Header{Undoes: undoes}, by, parts)
+}
+
+// BeginPortion notes, before it is made, a change that takes a hunk of another one back.
+func (j *Journal) BeginPortion(by By, of Portion, parts []Part) (Pending, error) {
+	return j.begin(Header{Portion: &of}, by, parts)
+}
+
+func (j *Journal) begin(h Header, by By, parts []Part) (Pending, error) {
+	h.Kind = KindChange
+	e := &Note{Header: h}
 	for _, p := range parts {
 		e.add(p)
 	}

@@ -84,7 +84,14 @@ type Header struct {
 	Started uint64     `json:"started"`
 	Host    owner.Host `json:"host"`
 	Undoes  []string   `json:"undoes,omitempty"`
+	Portion *Portion   `json:"portion,omitempty"` // it takes this back; nil: whole changes or none
 	Files   []File     `json:"files"`
+}
+
+// A Portion is one hunk of one file of a change, which another change took back by itself.
+type Portion struct {
+	ID   string `json:"id"`   // of the change that the hunk is of
+	Hunk string `json:"hunk"` // its first line in the diff of the contents that the change found and left
 }
 
 // File is one file of a note.
