@@ -105,7 +105,7 @@ func detailUndoChange(ctx context.Context, s *session.State, in undoChangeInput)
 	if in.Hunk != "" {
 		return "Only hunk " + in.Hunk + " of change " + in.ChangeID + "."
 	}
-	steps, err := history.UndoSteps(tool.Env{State: s}, in.change)
+	steps, err := history.UndoSteps(ctx, tool.Env{State: s}, in.change)
 	for _, step := range steps {
 		defer step.File.Close()
 	}
@@ -121,7 +121,7 @@ func detailUndoChange(ctx context.Context, s *session.State, in undoChangeInput)
 }
 
 func runUndoChange(ctx context.Context, env tool.Env, in undoChangeInput) (tool.Result, error) {
-	steps, err := history.UndoSteps(env, in.change)
+	steps, err := history.UndoSteps(ctx, env, in.change)
 	for _, s := range steps {
 		defer s.File.Close()
 	}
@@ -153,7 +153,8 @@ func runUndoChange(ctx context.Context, env tool.Env, in undoChangeInput) (tool.
 		return tool.Result{}, history.UndoRefusal(ctx, env, in.change, err)
 	}
 	line, notes := history.UndoneLine(env, in.change, changes)
-	if !history.Own(ctx, env, in.change) { // else the session knows what it wrote, and what that replaced
+	around := slices.ContainsFunc(steps, func(s filestate.Step) bool { return len(s.Rests) > 0 })
+	if around || !history.Own(ctx, env, in.change) { // else the session knows what it wrote, and what that replaced
 		text, hidden := history.UndoneFiles(in.change, changes, false, view.Sees)
 		line += text
 		notes = append(notes, history.Forget(ctx, env, changes, hidden)...)
@@ -176,8 +177,7 @@ func undoHunk(ctx context.Context, env tool.Env, in undoChangeInput, steps []fil
 	if err != nil {
 		return tool.Result{}, err
 	}
-	at := slices.IndexFunc(steps, func(s filestate.Step) bool { return s.File.Path == hunk.Path })
-	changes, err := hunk.TakeBack(ctx, env, editing.By(env, "undo_change"), steps[at].File)
+	changes, err := hunk.TakeBack(ctx, env, editing.By(env, "undo_change"), steps)
 	if err != nil {
 		return tool.Result{}, err
 	}

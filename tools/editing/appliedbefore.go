@@ -34,7 +34,7 @@ func appliedBefore(ctx context.Context, env tool.Env, path string, now []byte, e
 		return false
 	}
 	for _, entry := range past {
-		if entry.Undone || len(entry.Undoes) > 0 || entry.Open {
+		if entry.Undone || entry.IsUndo() || entry.Open {
 			continue
 		}
 		before, after, err := env.Files.Contents(ctx, entry.ID, path)

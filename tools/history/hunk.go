@@ -1,9 +1,11 @@
 package history
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -82,27 +84,55 @@ func noHunk(e journal.Entry, name string) error {
 		"Change %s has no hunk %s that can be taken back by itself. Take back the whole change.", e.ID, name)
 }
 
-// TakeBack takes the hunk back in its file, and spares what was written elsewhere in it since.
+// TakeBack takes the hunk back in the file of its step, and spares what was written elsewhere in it since. The last
+// hunk of a change takes that back as a whole, if nothing else is in the way. steps are those of the change.
 func (h *Hunk) TakeBack(ctx context.Context, env tool.Env, by journal.By,
-	file filestate.File) ([]filestate.Change, error) {
-	changes, err := env.Files.Update(ctx, by, filestate.Edit{
+	steps []filestate.Step) ([]filestate.Change, error) {
+	if h.entry.Undone {
+		return nil, undoConflict("Change "+h.entry.ID+" was taken back already.", undoChanged, nil)
+	}
+	newer, err := since(ctx, env, h.entry, h.Path)
+	if err != nil {
+		return nil, Fault("The changes of "+h.Path, err)
+	}
+	gone, backs := takenBack(newer, h.entry)
+	if at := slices.Index(gone, h.Head); at >= 0 {
+		return nil, undoConflict("Hunk "+h.Head+" is not there any more: change "+backs[at].ID+" took it back already.",
+			"To have it again, take back that change.", nil)
+	}
+	left, err := textedit.Without(h.before, h.after, append(slices.Clone(gone), h.Head)...)
+	if err == nil && bytes.Equal(left, h.before) && len(steps) == 1 {
+		changes, err := env.Files.Undo(ctx, by, steps...)
+		if len(undoConflicts(err)) == 0 {
+			return changes, h.refusal(ctx, env, err)
+		}
+	}
+	file := steps[slices.IndexFunc(steps, func(s filestate.Step) bool { return s.File.Path == h.Path })].File
+	changes, err := env.Files.UndoPortion(ctx, by, journal.Portion{ID: h.entry.ID, Hunk: h.Head}, filestate.Edit{
 		File: file, Unseen: true, // what the person saw is the hunk, and its lines must be what it left
 		Change: func(now []byte) ([]byte, error) {
 			if now == nil {
 				return nil, &filestate.ConflictError{Path: h.Path, Want: h.after}
 			}
-			back, err := textedit.TakeBack(h.before, h.after, now, h.Head)
+			back, err := textedit.TakeBack(h.before, h.after, now, h.Head, gone...)
+			if errors.Is(err, textedit.ErrTouched) && len(gone) > 0 { // a person may have put those there again
+				back, err = textedit.TakeBack(h.before, h.after, now, h.Head)
+			}
 			if errors.Is(err, textedit.ErrTouched) {
 				err = &filestate.ConflictError{Path: h.Path, Want: h.after, Now: now}
 			}
 			return back, err
 		},
 	})
+	return changes, h.refusal(ctx, env, err)
+}
+
+func (h *Hunk) refusal(ctx context.Context, env tool.Env, err error) error {
 	switch {
 	case errors.Is(err, textedit.ErrNoHunk):
-		return nil, noHunk(h.entry, h.Head)
+		return noHunk(h.entry, h.Head)
 	case err != nil:
-		return nil, UndoRefusal(ctx, env, h.entry, err)
+		return UndoRefusal(ctx, env, h.entry, err)
 	}
-	return changes, nil
+	return nil
 }

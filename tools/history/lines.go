@@ -133,6 +133,9 @@ func changeMarks(e journal.Entry) []string {
 	if len(e.Undoes) > 0 {
 		marks = append(marks, "takes back "+strings.Join(e.Undoes, ", "))
 	}
+	if e.Portion != nil {
+		marks = append(marks, "takes back hunk "+e.Portion.Hunk+" of "+e.Portion.ID)
+	}
 	if e.Undone {
 		marks = append(marks, "undone")
 	}

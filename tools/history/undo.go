@@ -21,7 +21,7 @@ import (
 // UndoSteps opens every file of a change again, for writing. If a path now leads to another place, through a link, that
 // is a conflict: the change did not touch the file there. The caller closes the files of the steps, also after an
 // error.
-func UndoSteps(env tool.Env, e journal.Entry) ([]filestate.Step, error) {
+func UndoSteps(ctx context.Context, env tool.Env, e journal.Entry) ([]filestate.Step, error) {
 	var steps []filestate.Step
 	for _, f := range e.Files {
 		file, err := env.Open(f.Path, workspace.Write)
@@ -37,7 +37,7 @@ func UndoSteps(env tool.Env, e journal.Entry) ([]filestate.Step, error) {
 		case err != nil:
 			return steps, wording.PathRefusal(env, f.Path, err)
 		}
-		steps = append(steps, filestate.Step{ID: e.ID, File: file})
+		steps = append(steps, filestate.Step{ID: e.ID, File: file, Rests: rests(ctx, env, e, f)})
 		if file.Path != f.Path {
 			return steps, undoConflict(f.Path+" leads to another place now, through a link.", undoInTheWay, nil)
 		}
