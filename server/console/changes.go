@@ -33,12 +33,19 @@ type Change struct {
 	Tool    string        `json:"tool"`
 	Command string        `json:"command"` // that ran meanwhile; "": a tool made it
 	Files   []ChangedFile `json:"files"`
-	Undoes  []string      `json:"undoes"` // it is an undo of these
+	Undoes  []string      `json:"undoes"`  // it is an undo of these
+	Portion *Portion      `json:"portion"` // it is an undo of this; nil: it is none of a part
 	Undone  bool          `json:"undone"`
 	Kept    string        `json:"kept"` // it is no change, but a content that was kept
 	Open    bool          `json:"open"` // it is being made
 
 	Workspace string `json:"-"` // its directory, where there are several; "": the one that there is
+}
+
+// A Portion is a part of another change.
+type Portion struct {
+	ID   string `json:"id"`
+	Hunk string `json:"hunk"`
 }
 
 // A ChangedFile is one file of a Change.
@@ -50,7 +57,9 @@ type ChangedFile struct {
 }
 
 // Takes says whether the change can be taken back for a whole session: an undo is none.
-func (c Change) Takes() bool { return !c.Undone && !c.Open && c.Kept == "" && len(c.Undoes) == 0 }
+func (c Change) Takes() bool {
+	return !c.Undone && !c.Open && c.Kept == "" && len(c.Undoes) == 0 && c.Portion == nil
+}
 
 // What says how it was made, in a word or two.
 func (c Change) What() string {
@@ -59,6 +68,8 @@ func (c Change) What() string {
 		return "kept"
 	case len(c.Undoes) > 0:
 		return "undo"
+	case c.Portion != nil:
+		return "undo of a part"
 	}
 	return c.Tool
 }
@@ -95,8 +106,20 @@ type changesView struct {
 	Said          string
 	One           string // id of the one change that is shown; "": a list is
 	Lines         []diffLine
-	Done          bool // One was taken back just now
-	Undone        int  // of a session
+	Refused       *refusal        // why One was not taken back; nil: Lines say it
+	Partly        map[string]bool // of List: a part of it was taken back by itself
+	Done          bool            // One was taken back just now
+	Undone        int             // of a session
+}
+
+// say takes in what an undo said.
+func (v *changesView) say(said string) {
+	if !v.Done {
+		v.Refused = refusalOf(said)
+	}
+	if v.Refused == nil {
+		v.Lines = lines(said)
+	}
 }
 
 var (
@@ -127,6 +150,7 @@ func (c *Console) changes(w http.ResponseWriter, r *http.Request, p Person) {
 // list fills in the changes of a person, and what can be taken back of them.
 func (c *Console) list(ctx context.Context, p Person, v *changesView) error {
 	rows := map[string]*sessionRow{}
+	v.Partly = map[string]bool{}
 	before := ""
 	for looked := 0; looked < mostListed; {
 		some, more, said, err := c.o.Changes.List(ctx, p.Who, before)
@@ -135,6 +159,9 @@ func (c *Console) list(ctx context.Context, p Person, v *changesView) error {
 		}
 		v.Said = said
 		for _, x := range some {
+			if x.Portion != nil && !x.Undone && !x.Open {
+				v.Partly[x.Portion.ID] = true
+			}
 			row := rows[x.Session]
 			if row == nil {
 				row = &sessionRow{Name: x.Session, Workspace: x.Workspace, Last: x.Time}
@@ -208,7 +235,8 @@ func (c *Console) undo(w http.ResponseWriter, r *http.Request, p Person) {
 			c.broken(w, r, err)
 			return
 		}
-		v.Changes.One, v.Changes.Lines, v.Changes.Done = id, lines(said), done
+		v.Changes.One, v.Changes.Done = id, done
+		v.Changes.say(said)
 	case id == "" && sessionName.MatchString(session) && hunk == "":
 		if err := c.undoSession(r.Context(), p, session, form.Get("path"), v.Changes); err != nil {
 			c.broken(w, r, err)
@@ -241,7 +269,8 @@ func (c *Console) undoSession(ctx context.Context, p Person, session, path strin
 			return err
 		}
 		if !done {
-			v.One, v.Lines, v.Done = x.ID, lines(said), false
+			v.One, v.Done = x.ID, false
+			v.say(said)
 			return nil
 		}
 		v.Undone++

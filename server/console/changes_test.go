@@ -164,7 +164,7 @@ func TestUndo(t *testing.T) {
 		has      string
 	}{
 		"a change":         {ann(), url.Values{"change": {g}}, "", 200, "g", "Taken back."},
-		"a conflict":       {ann(), url.Values{"change": {g}}, g, 409, "", "UNDO_CONFLICT: somebody changed it &lt;b&gt;"},
+		"a conflict":       {ann(), url.Values{"change": {g}}, g, 409, "", "somebody changed it &lt;b&gt; <span class=\"soft\">UNDO_CONFLICT<"},
 		"a session":        {ann(), url.Values{"session": {"00000001"}}, "", 200, "aeg", "3 changes were taken back."},
 		"a file":           {ann(), url.Values{"session": {"00000001"}, "path": {"/w/<b>.txt"}}, "", 200, "ag", "2 changes were taken back."},
 		"up to a conflict": {ann(), url.Values{"session": {"00000001"}}, strings.Repeat("e", 16), 409, "a", "1 change was taken back. Then one could not be"},

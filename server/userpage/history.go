@@ -86,6 +86,9 @@ func (h *history) List(ctx context.Context, _ auth.Principal, before string) (li
 func shownChange(e journal.Entry) console.Change {
 	c := console.Change{ID: e.ID, Time: e.Time, Tool: e.By.Tool, Command: e.By.Command, Undoes: e.Undoes,
 		Undone: e.Undone, Kept: e.Kept, Open: e.Open, Workspace: e.By.Workspace}
+	if e.Portion != nil {
+		c.Portion = &console.Portion{ID: e.Portion.ID, Hunk: e.Portion.Hunk}
+	}
 	if e.By.Session != "" {
 		c.Session = asking.ShortName(session.Key{Session: e.By.Session})
 	}
