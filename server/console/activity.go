@@ -66,6 +66,7 @@ type Calls struct {
 type PastCall struct {
 	Time      time.Time // it ended
 	Session   string    // a short name
+	Shared    bool      // clients that name no session share this one
 	Principal string
 	Client    string // and its version; "": not known
 	Tool      string
@@ -108,6 +109,33 @@ type activityView struct {
 	Calls
 	Query CallQuery
 	Stamp string
+}
+
+// A listedSession is a session of which calls are listed. Two of one client differ in their names and times.
+type listedSession struct {
+	PastCall           // the newest one listed
+	First    time.Time // of the oldest one listed
+	Count    int
+}
+
+// Sessions are those of the listed calls, the one last used first.
+func (v *activityView) Sessions() (all []*listedSession) {
+	type key struct{ principal, session, client string }
+	found := map[key]*listedSession{}
+	for _, c := range v.List {
+		k := key{c.Principal, c.Session, ""}
+		if c.Shared { // its clients have nothing else that tells them apart
+			k.client = c.Client
+		}
+		s := found[k]
+		if s == nil {
+			s = &listedSession{PastCall: c}
+			found[k], all = s, append(all, s)
+		}
+		s.First = c.Time
+		s.Count++
+	}
+	return all
 }
 
 // older is the query of the next page.

@@ -133,6 +133,40 @@ func TestCalls(t *testing.T) {
 	}
 }
 
+// TestTwoSessions: two sessions of clients with one name looked like one. Each has a row with its name and its times, and
+// one that clients share since they name none says so. The list of one session has no such table.
+func TestTwoSessions(t *testing.T) {
+	t.Parallel()
+	at := func(minute int) time.Time { return time.Date(2026, 11, 28, 23, minute, 0, 0, time.UTC) }
+	call := func(minute int, session, client string) PastCall {
+		return PastCall{Time: at(minute), Session: session, Client: client, Tool: "run_shell", Shared: session == "00000003"}
+	}
+	x := &work{calls: Calls{List: []PastCall{
+		call(9, "00000001", "<b>/1"), call(8, "00000002", "<b>/1"), call(7, "00000003", "c/1"), call(6, "00000003", "d/1"), call(5, "00000001", "<b>/1"),
+	}}}
+	text := get(working(ann(), x), "/activity").Body.String()
+	_, rows, _ := strings.Cut(text, "Sessions of these calls")
+	rows, _, _ = strings.Cut(rows, "</table>")
+	all := strings.Split(rows, "<tr>")[2:]
+	want := [][]string{{"00000001", "23:05:00", "23:09:00", ">2<"}, {"00000002", "23:08:00", ">1<"}, {"00000003", "shared", "c/1"}, {"00000003", "shared", "d/1"}}
+	if len(all) != len(want) {
+		t.Fatalf("%d rows: %s", len(all), rows)
+	}
+	for i, parts := range want {
+		for _, part := range parts {
+			if !strings.Contains(all[i], part) {
+				t.Errorf("row %d has no %q: %s", i, part, all[i])
+			}
+		}
+	}
+	if strings.Contains(text, "<b>") {
+		t.Error(text)
+	}
+	if text := get(working(ann(), x), "/activity?session=00000001").Body.String(); strings.Contains(text, "Sessions of these calls") {
+		t.Error(text)
+	}
+}
+
 // TestLiveActivity: a script that has seen what there is waits, and is answered with the list when something changes; who
 // is not signed in is not.
 func TestLiveActivity(t *testing.T) {

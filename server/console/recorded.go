@@ -12,12 +12,13 @@ import (
 const pageClient = "codehand-page"
 
 // Recorded are the calls in the log in dir, without those that only asked a person and those of a page that looks;
-// principal "": of all.
-func Recorded(dir, principal string, q CallQuery) (c Calls, err error) {
+// principal "": of all. shared begins the keys of sessions that clients share.
+func Recorded(dir, principal, shared string, q CallQuery) (c Calls, err error) {
 	short := func(x audit.PastCall) string { return asking.ShortName(session.Key{Session: x.Session}) }
 	seen := func(x audit.PastCall) PastCall {
 		one := PastCall{
-			Time: x.Time, Session: short(x), Principal: x.Principal, Client: x.Client, Tool: x.Tool, Summary: x.Summary,
+			Time: x.Time, Session: short(x), Shared: strings.HasPrefix(x.Session, shared),
+			Principal: x.Principal, Client: x.Client, Tool: x.Tool, Summary: x.Summary,
 			Code: x.Code, Exit: x.Exit, Took: x.Took, Files: x.Files, Open: x.Open,
 		}
 		switch {

@@ -58,7 +58,7 @@ func (p pageActivity) Calls(_ context.Context, who auth.Principal, q console.Cal
 	if who.Admin {
 		principal = ""
 	}
-	return console.Recorded(dir, principal, q)
+	return console.Recorded(dir, principal, sessions.ByWorkspace, q)
 }
 
 // Stamp is console.Activity.Stamp.

@@ -20,6 +20,7 @@ import (
 	"codehand/server/auth/peers"
 	"codehand/server/console"
 	"codehand/server/live"
+	"codehand/server/sessions"
 )
 
 // A Workspace is a server over the files of one workspace. *server.Server is one.
@@ -198,7 +199,7 @@ func (a activity) Calls(_ context.Context, _ auth.Principal, q console.CallQuery
 	if a.dir == "" {
 		return console.Calls{Said: "Calls are not recorded: console.record is false."}, nil
 	}
-	return console.Recorded(a.dir, auth.LocalID, q)
+	return console.Recorded(a.dir, auth.LocalID, sessions.ByWorkspace, q)
 }
 
 // Stamp is console.Activity.Stamp.
