@@ -60,8 +60,8 @@ var ErrLinked = errors.New("file has other names")
 // and moves along. It works on changes of any process and session whose journal this is.
 //
 // A file that is neither what the change left nor one of its step's Rests stays as it is: *ConflictError; for several
-// files the errors are joined. Only of a change that stopped half way, a file that is what it was before will do, or one
-// that is half written.
+// files the errors are joined. Only of a change that stopped half way, a file that is what it was before will do, or
+// one that is half written.
 // ErrNoChange, ErrNoCopy (of the journal): there is nothing to take back, or nothing to do it with. All other errors
 // are those of Update.
 //
