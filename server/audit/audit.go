@@ -24,6 +24,7 @@ type Options struct {
 	Dir     string    // absolute, mode 0700, made if it is missing; "-": lines go to out
 	Out     io.Writer // only if dir is "-"; never rotated, its chain begins anew
 	Replica string    // in the file name and in every line: letters, digits, dot, dash, underscore
+	Node    string    // name of this machine among several, in every line, of the same characters; "": it is alone
 	// how long after a line it is safe on the disk at the latest; 0: before it counts; <0: never asked for
 	Sync   time.Duration
 	Rotate int64          // bytes after which a new file begins; 0: only at midnight
@@ -109,6 +110,8 @@ func (a *Log) open() error {
 	case !replicaName().MatchString(a.o.Replica):
 		return fmt.Errorf("audit log: replica %q: only letters, digits, dot, dash and underscore, at most 64",
 			a.o.Replica)
+	case a.o.Node != "" && !replicaName().MatchString(a.o.Node):
+		return fmt.Errorf("audit log: node %q: only letters, digits, dot, dash and underscore, at most 64", a.o.Node)
 	case a.o.Check:
 		if err := a.check(); err != nil {
 			return err
@@ -125,7 +128,7 @@ func (a *Log) open() error {
 		}
 	}
 	a.opening = true
-	err := a.write(eventLine(time.Now(), eventStart, a.o.Replica, a.o.Start), false)
+	err := a.write(eventLine(time.Now(), eventStart, a.by(), a.o.Start), false)
 	a.opening = false
 	if err != nil {
 		return errors.Join(err, a.shut())
@@ -133,6 +136,9 @@ func (a *Log) open() error {
 	a.behind.Go(a.tend)
 	return nil
 }
+
+// by says who writes the lines.
+func (a *Log) by() maker { return maker{a.o.Replica, a.o.Node} }
 
 func replicaName() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`) }
 
@@ -245,16 +251,16 @@ func (streamFile) Truncate(int64) error { return errors.ErrUnsupported }
 // Call writes call.start or call.done.
 func (a *Log) Call(r pipeline.Record) error {
 	if r.Started {
-		return a.write(startLine(time.Now(), a.o.Replica, r, a.o.Digest), false)
+		return a.write(startLine(time.Now(), a.by(), r, a.o.Digest), false)
 	}
-	return a.write(doneLine(time.Now(), a.o.Replica, r, a.o.Digest), true)
+	return a.write(doneLine(time.Now(), a.by(), r, a.o.Digest), true)
 }
 
 // Event writes a line that is not of a call: auth.fail, session.start and the like; serve.start, serve.stop and rotate
 // are written by the log itself. fields are plain values: strings, numbers, booleans, lists of strings. They must hold
-// no secret and no content, and none of the names v, seq, t, ev, rep, lost, cut and prev.
+// no secret and no content, and none of the names v, seq, t, ev, rep, node, lost, cut and prev.
 func (a *Log) Event(ev string, fields map[string]any) error {
-	return a.write(eventLine(time.Now(), ev, a.o.Replica, fields), true)
+	return a.write(eventLine(time.Now(), ev, a.by(), fields), true)
 }
 
 // Failed says why the last write failed, or that there will be none; nil: it did not. It does not wait for a write that
@@ -377,7 +383,7 @@ func (a *Log) prepare(now time.Time, more int64) error {
 	if a.opening {
 		return nil // serve.start comes
 	}
-	_, err := a.append(eventLine(now, eventRotate, a.o.Replica, nil))
+	_, err := a.append(eventLine(now, eventRotate, a.by(), nil))
 	return err
 }
 

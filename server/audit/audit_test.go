@@ -56,31 +56,35 @@ func TestLine(t *testing.T) {
 		want string
 	}{
 		{
-			"start", startLine(at, "r4k2", plain, false),
+			"start", startLine(at, maker{replica: "r4k2"}, plain, false),
 			head + `start","rep":"r4k2","p":"corp/1234","auth":"token:k3v7","sk":"h:build-42","client":"claude-code/2.1.329","era":"modern","tr":"http",` +
 				`"ip":"10.0.0.7","call":"9c41","try":1,"tool":"edit_file","via":"call_tool","args":"sha256:` + strings.Repeat("a", 64) +
 				`","sum":"file_path=/w/a.go","dec":"allow","rule":"edit_file(src/**)","by":"config","mode":"acceptEdits","trace":"4bf9"`,
 		},
 		{
-			"done", doneLine(at, "r4k2", plain, false),
+			"done", doneLine(at, maker{replica: "r4k2"}, plain, false),
 			head + `done","rep":"r4k2","p":"corp/1234","sk":"h:build-42","call":"9c41","try":1,"tool":"edit_file","ok":true,"code":"",` +
 				`"ms":{"gate":0.1,"run":3.2,"all":3.8},"runes":655,"kept":"/k/1","files":[{"path":"/w/a.go","op":"change","before":"sha256:0123456789ab","after":"sha256:ba9876543210"},` +
 				`{"path":"/w/b.go","op":"create","before":"","after":"sha256:ba9876543210"}],"exit":3,"sandbox":"1","cancelled":false,"replay":false,"recovered":false`,
 		},
 		{
-			"refused", doneLine(at, "r4k2", failed, true),
+			"refused", doneLine(at, maker{replica: "r4k2"}, failed, true),
 			head + `done","rep":"r4k2","p":"corp/1234","sk":"h:build-42","call":"9c41","try":1,"tool":"edit_file","ok":false,"code":"PERMISSION_DENIED",` +
 				`"ms":{"gate":0.1,"run":3.2,"all":3.8},"runes":655,"kept":"/k/1","files":[],"exit":3,"sandbox":"1","job":"j1","ref":"ABCDEFGH","cancelled":false,"replay":false,"recovered":false,` +
 				`"auth":"token:k3v7","client":"claude-code/2.1.329","era":"modern","tr":"http","ip":"10.0.0.7","via":"call_tool","args":"sha256:` + strings.Repeat("a", 64) +
 				`","sum":"brief","dec":"allow","rule":"edit_file(src/**)","origin":"config.toml:12","by":"config","mode":"acceptEdits","trace":"4bf9"`,
 		},
 		{
-			"bare", doneLine(at, "r", bare, false),
+			"node", eventLine(at, "rotate", maker{"r4k2", "tools-1"}, nil),
+			`,"t":"2026-11-20T10:11:12.123456Z","ev":"rotate","rep":"r4k2","node":"tools-1"`,
+		},
+		{
+			"bare", doneLine(at, maker{replica: "r"}, bare, false),
 			head + `done","rep":"r","p":"","sk":"","call":"","try":1,"tool":"","ok":false,"code":"INPUT_INVALID","ms":{"gate":0.0,"run":0.0,"all":0.0},"runes":0,"kept":"","files":[],` +
 				`"exit":null,"sandbox":null,"cancelled":true,"replay":false,"recovered":false,"auth":"","client":"","era":"","tr":"","ip":"","via":"","args":"","sum":"","dec":"","rule":"","by":"","mode":"","trace":"","cut":true`,
 		},
 		{
-			"event", eventLine(at, "auth.fail", "r", map[string]any{"n": 3, "ip": "10.0.0.7", "list": []string{"a", "b\n"}, "ok": false, "took": time.Second, "big": int64(1) << 40}),
+			"event", eventLine(at, "auth.fail", maker{replica: "r"}, map[string]any{"n": 3, "ip": "10.0.0.7", "list": []string{"a", "b\n"}, "ok": false, "took": time.Second, "big": int64(1) << 40}),
 			`,"t":"2026-11-20T10:11:12.123456Z","ev":"auth.fail","rep":"r","big":1099511627776,"ip":"10.0.0.7","list":["a","b\n"],"n":3,"ok":false,"took":"1s"`,
 		},
 	} {
@@ -112,7 +116,7 @@ func TestLineHostile(t *testing.T) {
 		for i := range 400 {
 			fields[fmt.Sprint("field", i)] = []string{text, text}
 		}
-		for i, l := range []logLine{startLine(time.Now(), "r", r, false), doneLine(time.Now(), "r", r, false), eventLine(time.Now(), "x", "r", fields)} {
+		for i, l := range []logLine{startLine(time.Now(), maker{replica: "r"}, r, false), doneLine(time.Now(), maker{replica: "r"}, r, false), eventLine(time.Now(), "x", maker{replica: "r"}, fields)} {
 			l = l[maxHead:]
 			var got map[string]any
 			if err := json.Unmarshal(fmt.Appendf(nil, `{"v":1%s}`, l), &got); err != nil {

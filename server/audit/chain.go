@@ -81,6 +81,7 @@ type lineHead struct {
 	T    time.Time `json:"t"`
 	Ev   string    `json:"ev"`
 	Rep  string    `json:"rep"`
+	Node string    `json:"node"`
 	Prev string    `json:"prev"`
 }
 
@@ -310,6 +311,7 @@ type chain struct {
 
 	// The last line; file "" before the first.
 	at   position
+	node string
 	seq  int64
 	hash string
 }
@@ -379,9 +381,11 @@ func (c *chain) line(here position, line []byte) error {
 		return here.broken(auditMissing, "numbers %d to %d are gone", c.seq+1, h.Seq-1)
 	case h.Seq <= c.seq:
 		return here.broken(auditChanged, "number %d follows number %d", h.Seq, c.seq)
+	case h.Node != c.node:
+		return here.broken(auditChanged, "number %d is of node %q, and the one before of %q", h.Seq, h.Node, c.node)
 	case h.Prev != c.hash:
 		return c.at.broken(auditChanged, "number %d is not what the line after it says it was", c.seq)
 	}
-	c.at, c.seq, c.hash = here, h.Seq, hashLine(line)
+	c.at, c.node, c.seq, c.hash = here, h.Node, h.Seq, hashLine(line)
 	return nil
 }

@@ -86,6 +86,7 @@ func TestCheck(t *testing.T) {
 		{"a line twice", edit(0, func(l [][]byte) [][]byte { return slices.Insert(l, 2, l[1]) }), 0, 3, "changed"},
 		{"two lines in another order", edit(0, func(l [][]byte) [][]byte { l[1], l[2] = l[2], l[1]; return l }), 0, 2, "missing"},
 		{"a line of another replica", edit(0, swap(1, `"rep":"r4k2"`, `"rep":"r4k3"`)), 0, 2, "changed"},
+		{"the last line of all of another node", edit(2, swap(4, `"rep":"r4k2"`, `"rep":"r4k2","node":"b"`)), 2, 5, "changed"},
 		{"another version", edit(0, swap(1, `"v":1`, `"v":2`)), 0, 2, "changed"},
 		{"a wrong type", edit(0, swap(1, `"seq":2`, `"seq":"2"`)), 0, 2, "changed"},
 		{"a field missing", edit(0, swap(1, `"ev":`, `"EX":`)), 0, 2, "changed"},

@@ -38,15 +38,24 @@ const (
 // the comma before it. Our own encoder, because every call pays for two lines (BenchmarkLine).
 type logLine []byte
 
+// A maker is the process that writes lines.
+type maker struct {
+	replica string
+	node    string // of several machines; "": it is alone
+}
+
 // newLine begins a line with what all have.
-func newLine(t time.Time, ev, replica string) logLine {
+func newLine(t time.Time, ev string, by maker) logLine {
 	l := make(logLine, maxHead, 1280) // of most calls, with its frame
 	l.key("t")
 	l = append(l, '"')
 	l = t.UTC().AppendFormat(l, timeFormat)
 	l = append(l, '"')
 	l.text("ev", ev)
-	l.text("rep", replica)
+	l.text("rep", by.replica)
+	if by.node != "" {
+		l.text("node", by.node)
+	}
 	return l
 }
 
@@ -153,8 +162,8 @@ func (l *logLine) value(name string, v any) {
 }
 
 // eventLine is the line of an event. Fields that do not fit in are left out, from the last of the alphabet on.
-func eventLine(t time.Time, ev, replica string, fields map[string]any) logLine {
-	l := newLine(t, ev, replica)
+func eventLine(t time.Time, ev string, by maker, fields map[string]any) logLine {
+	l := newLine(t, ev, by)
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		whole := len(l)
 		l.value(name, fields[name])
@@ -168,8 +177,8 @@ func eventLine(t time.Time, ev, replica string, fields map[string]any) logLine {
 }
 
 // startLine is the line of a call that is about to run.
-func startLine(t time.Time, replica string, r pipeline.Record, digest bool) logLine {
-	l := newLine(t, "call.start", replica)
+func startLine(t time.Time, by maker, r pipeline.Record, digest bool) logLine {
+	l := newLine(t, "call.start", by)
 	l.text("p", r.Key.Principal)
 	l.text("auth", r.From.Auth)
 	l.text("sk", r.Key.Session)
@@ -213,8 +222,8 @@ func (l *logLine) reason(r *pipeline.Record, digest bool) {
 }
 
 // doneLine is the line of a call that is over. One that had no line when it began says here what that would have said.
-func doneLine(t time.Time, replica string, r pipeline.Record, digest bool) logLine {
-	l := newLine(t, "call.done", replica)
+func doneLine(t time.Time, by maker, r pipeline.Record, digest bool) logLine {
+	l := newLine(t, "call.done", by)
 	l.text("p", r.Key.Principal)
 	l.text("sk", r.Key.Session)
 	l.text("call", r.Call)

@@ -32,8 +32,8 @@ func OpenLocal(cfg config.Config, version string, out *slog.Logger) (*Local, err
 			"protocol here; name a directory")}
 	}
 	log, err := audit.Open(audit.Options{
-		Dir: cfg.Audit.Dir, Replica: "r" + strings.ToLower(rand.Text()[:8]), Sync: cfg.Audit.Sync,
-		Rotate: cfg.Audit.Rotate, Keep: cfg.Audit.Keep,
+		Dir: cfg.Audit.Dir, Replica: "r" + strings.ToLower(rand.Text()[:8]), Node: cfg.Cluster.Node,
+		Sync: cfg.Audit.Sync, Rotate: cfg.Audit.Rotate, Keep: cfg.Audit.Keep,
 		Digest: cfg.Audit.Commands == "digest", Start: map[string]any{"version": version, "auth": auth.ModeNone},
 		Log: out,
 	})

@@ -148,8 +148,8 @@ func New(ctx context.Context, o Options) (_ *Team, err error) {
 		}
 	}
 	if t.audit, err = audit.Open(audit.Options{
-		Dir: audits, Out: o.AuditOut, Replica: t.replica, Sync: cfg.Audit.Sync, Rotate: cfg.Audit.Rotate,
-		Keep: cfg.Audit.Keep, Check: o.Check,
+		Dir: audits, Out: o.AuditOut, Replica: t.replica, Node: cfg.Cluster.Node, Sync: cfg.Audit.Sync,
+		Rotate: cfg.Audit.Rotate, Keep: cfg.Audit.Keep, Check: o.Check,
 		Digest: cfg.Audit.Commands == "digest", Log: o.Log,
 		Start: map[string]any{"version": o.Version, "auth": cfg.Auth.Mode},
 	}); err != nil {
