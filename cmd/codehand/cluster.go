@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"codehand/server/config"
 	"codehand/server/nodes"
 	"codehand/server/state"
 	"codehand/tools/results"
@@ -32,6 +33,9 @@ that reaches the store with the configuration of serve.`,
 // clusterTime bounds what a command does with the store, and how long drain waits.
 const clusterTime = 45 * time.Second
 
+// storeTime is how long the servers of NATS may take for one step: they look at each stream at first.
+const storeTime = 6 * time.Second
+
 // onCluster does something with the Store that the machines share.
 func onCluster(cmd *cobra.Command, do func(ctx context.Context, s state.Store) error) error {
 	cfg, _, err := load(cmd, nil) // warnings are about what serve does
@@ -42,15 +46,20 @@ func onCluster(cmd *cobra.Command, do func(ctx context.Context, s state.Store) e
 		return &exitError{code: exitConfig, err: errors.New("cluster.node is not set: no machines share a store here"),
 			hint: "give the configuration of serve with --config"}
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), clusterTime)
+	return failed(withStore(cmd.Context(), cfg, do))
+}
+
+// withStore does something with the Store that machines share, without being one of them.
+func withStore(ctx context.Context, cfg config.Config, do func(ctx context.Context, s state.Store) error) error {
+	ctx, cancel := context.WithTimeout(ctx, clusterTime)
 	defer cancel()
 	o := cfg.StoreOptions()
-	o.Impatient = true
+	o.Impatient, o.Timeout = true, storeTime
 	s, err := state.Open(ctx, cfg.Store.URL, o)
 	if err != nil {
-		return failed(err)
+		return err
 	}
-	return failed(errors.Join(do(ctx, s), s.Close()))
+	return errors.Join(do(ctx, s), s.Close())
 }
 
 // A clusterView is what `cluster nodes` prints.

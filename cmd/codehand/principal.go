@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"maps"
@@ -18,6 +20,8 @@ import (
 	"codehand/server/auth"
 	"codehand/server/config"
 	"codehand/server/engines"
+	"codehand/server/nodes"
+	"codehand/server/state"
 	"codehand/tools"
 )
 
@@ -69,10 +73,18 @@ func (t *terminal) openPrincipal(cmd *cobra.Command, id string) (*server.Server,
 	if _, err := os.Stat(cfg.DataDir()); err != nil {
 		return nil, wrong(fmt.Errorf("data directory: %w", err))
 	}
+	if volume := cfg.Cluster.Volume(); volume != "" {
+		if err := nodes.Mounted(volume); err != nil {
+			return nil, wrong(fmt.Errorf("cluster.shared_dir: %w", err))
+		}
+	}
 	if cfg.StateDir, err = config.OpenState(cfg.DataDir()); err != nil {
 		return nil, wrong(err)
 	}
 	cfg.HTTP.DataDir = cfg.StateDir
+	if err := servedHere(cmd, t.errs, cfg, id); err != nil {
+		return nil, err
+	}
 	if cfg.Roots, err = rootsOf(cfg, id); err != nil {
 		return nil, wrong(err)
 	}
@@ -97,6 +109,45 @@ func (t *terminal) openPrincipal(cmd *cobra.Command, id string) (*server.Server,
 	}
 	t.server.Store(s)
 	return s, nil
+}
+
+// servedHere says what keeps a command about a principal from being run on this machine, where several share the
+// Store. Without a shared volume the journal is on one of them. With one it is everywhere, but only the machine that
+// serves the principal may change files: locks hold there alone.
+func servedHere(cmd *cobra.Command, errs io.Writer, cfg config.Config, id string) error {
+	shared, f := cfg.Cluster.Volume() != "", cmd.Flags().Lookup("dry-run")
+	changes := f != nil && f.Value.String() != "true"
+	if cfg.Cluster.Node == "" || shared && !changes {
+		return nil
+	}
+	var at nodes.Owner
+	var lives bool
+	err := withStore(cmd.Context(), cfg, func(ctx context.Context, s state.Store) (err error) {
+		at, lives, err = nodes.Where(ctx, s, id)
+		return err
+	})
+	here := "this machine is " + cfg.Cluster.Node
+	switch {
+	case err != nil && !changes:
+		fmt.Fprintf(errs, "codehand: these are the changes that were made on this machine; which one serves %s is not "+
+			"known: %v\n", printable(id), err)
+		return nil
+	case err != nil:
+		return &exitError{code: exitFailed, err: fmt.Errorf("which machine serves %s is not known: %w", printable(id),
+			err), hint: "nothing is changed where another machine may change it, too: let the store answer first"}
+	case at.Node == "" || at.Node == cfg.Cluster.Node:
+		return nil
+	case shared && !lives:
+		return &exitError{code: exitFailed, err: fmt.Errorf("%s is served by %s, which is down; %s", printable(id),
+			printable(at.Node), here), hint: fmt.Sprintf("codehand cluster move %s %s, if codehand serve works here; "+
+			"then try again", printable(id), cfg.Cluster.Node)}
+	case shared:
+		return &exitError{code: exitFailed, err: fmt.Errorf("%s is served by %s, and files are changed there alone; %s",
+			printable(id), printable(at.Node), here), hint: "run this on " + printable(at.Node)}
+	default:
+		return &exitError{code: exitFailed, err: fmt.Errorf("%s is served by %s, where the files and their history "+
+			"are; %s", printable(id), printable(at.Node), here), hint: "run this on " + printable(at.Node)}
+	}
 }
 
 // rootsOf are the directories of a principal that exist: those of all its tokens, and those of the configuration.

@@ -50,7 +50,8 @@ func (m Machine) Checks() []Check {
 	}
 	checks = append(checks, m.More...)
 	if m.Serve {
-		return append(checks, Check{ID: "programs", Run: func(context.Context) []Finding { return m.programs() }},
+		return append(checks, Check{ID: "journal", Run: m.journal},
+			Check{ID: "programs", Run: func(context.Context) []Finding { return m.programs() }},
 			one("sandbox", m.sandbox), Check{ID: "limits", Run: func(context.Context) []Finding { return m.limits() }})
 	}
 	checks = append(checks, []Check{

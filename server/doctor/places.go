@@ -152,19 +152,41 @@ func cause(err error) string {
 // maxRecovered is how many files of the journal are named.
 const maxRecovered = 5
 
+// journals are the directories that hold journals: that of the state, and what several machines share.
+func journals(m Machine) []string {
+	dirs := []string{m.Config.StateDir}
+	if m.Serve {
+		dirs[0] = m.Config.DataDir()
+	}
+	if volume := m.Config.Cluster.Volume(); volume != "" {
+		dirs = append(dirs, volume)
+	}
+	return dirs
+}
+
 // journal names what servers that were killed left behind, and that is in no file.
 func (m Machine) journal(ctx context.Context) []Finding {
-	found, err := sessions.RecoveredFiles(ctx, m.Config.StateDir)
-	if err != nil {
-		return []Finding{{"journal", Warn, "the journal cannot be read: " + err.Error(),
-			"check the directory journal in the state directory"}}
+	var found []sessions.Recovered
+	for _, dir := range journals(m) {
+		some, err := sessions.RecoveredFiles(ctx, dir)
+		if err != nil {
+			return []Finding{{"journal", Warn, "the journal cannot be read: " + err.Error(),
+				"check the directory journal in " + dir}}
+		}
+		for _, r := range some {
+			r.Mine = r.Mine && dir == m.Config.StateDir && !m.Serve
+			found = append(found, r)
+		}
 	}
 	var out []Finding
 	for _, r := range found[:min(len(found), maxRecovered)] {
+		fix := "to see it, run in a directory above the file: codehand history --change " + r.ID
+		if !r.Mine {
+			fix = "to see it: codehand history --principal NAME --change " + r.ID + ", with the NAME of who works there"
+		}
 		out = append(out,
 			Finding{"journal", Note, fmt.Sprintf("a server that was killed left a version of %s, found on %s", r.Path,
-				r.Time.Local().Format(time.DateTime)),
-				"to see it, run in a directory above the file: codehand history --change " + r.ID})
+				r.Time.Local().Format(time.DateTime)), fix})
 	}
 	if more := len(found) - maxRecovered; more > 0 {
 		out = append(out, Finding{"journal", Note, fmt.Sprintf("%d more such versions are kept", more),

@@ -277,3 +277,22 @@ func TestCheckName(t *testing.T) {
 		}
 	}
 }
+
+// Where says who serves a principal, also when that node is down.
+func TestWhere(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r rig) {
+		if at, lives, err := Where(r.Context(), r.store, "alice"); at.Node != "" || lives || err != nil {
+			r.Errorf("before the first call: %+v, %v, %v", at, lives, err)
+		}
+		a := r.join("a", 1)
+		r.owner(a, "alice")
+		if at, lives, err := Where(r.Context(), r.store, "alice"); at.Node != "a" || at.Who != "alice" || !lives || err != nil {
+			r.Errorf("while it lives: %+v, %v, %v", at, lives, err)
+		}
+		r.leave(a)
+		if at, lives, err := Where(r.Context(), r.store, "alice"); at.Node != "a" || lives || err != nil {
+			r.Errorf("when it is down: %+v, %v, %v", at, lives, err)
+		}
+	})
+}

@@ -188,6 +188,16 @@ func Owners(ctx context.Context, s state.Store) ([]Owner, error) {
 	return all, nil
 }
 
+// Where returns the place of a principal, and whether its node lives. An Owner without a node: none serves it.
+func Where(ctx context.Context, s state.Store, principal string) (at Owner, lives bool, err error) {
+	place, err := readPlace(ctx, s, placeKey(principal))
+	if err != nil || place.Node == "" {
+		return Owner{}, false, err
+	}
+	process, err := processOf(ctx, s, place.Node)
+	return place.Owner, process != "", err
+}
+
 // The errors of Move and Forget, for people.
 var (
 	errNoPlace = errors.New("no node serves this principal")

@@ -22,9 +22,16 @@ const (
 )
 
 // A VolumeError says that a directory is not the one that the other nodes share.
-type VolumeError struct{ Dir string }
+type VolumeError struct {
+	Dir      string
+	Unmarked bool // no node marked it, or it is not there
+}
 
 func (e *VolumeError) Error() string {
+	if e.Unmarked {
+		return fmt.Sprintf("%s is not the directory that the nodes share: it has no %s. Is the volume mounted?", e.Dir,
+			volumeFile)
+	}
 	return fmt.Sprintf("%s is not the directory that the other nodes share: its %s differs from what the store says. "+
 		"Is the volume mounted?", e.Dir, volumeFile)
 }
@@ -47,14 +54,36 @@ func sameVolume(ctx context.Context, s state.Store, dir string) error {
 	if _, err := s.Swap(ctx, volumeKey, raw, 0); err != nil {
 		return err
 	}
-	var known volume
-	if raw, _, err = s.Get(ctx, volumeKey); err == nil {
-		err = json.Unmarshal(raw, &known)
-	}
-	if err == nil && known.ID != id {
-		err = &VolumeError{dir}
+	known, err := knownMark(ctx, s)
+	if err == nil && known != id {
+		err = &VolumeError{Dir: dir}
 	}
 	return err
+}
+
+// Mounted looks whether some node marked a directory as the one that all share, and makes and marks nothing.
+// *VolumeError.
+func Mounted(dir string) error {
+	_, err := readMark(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &VolumeError{Dir: dir, Unmarked: true}
+	}
+	return err
+}
+
+// knownMark is that of the directory that all nodes share, as the Store knows it; "": no node was there yet.
+func knownMark(ctx context.Context, s state.Store) (string, error) {
+	raw, rev, err := s.Get(ctx, volumeKey)
+	var known volume
+	if err == nil && rev != 0 {
+		err = json.Unmarshal(raw, &known)
+	}
+	return known.ID, err
+}
+
+func readMark(dir string) (string, error) {
+	id, err := os.ReadFile(filepath.Join(dir, volumeFile))
+	return strings.TrimSpace(string(id)), err
 }
 
 // volumeID is the mark of a directory, which gets one if it has none. It is there whole or not at all.
@@ -62,9 +91,9 @@ func volumeID(dir string) (string, error) {
 	path := filepath.Join(dir, volumeFile)
 	temp := path + "." + rand.Text()
 	for {
-		id, err := os.ReadFile(path)
+		id, err := readMark(dir)
 		if !errors.Is(err, fs.ErrNotExist) {
-			return strings.TrimSpace(string(id)), err
+			return id, err
 		}
 		if err := os.WriteFile(temp, []byte(rand.Text()+"\n"), 0o600); err != nil {
 			return "", err

@@ -13,6 +13,7 @@ import (
 	"codehand/filestate"
 	"codehand/filestate/journal"
 	"codehand/filestate/lock"
+	"codehand/server/auth"
 	"codehand/server/config"
 	"codehand/server/state"
 )
@@ -158,6 +159,7 @@ type Recovered struct {
 	ID   string // of the journal's entry
 	Path string
 	Time time.Time // when it was found
+	Mine bool      // it is in the journal of who starts codehand, not of a principal of serve
 }
 
 // RecoveredFiles are those in all journals of a state directory, each journal's newest first. Nothing is made or
@@ -184,7 +186,7 @@ func RecoveredFiles(ctx context.Context, state string) ([]Recovered, error) {
 			journal.Query{Kept: true, Fits: func(e journal.Entry) bool { return e.Kept == "recovered" }})
 		for _, r := range found {
 			for _, f := range r.Files {
-				all = append(all, Recovered{r.ID, f.Path, r.Time})
+				all = append(all, Recovered{r.ID, f.Path, r.Time, e.Name() == JournalOf(auth.LocalID)})
 			}
 		}
 		if err := errors.Join(err, book.Close()); err != nil {
