@@ -29,7 +29,7 @@ const rulesLimit = 10 * time.Second
 // doctorFlags is what doctor is told on its command line.
 type doctorFlags struct {
 	json, strict, slow bool
-	serve              bool
+	serve, cluster     bool
 	audit, url         string
 	connect            connectFlags // token and authorities for url
 }
@@ -56,6 +56,10 @@ With --serve check what codehand serve needs on this machine instead: its config
 the identity providers, programs, the sandbox and limits. codehand serve --check says the
 rest, and needs the data directory for itself.
 
+With --cluster check the machines that share a store (cluster.node), from one of them:
+the servers of NATS and their streams, each node by the way that requests take, versions,
+clocks, the shared volume, and whose node does not live.
+
 With --url check an endpoint instead, as clients and attackers see it: TLS, which process
 answers and by which URL it knows itself, its pages for load balancers, what it serves
 without a token and to foreign pages, both eras, OAuth and its clock. --slow adds a call
@@ -66,9 +70,10 @@ With --audit DIR check an audit log instead: every line must follow the one
 before, in all files of the log. The first line that is changed, cut or missing
 is named.
 
-Nothing is changed, except that a missing state directory is created. What is written to
-try a directory is removed. A check has 10 s, those that start this program 20 s, the
-entries of all clients 120 s together, --slow 45 s; --audit has no limit.
+Nothing is changed, except that a missing state directory is created, and streams that
+are missing in NATS. What is written to try a directory is removed. A check has 10 s,
+those that start this program and --cluster 20 s, the entries of all clients 120 s
+together, --slow 45 s; --audit has no limit.
 
 Exit codes: 0 no FAIL, 1 a FAIL (with --strict also a warn), 2 usage.`,
 		Example: `  codehand doctor
@@ -83,6 +88,7 @@ Exit codes: 0 no FAIL, 1 a FAIL (with --strict also a warn), 2 usage.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "print a JSON array of {id, level, text, fix}")
 	flags.BoolVar(&f.serve, asServe, false, "check what serve needs, and nothing of stdio and clients")
+	flags.BoolVar(&f.cluster, asCluster, false, "check the machines that share a store, and nothing else")
 	flags.StringVar(&f.audit, "audit", "", "check the audit log in `DIR`, and nothing else")
 	flags.BoolVar(&f.strict, "strict", false, "fail on warnings, too")
 	flags.StringVar(&f.url, "url", "", "check the endpoint at `URL`, and nothing else")
@@ -110,6 +116,16 @@ func runDoctor(t *terminal, cmd *cobra.Command, args []string, f doctorFlags) er
 		found = doctor.Run(cmd.Context(), checks)
 	case f.slow || f.connect != connectFlags{}:
 		return usage("codehand doctor --help", "--slow, --token-env, --token-file and --ca-file are for --url")
+	case f.cluster:
+		if len(args) > 0 || f.serve {
+			return usage("codehand doctor --help", "--cluster checks all machines that share a store, and nothing else")
+		}
+		cfg, _, err := load(cmd, nil) // warnings are about what serve does
+		if err != nil {
+			found = misconfigured("", err)
+			break
+		}
+		found = doctor.Run(cmd.Context(), doctor.Cluster{Config: cfg}.Checks())
 	case f.serve:
 		if len(args) > 0 {
 			return usage("codehand doctor --help", "--serve checks what serve needs; leave out %q", args[0])

@@ -38,10 +38,14 @@ func forPrincipal(cmd *cobra.Command) {
 // asServe is the flag of a command that explains what serve does instead of stdio.
 const asServe = "serve"
 
+// asCluster is the flag of doctor that is about several machines with serve.
+const asCluster = "cluster"
+
 // aboutServe says whether a command reads the settings as serve does.
 func aboutServe(cmd *cobra.Command) bool {
 	if f := cmd.Flags().Lookup(asServe); f != nil {
-		return f.Value.String() == "true"
+		cluster := cmd.Flags().Lookup(asCluster)
+		return f.Value.String() == "true" || cluster != nil && cluster.Value.String() == "true"
 	}
 	_, either := cmd.Annotations[ofPrincipal]
 	f := cmd.Flags().Lookup("config")

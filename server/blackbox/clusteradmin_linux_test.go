@@ -63,6 +63,10 @@ func (c *cluster) undoes(who string) {
 	if text, ok = c.operator(n, "undo", "--principal", who, "undone.txt"); !ok || there() {
 		c.t.Errorf("undo on its machine: %v, %s", ok, text)
 	}
+	text, ok = c.operator(other, "doctor", "--cluster")
+	if !ok || strings.Count(text, "answers in ") != 2 || strings.Contains(text, "warn ") {
+		c.t.Errorf("doctor --cluster: %v, %s", ok, text)
+	}
 	audits := filepath.Join(n.data, "audit")
 	if text, ok = c.operator(n, "doctor", "--audit", audits); !ok {
 		c.t.Errorf("the audit: %s", text)

@@ -24,6 +24,8 @@ type Node struct {
 	Principals int    `json:"principals"` // that it serves
 	Draining   bool   `json:"draining,omitempty"`
 	Shared     bool   `json:"shared,omitempty"` // its workspaces are those of all nodes
+
+	Renewed time.Time `json:"renewed"` // when this record was written, by the clock of the node
 }
 
 func nodeKey(name string) string { return state.NodeRecords + "." + name }
@@ -34,7 +36,7 @@ func (n *Nodes) record(h state.Holder) any {
 	defer n.mu.Unlock()
 	return Node{
 		Holder: h, Name: n.o.Name, Version: n.o.Version, Capacity: n.o.Capacity, Principals: n.counts()[n.o.Name],
-		Draining: n.draining, Shared: n.o.Shared,
+		Draining: n.draining, Shared: n.o.Shared, Renewed: time.Now(),
 	}
 }
 

@@ -54,11 +54,24 @@ func sameVolume(ctx context.Context, s state.Store, dir string) error {
 	if _, err := s.Swap(ctx, volumeKey, raw, 0); err != nil {
 		return err
 	}
-	known, err := knownMark(ctx, s)
+	known, err := KnownMark(ctx, s)
 	if err == nil && known != id {
 		err = &VolumeError{Dir: dir}
 	}
 	return err
+}
+
+// SameMark looks whether a directory has the mark that the Store knows, and marks nothing. *VolumeError.
+func SameMark(dir, known string) error {
+	switch id, err := readMark(dir); {
+	case errors.Is(err, fs.ErrNotExist):
+		return &VolumeError{Dir: dir, Unmarked: true}
+	case err != nil:
+		return err
+	case id != known:
+		return &VolumeError{Dir: dir}
+	}
+	return nil
 }
 
 // Mounted looks whether some node marked a directory as the one that all share, and makes and marks nothing.
@@ -71,8 +84,17 @@ func Mounted(dir string) error {
 	return err
 }
 
-// knownMark is that of the directory that all nodes share, as the Store knows it; "": no node was there yet.
-func knownMark(ctx context.Context, s state.Store) (string, error) {
+// Mark is that of the directory that this node shares with the others, as it is now; "": there is none.
+func (n *Nodes) Mark() string {
+	if n.o.Volume == "" {
+		return ""
+	}
+	id, _ := readMark(n.o.Volume) // "" says that it cannot be read
+	return id
+}
+
+// KnownMark is that of the directory that all nodes share, as the Store knows it; "": no node was there yet.
+func KnownMark(ctx context.Context, s state.Store) (string, error) {
 	raw, rev, err := s.Get(ctx, volumeKey)
 	var known volume
 	if err == nil && rev != 0 {

@@ -15,6 +15,7 @@ const (
 	frameGone                   // caller: the client left, or the node ends; host: it knows no such exchange
 	frameBeat                   // both: still here
 	frameAck                    // both: bytes of parts were taken, as many more may come
+	frameLook                   // of no exchange; caller: how is the node? host: in the head, how it is
 )
 
 const (
@@ -51,7 +52,7 @@ func (f frame) encode() []byte {
 
 // decode takes a frame apart; head and body are parts of b.
 func decode(b []byte) (f frame, err error) {
-	if len(b) < frameHeader || b[0] < frameOpen || b[0] > frameAck {
+	if len(b) < frameHeader || b[0] < frameOpen || b[0] > frameLook {
 		return f, errFrame
 	}
 	head := uint64(binary.BigEndian.Uint32(b[5:]))

@@ -27,6 +27,8 @@ type HostOptions struct {
 	// Serve serves a request. Its context ends when the client leaves. The pass of the target is for Serve to judge. It
 	// returns false if it did nothing, because another node serves the principal soon: the caller looks again.
 	Serve func(w http.ResponseWriter, r *http.Request, to Target) bool
+	// Sight is how this node is, for who asks (Look); its time is set here.
+	Sight func() Sight
 	Log   *slog.Logger
 }
 
@@ -65,6 +67,10 @@ func (h *Host) Close() {
 func (h *Host) got(m Message) {
 	f, err := decode(m.Data)
 	if err != nil || m.Reply == "" {
+		return
+	}
+	if f.kind == frameLook {
+		h.seen(m)
 		return
 	}
 	if l := h.links.find(m.Reply); l != nil {

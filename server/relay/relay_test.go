@@ -138,6 +138,7 @@ func inBubble(t *testing.T, serve http.HandlerFunc, test func(r rig)) {
 func newTestHost(t testing.TB, w Wire, here func(context.Context, string, uint64) (bool, error), serve http.HandlerFunc) *Host {
 	h, err := NewHost(HostOptions{
 		Wire: w, Prefix: "test", Node: "b", Here: here, Log: slog.New(slog.DiscardHandler),
+		Sight: func() Sight { return Sight{Version: "v1", Volume: "mark"} },
 		Serve: func(w http.ResponseWriter, r *http.Request, to Target) bool {
 			r.Header.Set("Test-Pass", string(to.Pass)+" "+to.IP)
 			serve(w, r)

@@ -39,6 +39,9 @@ func (s *natsStore) prepare(ctx context.Context) error {
 	if s.conn.ConnectedClusterName() != "" {
 		replicas = 3
 	}
+	s.mu.Lock()
+	s.stats.Server, s.stats.Copies = version, replicas
+	s.mu.Unlock()
 	for _, want := range s.wanted(replicas) {
 		for {
 			err := s.provide(ctx, want)

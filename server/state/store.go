@@ -71,10 +71,12 @@ type Stats struct {
 	MaxBytes int64
 	Keys     int
 	Streams  int
-	Disk     int64 // bytes of the files; 0: there are none
-	Cut      int64 // bytes of half-written records that the start cut off; none of them was acknowledged and synced
-	Down     error // why writes and Ping get ErrDown; nil: the Store is up
-	Lag      error // why the log could not be compacted last time; it grows until that succeeds
+	Disk     int64  // bytes of the files; 0: there are none
+	Cut      int64  // bytes of half-written records that the start cut off; none of them was acknowledged and synced
+	Server   string // version of the nats-server that it is connected to; "": it is not in NATS
+	Copies   int    // of what is stored, each on another server; 0: it is not in NATS
+	Down     error  // why writes and Ping get ErrDown; nil: the Store is up
+	Lag      error  // why the log could not be compacted last time; it grows until that succeeds
 }
 
 // Scoped returns a Store that sees only the keys and streams below prefix. Its keys are relative to prefix, in

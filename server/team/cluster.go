@@ -30,7 +30,8 @@ func (t *Team) endpoint(ctx context.Context, o endpoint.Options) (_ *endpoint.En
 	o.Cluster = &endpoint.Cluster{Nodes: nodes, Caller: caller}
 	e := endpoint.New(o)
 	host, err := relay.NewHost(relay.HostOptions{
-		Wire: wire, Prefix: store.NATS.Prefix, Node: nodes.Name(), Here: nodes.Here, Serve: e.ServeFrom, Log: t.o.Log,
+		Wire: wire, Prefix: store.NATS.Prefix, Node: nodes.Name(), Here: nodes.Here, Serve: e.ServeFrom,
+		Sight: func() relay.Sight { return relay.Sight{Version: t.o.Version, Volume: nodes.Mark()} }, Log: t.o.Log,
 	})
 	if err != nil {
 		caller.Close()
