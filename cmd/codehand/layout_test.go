@@ -233,7 +233,7 @@ var modules = []struct {
 	{path: "github.com/charmbracelet/x/vt", rooms: []string{"tools/screen"}},    // an emulator of terminals
 	{path: "github.com/coreos/go-oidc/v3", rooms: []string{"server/issuer"}},
 	{path: "github.com/go-webauthn/webauthn", rooms: []string{"server/signin"}},
-	{path: "github.com/goccy/go-yaml", rooms: []string{"server/clients", "server/clients/install/forms", "tools/skills"}},
+	{path: "github.com/goccy/go-yaml", rooms: []string{"server/blackbox", "server/clients", "server/clients/install/forms", "tools/skills"}},
 	{path: "github.com/gofrs/flock", rooms: []string{"filestate/leaktest", "filestate/lock", "server/auth", "server/replaytest", "server/state"}},
 	{path: "github.com/google/jsonschema-go", rooms: []string{"tools/mounts", "tools/tool", "tools/tooltest"}}, // schemas of mounted tools, and of ours in tests
 	{path: "github.com/hanwen/go-fuse/v2", rooms: []string{"filestate"}, testsOnly: true},
