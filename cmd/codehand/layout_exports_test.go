@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"codehand/filestate/leaktest"
 )
 
 // keptExports are exported names that no other room uses, each with the reason.
@@ -25,6 +27,7 @@ var keptExports = map[string]string{
 }
 
 func TestRuleExports(t *testing.T) {
+	leaktest.OutsideGate(t, "checks the types of all rooms, which takes 25 CPU seconds")
 	readHouse(t)
 	c, err := checkedHouse()
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/filestate/leaktest"
 	"codehand/tools"
 )
 
@@ -137,6 +138,7 @@ func glob(t *testing.T, pattern string) []string {
 }
 
 func TestToolsShareNothing(t *testing.T) {
+	leaktest.OutsideGate(t, "checks the types of all rooms, which takes 25 CPU seconds")
 	readHouse(t)
 	c, err := checkedHouse()
 	if err != nil {
