@@ -13,7 +13,8 @@ import (
 // changing are the system calls that a change makes besides reading.
 const changing = "openat,write,pwrite64,ftruncate,fsync,fchmod,fchown,fsetxattr,mkdirat,renameat,renameat2,unlinkat,linkat,close,flock"
 
-// A process that is killed at a system call of a change (by default at every third) leaves old or new, as one that is killed between two steps.
+// A process that is killed at a system call of a change (by default at every third) leaves old or new, as one that is
+// killed between two steps.
 func TestKilledAtEverySystemCall(t *testing.T) {
 	leaktest.Elsewhere(t)
 	strace, err := exec.LookPath("strace")

@@ -557,16 +557,18 @@ var h int
 	}
 }
 
-// known are methods of the standard library's interfaces.
-var known = []string{"Error", "String", "Unwrap", "Is", "As", "ServeHTTP", "Read", "Write", "Close", "Len", "Less", "Swap",
-	"MarshalJSON", "UnmarshalJSON", "MarshalText", "UnmarshalText", "Enabled", "Handle", "WithAttrs", "WithGroup", "Name"}
+// standardMethods are those of the standard library's interfaces.
+var standardMethods = []string{
+	"Error", "String", "Unwrap", "Is", "As", "ServeHTTP", "Read", "Write", "Close", "Len", "Less", "Swap", "MarshalJSON",
+	"UnmarshalJSON", "MarshalText", "UnmarshalText", "Enabled", "Handle", "WithAttrs", "WithGroup", "Name",
+}
 
 // uncommented finds the exported declarations of a file that have no comment.
 func uncommented(f *file) (found []ast.Node) {
 	for _, d := range f.tree.Decls {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
-			method := d.Recv != nil && (slices.Contains(known, d.Name.Name) || !exportedReceiver(d.Recv.List[0].Type))
+			method := d.Recv != nil && (slices.Contains(standardMethods, d.Name.Name) || !exportedReceiver(d.Recv.List[0].Type))
 			if d.Name.IsExported() && d.Doc == nil && !method {
 				found = append(found, d)
 			}

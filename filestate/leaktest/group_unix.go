@@ -17,8 +17,8 @@ func ignoreSignals() {
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 }
 
-// hearInterrupts gives the programs that tests start the default for Ctrl-C. A shell lets its background jobs ignore it,
-// all that they start would inherit that, and a test that interrupts a program would wait for ever.
+// hearInterrupts gives the programs that tests start the default for Ctrl-C. A shell lets its background jobs ignore
+// it, all that they start would inherit that, and a test that interrupts a program would wait for ever.
 func hearInterrupts() {
 	if signal.Ignored(os.Interrupt) {
 		signal.Notify(make(chan os.Signal, 1), os.Interrupt)

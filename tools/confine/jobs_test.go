@@ -17,7 +17,10 @@ import (
 func TestRepositoriesOfAJob(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("needs git")
+		if os.Getenv("CI") != "" {
+			t.Fatal("git is not installed: it makes the repositories")
+		}
+		t.Skip("git is not installed: it makes the repositories")
 	}
 	for _, c := range []struct {
 		name       string
