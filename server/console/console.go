@@ -18,6 +18,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"codehand/server/asking"
@@ -83,12 +84,11 @@ const (
 //go:embed pages
 var files embed.FS
 
-// assets are what pages load: each name has a digest of its text, so that browsers may keep it.
-var assets = makeAssets()
-
 type asset struct{ kind, text string }
 
-func makeAssets() map[string]asset {
+// assets are what pages load: each name has a digest of its text, so that browsers may keep it. They and page are made
+// when a page is: most processes of this program show none, and should not wait 2 ms for them as they start.
+var assets = sync.OnceValue(func() map[string]asset {
 	own := func(name string) string {
 		text, err := files.ReadFile("pages/" + name)
 		if err != nil {
@@ -101,20 +101,22 @@ func makeAssets() map[string]asset {
 		"script.js": {"text/javascript; charset=utf-8", own("console.js")},
 		"icon.svg":  {"image/svg+xml", string(signin.Icon())},
 	}
-}
+})
 
 // named is how pages name an asset.
 func named(name string) string {
-	sum := sha256.Sum256([]byte(assets[name].text))
+	sum := sha256.Sum256([]byte(assets()[name].text))
 	return name + "?" + hex.EncodeToString(sum[:6])
 }
 
-var page = template.Must(template.New("page.html").Funcs(template.FuncMap{
-	"asset": named, "shown": shown, "clock": clock, "day": day, "full": full, "ago": ago, "label": label,
-	"choices": choices, "texts": texts, "yes": yes, "no": no, "narrowed": narrowed, "base": base,
-	"brief": brief, "link": link, "older": older, "only": only, "other": other,
-	"at": func(now, t time.Time) moment { return moment{now, t} },
-}).ParseFS(files, "pages/*.html"))
+var page = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page.html").Funcs(template.FuncMap{
+		"asset": named, "shown": shown, "clock": clock, "day": day, "full": full, "ago": ago, "label": label,
+		"choices": choices, "texts": texts, "yes": yes, "no": no, "narrowed": narrowed, "base": base,
+		"brief": brief, "link": link, "older": older, "only": only, "other": other,
+		"at": func(now, t time.Time) moment { return moment{now, t} },
+	}).ParseFS(files, "pages/*.html"))
+})
 
 // New makes a Console.
 func New(o Options) *Console {
@@ -137,7 +139,7 @@ func New(o Options) *Console {
 	c.routes.HandleFunc("GET /changes", c.get(c.changes))
 	c.routes.HandleFunc("GET /changes/{id}", c.get(c.change))
 	c.routes.HandleFunc("POST /console/undo", c.post(c.undo))
-	for name, a := range assets {
+	for name, a := range assets() {
 		c.routes.HandleFunc("GET /console/"+name, func(w http.ResponseWriter, _ *http.Request) {
 			h := w.Header()
 			h.Set("Content-Type", a.kind)
@@ -429,7 +431,7 @@ func (c *Console) show(w http.ResponseWriter, r *http.Request, status int, v vie
 		name = "waiting"
 	}
 	var b strings.Builder
-	if err := page.ExecuteTemplate(&b, name, v); err != nil {
+	if err := page().ExecuteTemplate(&b, name, v); err != nil {
 		c.o.Log.Error("the page", "path", r.Pattern, "err", err)
 		http.Error(w, "internal error", http.StatusInternalServerError)
 		return

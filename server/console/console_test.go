@@ -185,7 +185,7 @@ func TestTicket(t *testing.T) {
 func TestSmall(t *testing.T) {
 	t.Parallel()
 	n := get(site(ann(), &desk{}), "/").Body.Len()
-	for _, a := range assets {
+	for _, a := range assets() {
 		n += len(a.text)
 	}
 	if n > 80_000 {
