@@ -200,6 +200,9 @@ func (l *logLine) caller(r *pipeline.Record) {
 	l.text("era", r.From.Era)
 	l.text("tr", r.From.Transport)
 	l.text("ip", r.From.IP)
+	if r.Dir != "" {
+		l.path("dir", secrets.RedactPath(r.Dir))
+	}
 }
 
 // reason adds what a call is, and why it may run or may not.

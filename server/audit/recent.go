@@ -27,6 +27,7 @@ type PastCall struct {
 	Principal string
 	Session   string // its key
 	Client    string // name and version; "": the log does not say
+	Dir       string // in which the session worked; "": the log does not say
 	ID        string
 	Tool      string
 	Summary   string // what it was about
@@ -35,6 +36,7 @@ type PastCall struct {
 	By        string // who or what decided
 	Code      string // why it failed; "": it did not
 	Exit      *int   // of a command that has ended
+	Job       string // id of the background command that it was about; "": none
 	Took      time.Duration
 	Files     int  // that it changed
 	Open      bool // the log has no end of it: it runs, or its process was killed
@@ -45,7 +47,7 @@ type Query struct {
 	Principal string    // "": of all
 	Before    time.Time // only calls that ended earlier; zero: all
 	Limit     int       // 0: 100
-	// Fits has the last word about a call; nil: all fit.
+	// Fits has the last word about a call, with all that the log says of it; nil: all fit.
 	Fits func(PastCall) bool
 }
 
@@ -55,6 +57,7 @@ type recentLine struct {
 	Ev     string
 	P, SK  string
 	Client string
+	Dir    string
 	Call   string
 	Tool   string
 	Sum    string
@@ -64,6 +67,7 @@ type recentLine struct {
 	OK     bool
 	Code   string
 	Exit   *int
+	Job    string
 	MS     struct{ All float64 }
 	Files  []struct{}
 }
@@ -108,9 +112,9 @@ func Recent(dir string, q Query) (list []PastCall, more bool, err error) {
 // it reads it takes off budget.
 func recentIn(path string, q Query, most int, oldest time.Time, budget *int64) (list []PastCall, err error) {
 	ended := map[string]int{} // calls whose beginning the reading has not come to: their places in list, or -1
-	fits := func(c PastCall) bool {
-		return (q.Before.IsZero() || c.Time.Before(q.Before)) && (q.Fits == nil || q.Fits(c))
-	}
+	whole := 0                // calls in list of which all is known, and which fit
+	misfit := map[int]bool{}  // places in list of calls that do not fit, as their beginning says
+	fits := func(c PastCall) bool { return q.Fits == nil || q.Fits(c) }
 	err = backwards(path, budget, func(line []byte) (goOn bool) {
 		var l recentLine
 		if json.Unmarshal(line, &l) != nil || l.T.IsZero() {
@@ -119,37 +123,54 @@ func recentIn(path string, q Query, most int, oldest time.Time, budget *int64) (
 		switch {
 		case l.Ev != "call.done" && l.Ev != "call.start":
 			return true
-		case l.T.Before(oldest), len(list) >= most && len(ended) == 0:
+		case l.T.Before(oldest), whole >= most && len(ended) == 0:
 			return false
 		case q.Principal != "" && l.P != q.Principal:
 			return true
 		}
-		c := PastCall{Time: l.T, Principal: l.P, Session: l.SK, Client: l.Client, ID: l.Call, Tool: l.Tool,
-			Summary: l.Sum, Decision: l.Dec, Rule: l.Rule, By: l.By, Code: l.Code, Exit: l.Exit,
+		c := PastCall{Time: l.T, Principal: l.P, Session: l.SK, Client: l.Client, Dir: l.Dir, ID: l.Call, Tool: l.Tool,
+			Summary: l.Sum, Decision: l.Dec, Rule: l.Rule, By: l.By, Code: l.Code, Exit: l.Exit, Job: l.Job,
 			Took: time.Duration(l.MS.All * float64(time.Millisecond)), Files: len(l.Files)}
 		at, known := ended[l.Call]
+		wanted := whole < most && (q.Before.IsZero() || c.Time.Before(q.Before))
 		switch {
 		case l.Ev == "call.start" && known: // it says what the end did not
 			delete(ended, l.Call)
-			if at >= 0 {
-				e := &list[at]
-				e.Client, e.Summary, e.Decision, e.Rule, e.By = c.Client, c.Summary, c.Decision, c.Rule, c.By
+			if at < 0 {
+				return true
+			}
+			e := &list[at]
+			e.Client, e.Dir, e.Summary = c.Client, c.Dir, c.Summary
+			e.Decision, e.Rule, e.By = c.Decision, c.Rule, c.By
+			if fits(*e) {
+				whole++
+			} else {
+				misfit[at] = true
 			}
 			return true
 		case l.Ev == "call.start":
 			c.Open = true
 		case l.Dec == "" && l.Sum == "" && l.Client == "": // its beginning has a line of its own
 			ended[l.Call] = -1
-		}
-		if len(list) < most && fits(c) {
-			list = append(list, c)
-			if _, waits := ended[l.Call]; waits {
-				ended[l.Call] = len(list) - 1
+			if wanted {
+				ended[l.Call] = len(list)
+				list = append(list, c)
 			}
+			return true
+		}
+		if wanted && fits(c) {
+			whole++
+			list = append(list, c)
 		}
 		return true
 	})
-	return list, err
+	for _, at := range ended { // the file does not say how they began
+		if at >= 0 && !fits(list[at]) {
+			misfit[at] = true
+		}
+	}
+	at := -1
+	return slices.DeleteFunc(list, func(PastCall) bool { at++; return misfit[at] }), err
 }
 
 // backwards calls use for each line of a file, the last one first, until it returns false or budget is used up. The

@@ -24,7 +24,7 @@ func TestRecent(t *testing.T) {
 		for i := range 30 {
 			exit := i
 			c := pipeline.Record{Call: fmt.Sprintf("%s-%02d", replica, i), Key: session.Key{Principal: []string{"ann", "bob"}[r], Session: "s"},
-				Client: "claude", Tool: "run_shell", Summary: pipeline.Summary{Text: fmt.Sprintf("make %d", i)}, Decision: "allow", By: "mode", Code: "ok", Exit: &exit,
+				Client: "claude", Dir: fmt.Sprintf("/w/%d", i%3), Job: "job_a", Tool: "run_shell", Summary: pipeline.Summary{Text: fmt.Sprintf("make %d", i)}, Decision: "allow", By: "mode", Code: "ok", Exit: &exit,
 				Took: 1500 * time.Millisecond}
 			if i%2 == 0 {
 				begun := c
@@ -82,6 +82,10 @@ func TestRecent(t *testing.T) {
 	}
 	if got != "r2-29 PERMISSION_DENIED false;r2-28  true;r1-29 PERMISSION_DENIED false;r1-28  true;" {
 		t.Error(got)
+	}
+	in, more, err := Recent(dir, Query{Principal: "ann", Limit: 3, Fits: func(c PastCall) bool { return c.Dir == "/w/0" && c.Summary != "" }})
+	if err != nil || !more || len(in) != 3 || in[0].ID+in[1].ID+in[2].ID != "r1-27r1-24r1-21" || in[1].Job != "job_a" {
+		t.Errorf("of one directory: %+v %t %v", in, more, err)
 	}
 	if list, more, err := Recent(filepath.Join(dir, "none"), Query{}); len(list) != 0 || more || err != nil {
 		t.Errorf("%v %t %v", list, more, err)

@@ -32,6 +32,7 @@ type Record struct {
 	Call          string
 	Ref           string // of an internal error; else ""
 	Key           session.Key
+	Dir           string // in which the session worked; "": it has none
 	Client        string
 	ClientVersion string
 	From          From

@@ -297,6 +297,9 @@ func (v *Visit) newCall(t tool.Tool, a Arrival) *call {
 		Time: time.Now(), Call: v.id, Key: v.state.Key, Client: v.state.Client.Name,
 		ClientVersion: v.state.Client.Version, Tool: t.Spec.Name, Via: a.Via, From: a.From,
 	}}
+	if v.state.Space != nil {
+		c.record.Dir = v.state.Space.Cwd()
+	}
 	return c
 }
 
