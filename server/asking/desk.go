@@ -247,6 +247,21 @@ func (d *Desk) tell() {
 	d.changed = make(chan struct{})
 }
 
+// Waits returns what waits for a principal, the oldest first, for who is no person: it does not count as shown.
+func (d *Desk) Waits(principal string) (list []Waiting) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, q := range d.waiting {
+		if q.Principal == principal {
+			list = append(list, q.Waiting)
+		}
+	}
+	slices.SortFunc(list, oldestFirst)
+	return list
+}
+
+func oldestFirst(a, b Waiting) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID)) }
+
 // Of returns what waits for a principal, the oldest first; all: for anybody. They count as shown to a person from then
 // on. version names this state, and changed is closed with the next one.
 func (d *Desk) Of(principal string, all bool) (list []Waiting, version uint64, changed <-chan struct{}) {
@@ -262,9 +277,7 @@ func (d *Desk) Of(principal string, all bool) (list []Waiting, version uint64, c
 		}
 		list = append(list, q.Waiting)
 	}
-	slices.SortFunc(list, func(a, b Waiting) int {
-		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID))
-	})
+	slices.SortFunc(list, oldestFirst)
 	return list, d.version, d.changed
 }
 

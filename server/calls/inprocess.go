@@ -44,9 +44,6 @@ func (h *Handler) Call(ctx context.Context, at *tenants.Tenant, keyed func(jsonr
 	})
 }
 
-// pageSession is the session of what a person does on the page of serve.
-const pageSession = "page"
-
 // ByPerson is Call for a person who clicked on the page of serve: where a person must allow the call, that click does.
 // What a rule or a mode denies is denied.
 func (h *Handler) ByPerson(ctx context.Context, at *tenants.Tenant, name string,
@@ -57,7 +54,7 @@ func (h *Handler) ByPerson(ctx context.Context, at *tenants.Tenant, name string,
 	}
 	return h.inProcess(ctx, request.Request{
 		Envelope: env, Message: message, Tenant: at, Peer: clicked{},
-		Session: session.Key{Principal: at.Who.ID, Session: pageSession},
+		Session: session.Key{Principal: at.Who.ID, Session: sessions.Page},
 		Client:  request.Client{ClientRecord: sessions.ClientRecord{Name: "codehand-page", CanAsk: true}},
 		Caller:  request.Caller{From: pipeline.From{Auth: "page", Transport: pipeline.InProcess}},
 	})

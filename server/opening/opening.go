@@ -37,7 +37,6 @@ type Opener struct {
 // because keys are free text.
 func (o *Opener) Open(key session.Key, at *tenants.Tenant) (*session.State, func(), error) {
 	e := o.Engines
-	principal, name := state.Hash(key.Principal), state.Hash(key.Session)
 	// A process that was stopped and goes on must not write over what the session remembers at another node. Of its
 	// own jobs it may, which that node does not know.
 	holds, board := e.Holds(key.Principal), e.Memory(key)
@@ -46,11 +45,11 @@ func (o *Opener) Open(key session.Key, at *tenants.Tenant) (*session.State, func
 	if err != nil {
 		return nil, nil, err
 	}
-	dir := filepath.Join(e.Dir, sessions.Dir, principal[:16], name[:16])
+	dir := sessions.DirOf(e.Dir, key)
 	jobs, kept := filepath.Join(dir, "jobs"), filepath.Join(dir, "tool-results")
 	keep, stopSnapshot := func(context.Context) {}, func() {}
 	if !e.Durable { // else the Store keeps everything itself
-		keep, stopSnapshot = sessions.Resume(key, dir, at.Start, memory, o.Log)
+		keep, stopSnapshot = sessions.Resume(key, dir, at.Start, memory, config.CallsDir(o.Config) != "", o.Log)
 	}
 	sh, err := shell.New(shell.Options{Dir: jobs, Board: board, Init: o.Config.Shell.InitFile, Env: at.Env(),
 		Withheld: o.Tenants.Withheld(at), Hurried: o.Hurried, Echo: o.Echo, Plain: !o.Config.Shell.MaskSecrets,
@@ -84,7 +83,7 @@ func (o *Opener) Open(key session.Key, at *tenants.Tenant) (*session.State, func
 		Declines: session.NewCell[session.Declines](memory, "cell.declines"),
 		Cursors:  session.NewCell[map[string]session.Cursor](memory, "cell.cursors"),
 		Active:   session.NewCell[[]string](memory, engines.ActiveCell),
-		Todos:    session.NewCell[[]session.Todo](memory, "cell.todos"),
+		Todos:    session.NewCell[[]session.Todo](memory, sessions.TodosCell),
 		Reach: session.Reach{
 			Searches: session.NewCell[int](memory, "cell.searches"),
 		},

@@ -93,6 +93,23 @@ func Sealed(who auth.Principal, key session.Key) session.Key {
 	return key
 }
 
+// SealOf is the seal of the session of that name, or of the one on whose behalf it works; "": it has none. Sessions of
+// one principal with different seals do not read each other's memory.
+func SealOf(name string) string {
+	name = session.OwnerOf(name)
+	seal := name[strings.LastIndexByte(name, '@')+1:]
+	if len(seal) == len(name) || len(seal) != sealDigits || strings.Trim(seal, "0123456789abcdef") != "" {
+		return ""
+	}
+	return seal
+}
+
+// sealDigits is how long auth.Principal.Seal is.
+const sealDigits = 32
+
+// Page is the session of what a person does on the page.
+const Page = "page"
+
 // ErrHandle says that an explicit handle is malformed.
 var ErrHandle = errors.New("codehand/session must be 8-64 characters of [A-Za-z0-9._-]")
 

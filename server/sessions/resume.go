@@ -4,9 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"codehand/server/state"
+	"codehand/server/tenants"
 	"codehand/tools/permission"
 	"codehand/tools/session"
 )
@@ -17,6 +20,40 @@ const (
 	ModeCell   = "cell.mode"
 	PlanCell   = "cell.plan"
 )
+
+// TodosCell is the todo list of a session.
+const TodosCell = "cell.todos"
+
+// handedOver are the cells that tell a later conversation what is left to do.
+var handedOver = []string{PlanCell, ModeCell, TodosCell, tenants.TasksCell}
+
+// A Left is what a session left to do, as its cells hold it; nil: nothing.
+type Left struct{ Plan, Mode, Todos, Tasks []byte }
+
+// LeftIn reads that from the memory of a session.
+func LeftIn(ctx context.Context, memory session.Memory) (l Left, err error) {
+	values, _, err := memory.GetAll(ctx, handedOver...)
+	if err != nil {
+		return l, err
+	}
+	return leftOf(values), nil
+}
+
+// LeftOnDisk reads that of a session on stdio whose process has ended, or is another one. stateDir is the state
+// directory.
+func LeftOnDisk(stateDir string, key session.Key) (l Left, err error) {
+	values, err := state.ReadSnapshot(DirOf(stateDir, key), nameOf(key), handedOver...)
+	return leftOf(values), err
+}
+
+func leftOf(values [][]byte) Left { return Left{values[0], values[1], values[2], values[3]} }
+
+// DirOf is where a session keeps what is too large for the Store, in a state directory.
+func DirOf(stateDir string, key session.Key) string {
+	return filepath.Join(stateDir, Dir, state.Hash(key.Principal)[:16], state.Hash(key.Session)[:16])
+}
+
+func nameOf(key session.Key) string { return state.Hash(key.Principal) + "." + state.Hash(key.Session) }
 
 // NoticesCell is what the client of a connection wants to be told. It ends with the connection, and no session has
 // begun because it is there.
@@ -62,19 +99,26 @@ func lasting(key string, value []byte, start permission.Mode) []byte {
 
 // Resume puts into memory what an earlier process remembered of a session, and keeps what this one remembers in dir,
 // until the caller runs stop; keep writes at once what was not written yet. start is the mode in which the session
-// starts. It does nothing for a session that no later process can name. What cannot be read or written is logged: the
-// session then begins anew the next time. A Store that is durable needs no Resume.
-func Resume(key session.Key, dir string, start permission.Mode, memory state.Store, log *slog.Logger) (
+// starts. Of a session that no later process can name, only what it left to do is kept, if handOver says so: for other
+// sessions (LeftOnDisk). What cannot be read or written is logged: the session then begins anew the next time. A Store
+// that is durable needs no Resume.
+func Resume(key session.Key, dir string, start permission.Mode, memory state.Store, handOver bool, log *slog.Logger) (
 	keep func(context.Context), stop func(),
 ) {
 	keep, stop = func(context.Context) {}, func() {}
-	if !resumed(key) {
+	whole := resumed(key)
+	if !whole && (!handOver || !strings.HasPrefix(key.Session, byProcess)) {
 		return keep, stop
 	}
 	failed := func(err error) { log.Warn("what a session remembers is not kept for its next process", "error", err) }
 	snapshot, err := state.OpenSnapshot(context.Background(), memory, state.SnapshotOptions{
-		Dir: dir, Name: state.Hash(key.Principal) + "." + state.Hash(key.Session), Failed: failed,
-		Lasting: func(key string, value []byte) []byte { return lasting(key, value, start) },
+		Dir: dir, Name: nameOf(key), Failed: failed,
+		Lasting: func(key string, value []byte) []byte {
+			if !whole && !slices.Contains(handedOver, key) {
+				return nil
+			}
+			return lasting(key, value, start)
+		},
 	})
 	if err != nil {
 		failed(err)

@@ -178,38 +178,16 @@ func (p *Snapshot) lasting(key string, value []byte) []byte {
 	return p.o.Lasting(key, value)
 }
 
-func (p *Snapshot) path() string { return filepath.Join(p.o.Dir, "state.json") }
+// snapshotBase is the name of the file.
+const snapshotBase = "state.json"
+
+func (p *Snapshot) path() string { return filepath.Join(p.o.Dir, snapshotBase) }
 
 // load puts what the file holds into the Store.
 func (p *Snapshot) load(ctx context.Context) error {
-	f, err := os.OpenFile(p.path(), os.O_RDONLY|openFlags, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("snapshot: %w", err)
-	}
-	defer func() { _ = f.Close() }() // only read
-	raw, err := io.ReadAll(io.LimitReader(f, 2*maxSnapshot))
-	if err != nil {
-		return fmt.Errorf("snapshot: %w", err)
-	}
-	var form struct {
-		Version int `json:"v"` // which says what else there is
-	}
-	var content snapshotFile
-	err = json.Unmarshal(raw, &form)
-	if err == nil && form.Version > snapshotVersion {
-		return fmt.Errorf("snapshot %s: %w", p.path(), ErrNewer)
-	}
-	if err == nil {
-		err = json.Unmarshal(raw, &content)
-	}
-	switch {
-	case err != nil:
-		return fmt.Errorf("snapshot %s is damaged: %w", p.path(), err)
-	case content.Name != p.o.Name:
-		return fmt.Errorf("snapshot %s is of another name", p.path())
+	raw, content, err := readSnapshot(p.o.Dir, p.o.Name)
+	if raw == nil {
+		return err
 	}
 	for _, v := range content.Values {
 		// written by an earlier version, or by another program
@@ -222,6 +200,54 @@ func (p *Snapshot) load(ctx context.Context) error {
 	}
 	p.last = raw
 	return nil
+}
+
+// ReadSnapshot returns what the file in a directory holds of these keys, without a Store; nil: it holds nothing under a
+// key. Errors: those of OpenSnapshot about a file.
+func ReadSnapshot(dir, name string, keys ...string) (values [][]byte, err error) {
+	_, content, err := readSnapshot(dir, name)
+	values = make([][]byte, len(keys))
+	for _, v := range content.Values {
+		if i := slices.Index(keys, v.Key); i >= 0 {
+			values[i] = v.Value
+		}
+	}
+	return values, err
+}
+
+// readSnapshot reads the file in a directory, if it is of that name. raw nil: there is none, or the error says why it
+// counts for nothing.
+func readSnapshot(dir, name string) (raw []byte, content snapshotFile, err error) {
+	path := filepath.Join(dir, snapshotBase)
+	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, content, nil
+	}
+	if err != nil {
+		return nil, content, fmt.Errorf("snapshot: %w", err)
+	}
+	defer func() { _ = f.Close() }() // only read
+	raw, err = io.ReadAll(io.LimitReader(f, 2*maxSnapshot))
+	if err != nil {
+		return nil, content, fmt.Errorf("snapshot: %w", err)
+	}
+	var form struct {
+		Version int `json:"v"` // which says what else there is
+	}
+	err = json.Unmarshal(raw, &form)
+	if err == nil && form.Version > snapshotVersion {
+		return nil, content, fmt.Errorf("snapshot %s: %w", path, ErrNewer)
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &content)
+	}
+	switch {
+	case err != nil:
+		return nil, snapshotFile{}, fmt.Errorf("snapshot %s is damaged: %w", path, err)
+	case content.Name != name:
+		return nil, snapshotFile{}, fmt.Errorf("snapshot %s is of another name", path)
+	}
+	return raw, content, nil
 }
 
 // run writes when it is time.
@@ -265,6 +291,9 @@ func (p *Snapshot) write(ctx context.Context) error {
 	raw, err := p.content(ctx)
 	if err != nil || bytes.Equal(raw, p.last) {
 		return err
+	}
+	if none, _ := json.Marshal(p.none()); p.last == nil && bytes.Equal(raw, none) { // plain fields
+		return nil // a session of which nothing lasts needs no file
 	}
 	temp := filepath.Join(p.o.Dir, "state-"+strings.ToLower(rand.Text())+".tmp")
 	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL|openFlags, 0o600)
@@ -317,7 +346,7 @@ func (p *Snapshot) content(ctx context.Context) ([]byte, error) {
 		}
 	}
 	slices.SortFunc(all, func(a, b entry) int { return cmp.Compare(a.rev, b.rev) }) // revisions grow with every write
-	out := snapshotFile{Version: snapshotVersion, Name: p.o.Name, Values: []snapshotValue{}}
+	out := p.none()
 	for _, e := range all {
 		if size > maxSnapshot && strings.HasPrefix(e.key, readStates) {
 			size -= len(e.key) + len(e.value)
@@ -329,6 +358,11 @@ func (p *Snapshot) content(ctx context.Context) ([]byte, error) {
 		return nil, fmt.Errorf("snapshot: %w: %d bytes besides what was read", ErrSize, size)
 	}
 	return json.Marshal(out)
+}
+
+// none is what the file holds if nothing lasts.
+func (p *Snapshot) none() snapshotFile {
+	return snapshotFile{Version: snapshotVersion, Name: p.o.Name, Values: []snapshotValue{}}
 }
 
 // sweep removes what a writer that was killed left.

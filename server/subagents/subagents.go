@@ -56,7 +56,7 @@ func (h Hands) Open(ctx context.Context, o agent.Opening) (agent.Child, error) {
 	t, s, parent := h.Call, h.Host, *h.Call.State
 	h.Leave()
 	// Its own name: it is shared with nobody, and no later process goes on with it.
-	key := session.Key{Principal: parent.Key.Principal, Session: "agent:" + parent.Key.Session + "." + o.ID}
+	key := session.Key{Principal: parent.Key.Principal, Session: session.AgentPrefix + parent.Key.Session + "." + o.ID}
 	c := &child{
 		host: s, key: key, tools: o.Tools, peer: &childPeer{parent: t.Req.Peer},
 		request: request.Request{

@@ -17,13 +17,16 @@ type taskLists struct {
 	open map[string]*tasks.Directory
 }
 
+// TasksCell is the list of tasks of a session that shares none.
+const TasksCell = "cell.tasks"
+
 // TaskList returns the list of a session: its own, or its principal's if the operator shares lists. The person who
 // started this process has the directory itself, together with that person's other processes. Every other principal has
 // a directory of its own below it.
 func (m *Maker) TaskList(t *Tenant, memory session.Memory) tasks.List {
 	dir := m.Config.Tasks.Directory
 	if dir == "" {
-		return tasks.New(session.NewCell[tasks.Book](memory, "cell.tasks"))
+		return tasks.New(session.NewCell[tasks.Book](memory, TasksCell))
 	}
 	if t.Who.Via != auth.ModeNone {
 		dir = filepath.Join(dir, auth.Slug(t.Who.ID))

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"path/filepath"
+	"strings"
 
 	"codehand/tools/skills"
 )
@@ -11,6 +12,21 @@ const (
 	maxTypeDirs   = 50 // directories of agent types that are looked into
 	maxTypeLevels = 3  // of directories below the one that agents have theirs in
 )
+
+// AgentPrefix begins the name of the session of a sub-agent; that of its owner and a name of its own follow.
+const AgentPrefix = "agent:"
+
+// OwnerOf is the session on whose behalf a session works: of a sub-agent that which started the first one; else itself.
+func OwnerOf(name string) string {
+	for {
+		parent, child := strings.CutPrefix(name, AgentPrefix)
+		at := strings.LastIndexByte(parent, '.')
+		if !child || at < 0 {
+			return name
+		}
+		name = parent[:at]
+	}
+}
 
 // FindTypes returns the files of types of sub-agents that this session has now, from the disk as it is. On a clash of
 // names the one of the operator wins, then that of the user, then the one nearest to the current directory. The error
