@@ -25,7 +25,7 @@ import (
 // does.
 func (s *Server) assemble(o Options) (err error) {
 	cfg := o.Config
-	o.Options.Log = s.replies.Log
+	o.Options.Log, o.Past = s.replies.Log, &s.past
 	local := func() engines.Local { return engines.Local{Roots: s.local.Space.Roots(), Rules: s.local.Rules} }
 	if s.engines, err = engines.Open(o.Options, local); err != nil {
 		return err
@@ -51,6 +51,7 @@ func (s *Server) assemble(o Options) (err error) {
 	e.Mounts.Begin()
 	s.sessions = sessions.NewTable(s.opener.Open)
 	s.sessions.Idle, s.sessions.Most = cfg.Session.Idle, cfg.Session.Max
+	s.remember(o)
 	s.pipe = &pipeline.Pipeline{
 		AskFallback: cfg.Permissions.AskFallback, UserFile: cfg.Permissions.UserFile,
 		Parallel: cfg.Tools.MaxParallel, Record: o.Record, Log: s.replies.Log,
@@ -84,6 +85,7 @@ func (s *Server) answerWith(cfg config.Config) error {
 	} else if cfg.Console.Approvals != "off" {
 		desk = asking.NewDesk(false, s.event)
 	}
+	s.past.Desk = desk
 	if desk != nil && len(cfg.Console.Notify) > 0 {
 		desk.Told = func(w asking.Waiting, url string) { e.Hooks.Notify(w.Notice(url)) }
 	}
@@ -109,6 +111,21 @@ func (s *Server) answerWith(cfg config.Config) error {
 		Serve: s.calls.Serve, Memory: e.Memory, End: s.sessions.End, Hooks: e.Hooks, Log: s.replies.Log,
 	}
 	return nil
+}
+
+// remember lets tools tell of earlier calls and sessions.
+func (s *Server) remember(o Options) {
+	e := s.engines
+	s.past.Cells, s.past.Table = e.Cells, s.sessions
+	switch {
+	case !o.Serve:
+		s.past.State, s.past.Dir = e.Dir, config.CallsDir(o.Config)
+		s.past.Why = "Calls are not recorded: console.record is false."
+	case o.Config.Audit.Dir == team.AuditOut:
+		s.past.Why = "The record of calls goes to standard output (audit.dir) and cannot be read."
+	default:
+		s.past.Dir = team.AuditDir(o.Config, e.Dir)
+	}
 }
 
 // useHooks lets the pipeline and the sessions use the operator's programs.

@@ -26,6 +26,7 @@ import (
 	"codehand/server/opening"
 	"codehand/server/pipeline"
 	"codehand/server/public"
+	"codehand/server/recall"
 	"codehand/server/replies"
 	"codehand/server/sessions"
 	"codehand/server/stdio"
@@ -69,6 +70,7 @@ type Server struct {
 	engines  *engines.Set
 	opener   *opening.Opener
 	keeps    *sessions.Retention
+	past     recall.Records
 	team     *team.Team  // of serve; else nil
 	audit    *team.Local // of a process for one person; nil: it has none
 	life     life

@@ -26,6 +26,7 @@ func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 	if r := team.NewRecorder(s.cfg, s.replies.Implementation.Version, s.replies.Log); r != nil {
 		defer r.Close()
+		s.past.Flush = r.Flush
 		before := s.pipe.Record
 		s.pipe.Summaries = true
 		s.pipe.Record = func(c pipeline.Record) {

@@ -47,7 +47,7 @@ func agent(runner *subagent.Runner) tool.Tool {
 	return tool.Define(tool.Def[agentInput]{
 		Spec: tool.Spec{
 			Name: "agent", Aliases: []string{"Agent"}, Title: "Run sub-agent", Description: agentText,
-			Hint: "delegate work to a sub-agent", Deferred: true, MaxRunes: 32_000, Scope: tool.ScopeRead,
+			Hint: "delegate or hand off work to a sub-agent", Deferred: true, MaxRunes: 32_000, Scope: tool.ScopeRead,
 			Family:    permission.FamilyNone,
 			Traits:    tool.Traits{Ungated: true},
 			ForAgents: tool.StartingAgents,

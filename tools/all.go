@@ -55,5 +55,6 @@ func All(e Engines) []tool.Tool {
 		// The session.
 		askUserQuestion,
 		sessionConfig,
+		sessionDigest(e.Past),
 	}
 }

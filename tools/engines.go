@@ -4,6 +4,7 @@ import (
 	subagent "codehand/tools/agent"
 	"codehand/tools/git/changes"
 	"codehand/tools/mounts"
+	"codehand/tools/past"
 	"codehand/tools/web"
 	"codehand/tools/web/search"
 )
@@ -16,4 +17,5 @@ type Engines struct {
 	Agents    *subagent.Runner // executes sub-agents; nil: there is no back-end
 	Mounts    *mounts.Mounts   // are the servers that the operator mounts; nil: there are none
 	Trees     *changes.Trees   // sees what commands change in git work trees; nil: it is not looked at
+	Past      past.Records     // are what is on record of calls and sessions; nil: nothing is
 }

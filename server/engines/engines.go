@@ -10,6 +10,7 @@ import (
 	"codehand/server/toolset"
 	"codehand/tools"
 	"codehand/tools/agent/loop"
+	"codehand/tools/past"
 	"codehand/tools/sandbox"
 	"codehand/tools/tool"
 )
@@ -29,6 +30,9 @@ type Options struct {
 	// Proven says how far this machine confines commands; nil: it is probed when a command first needs to know, and
 	// serve for others at once.
 	Proven func() sandbox.Report
+
+	// Past is what is on record of calls and sessions; nil: nothing is. It is asked when the process serves.
+	Past past.Records
 
 	Model     loop.Model    // takes the place of that of agent.api, for tests; nil: none does
 	StoreTime time.Duration // bounds one operation of the Store with its retries; 0: 2 s

@@ -143,6 +143,7 @@ func (e *Set) makeTools(o Options, local func() Local) (err error) {
 	if e.WebSearch, err = o.webSearch(); err != nil {
 		return err
 	}
+	e.Past = o.Past
 	e.Mounts = o.mounts(e, local)
 	all := func() []tool.Tool { return e.Tools.All() }
 	roots := func() []string { return local().Roots }

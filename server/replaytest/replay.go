@@ -339,6 +339,8 @@ var varying = []struct {
 	{"$CHANGE", regexp.MustCompile(`\b([a-z0-9]{16}) (?:[0-9-]{10} )?[0-9:]{8} (?:[a-z]+_[a-z]+|kept) `)},
 	{"$CHANGE", regexp.MustCompile(`\b(?:change|undo_change|takes back|then) ([a-z0-9]{16})\b`)},
 	{"$TIME", regexp.MustCompile(`\$CHANGE[0-9]+ ((?:[0-9-]{10} )?[0-9:]{8}) `)},
+	{"$TIME", regexp.MustCompile("`, ((?:[0-9-]{10} )?[0-9]{2}:[0-9]{2}:[0-9]{2}) to ")},
+	{"$TIME", regexp.MustCompile(`\b(?:As of|since|last|session,|to) ((?:[0-9-]{10} )?[0-9]{2}:[0-9]{2}:[0-9]{2})\b`)},
 	{"$MS", regexp.MustCompile(`(?:\b(?:for|after)|\$JOB[0-9]+ (?:finished: [a-zA-Z0-9 ]+|running),) ([0-9.,]+ (?:ms|s))\b`)},
 }
 

@@ -50,8 +50,8 @@ func (p pageActivity) Stop(ctx context.Context, who auth.Principal, id console.C
 
 // Calls is console.Activity.Calls.
 func (p pageActivity) Calls(_ context.Context, who auth.Principal, q console.CallQuery) (console.Calls, error) {
-	dir := auditDir(p.team.o)
-	if dir == "-" {
+	dir := AuditDir(p.team.o.Config, p.team.o.Dir)
+	if dir == AuditOut {
 		return console.Calls{Said: "The record of calls goes to standard output (audit.dir) and cannot be shown."}, nil
 	}
 	principal := who.ID
@@ -63,7 +63,7 @@ func (p pageActivity) Calls(_ context.Context, who auth.Principal, q console.Cal
 
 // Stamp is console.Activity.Stamp.
 func (p pageActivity) Stamp(context.Context, auth.Principal) string {
-	return audit.Stamp(auditDir(p.team.o))
+	return audit.Stamp(AuditDir(p.team.o.Config, p.team.o.Dir))
 }
 
 // Commands are the sessions of a server, as far as the page sees what runs in them. *sessions.Table are some.

@@ -1,6 +1,7 @@
 package team
 
 import (
+	"context"
 	"crypto/rand"
 	"log/slog"
 	"strings"
@@ -24,8 +25,14 @@ type Recorder struct {
 	done sync.WaitGroup
 
 	mu     sync.Mutex
-	lines  chan pipeline.Record // nil: no call was recorded yet
+	lines  chan recorded // nil: no call was recorded yet
 	closed bool
+}
+
+// A recorded is a call to be written, or somebody who waits until those before are.
+type recorded struct {
+	call    pipeline.Record
+	written chan<- struct{} // closed then; nil: it is a call
 }
 
 // NewRecorder returns nil if the settings ask for no record, or for one of the operator's (Local).
@@ -48,13 +55,36 @@ func (r *Recorder) Record(c pipeline.Record) {
 		return
 	}
 	if r.lines == nil {
-		r.lines = make(chan pipeline.Record, mostQueued)
+		r.lines = make(chan recorded, mostQueued)
 		r.done.Go(r.write)
 	}
 	c.Announced = false // its line says all
 	select {
-	case r.lines <- c:
+	case r.lines <- recorded{call: c}:
 	default: // the disk stands still
+	}
+}
+
+// Flush waits until calls that were recorded before are written, or ctx ends. It does not wait for a disk that stands
+// still.
+func (r *Recorder) Flush(ctx context.Context) {
+	written := make(chan struct{})
+	r.mu.Lock()
+	queued := false
+	if !r.closed && r.lines != nil {
+		select {
+		case r.lines <- recorded{written: written}:
+			queued = true
+		default:
+		}
+	}
+	r.mu.Unlock()
+	if !queued {
+		return
+	}
+	select {
+	case <-written:
+	case <-ctx.Done():
 	}
 }
 
@@ -66,10 +96,14 @@ func (r *Recorder) write() {
 	}
 	warned := false
 	for c := range r.lines {
+		if c.written != nil {
+			close(c.written)
+			continue
+		}
 		if err != nil {
 			continue
 		}
-		if failed := log.Call(c); failed != nil && !warned {
+		if failed := log.Call(c.call); failed != nil && !warned {
 			warned = true
 			r.out.Warn("calls are not recorded for codehand page", "err", failed)
 		}

@@ -28,7 +28,12 @@ func TestRecorder(t *testing.T) {
 		r.Record(pipeline.Record{Call: id, Key: session.Key{Principal: "local", Session: "s"}, Tool: "x", Code: "ok", Announced: true,
 			Summary: pipeline.Summary{Text: "about " + id}, Took: time.Second})
 	}
+	r.Flush(t.Context())
+	if list, _, err := audit.Recent(config.CallsDir(cfg), audit.Query{}); err != nil || len(list) != 2 {
+		t.Errorf("after Flush: %+v, %v", list, err)
+	}
 	r.Close()
+	r.Flush(t.Context())
 	r.Record(pipeline.Record{Call: "late"})
 	list, _, err := audit.Recent(config.CallsDir(cfg), audit.Query{})
 	if err != nil || len(list) != 2 || list[0].Summary != "about b" || list[1].ID != "a" {

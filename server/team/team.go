@@ -141,7 +141,7 @@ func New(ctx context.Context, o Options) (_ *Team, err error) {
 	if t.signer, err = endpoint.NewSigner(ctx, o.Store, cfg.Session.TTL); err != nil {
 		return nil, err
 	}
-	audits := auditDir(o)
+	audits := AuditDir(o.Config, o.Dir)
 	if !o.Check {
 		if err := follow(dir, audits, t.replica, o.Log); err != nil {
 			return nil, err
@@ -158,8 +158,13 @@ func New(ctx context.Context, o Options) (_ *Team, err error) {
 	return t, nil
 }
 
-// auditDir is where the audit is; "-": it goes to standard output.
-func auditDir(o Options) string { return cmp.Or(o.Config.Audit.Dir, filepath.Join(o.Dir, "audit")) }
+// AuditOut, as audit.dir, means standard output.
+const AuditOut = "-"
+
+// AuditDir is where the audit of serve is, in its data directory by default; or AuditOut.
+func AuditDir(cfg config.Config, dir string) string {
+	return cmp.Or(cfg.Audit.Dir, filepath.Join(dir, "audit"))
+}
 
 // Watched is what a Team tells people of the rest of the server.
 type Watched struct {

@@ -20,22 +20,7 @@ const maxNamed = 50
 // Line is a change in one line: `k3x9q2mh5t7a2b4c 14:02:11 edit_file src/a.go +3 -1`. Of what changed while a command
 // ran it names the command.
 func Line(env tool.Env, e journal.Entry, files []journal.EntryFile, now time.Time) string {
-	by := e.By.Tool
-	if e.Kept != "" {
-		by = "kept"
-	}
-	trees, files := newTrees(env, e, files)
-	var names []string
-	for _, t := range trees[:min(len(trees), maxNamed)] {
-		names = append(names, wording.NewFiles(t.name, t.files))
-	}
-	for _, f := range files[:min(len(files), maxNamed)] {
-		names = append(names, changedFile(env, e, f))
-	}
-	if rest := len(files) - maxNamed; rest > 0 {
-		names = append(names, fmt.Sprintf("and %d more files", rest))
-	}
-	line := e.ID + " " + changeTime(e.Time, now) + " " + by + " " + strings.Join(names, ", ")
+	line := Brief(env, e, files, now, maxNamed)
 	if e.By.Command != "" {
 		line += " [while this ran: " + e.By.Command + "]"
 	}
@@ -43,6 +28,26 @@ func Line(env tool.Env, e journal.Entry, files []journal.EntryFile, now time.Tim
 		line += " [" + mark + "]"
 	}
 	return line
+}
+
+// Brief is a change in one line without its command and its marks, which names most files at most.
+func Brief(env tool.Env, e journal.Entry, files []journal.EntryFile, now time.Time, most int) string {
+	by := e.By.Tool
+	if e.Kept != "" {
+		by = "kept"
+	}
+	trees, files := newTrees(env, e, files)
+	var names []string
+	for _, t := range trees[:min(len(trees), most)] {
+		names = append(names, wording.NewFiles(t.name, t.files))
+	}
+	for _, f := range files[:min(len(files), most)] {
+		names = append(names, changedFile(env, e, f))
+	}
+	if rest := len(files) - most; rest > 0 {
+		names = append(names, "and "+wording.Plural(rest, "more file", "more files"))
+	}
+	return e.ID + " " + Clock(e.Time, now) + " " + by + " " + strings.Join(names, ", ")
 }
 
 // minTree is how many new files of one change below a directory are told as one.
@@ -79,8 +84,8 @@ func newTrees(env tool.Env, e journal.Entry, files []journal.EntryFile) (trees [
 	return trees, rest
 }
 
-// changeTime is the time of day, in front of it the day unless that is today.
-func changeTime(at, now time.Time) string {
+// Clock is the time of day, in front of it the day unless that is today.
+func Clock(at, now time.Time) string {
 	at, now = at.Local(), now.Local()
 	if at.Format(time.DateOnly) == now.Format(time.DateOnly) {
 		return at.Format(time.TimeOnly)
@@ -162,8 +167,8 @@ func OlderWords(limit int, path string) string {
 	return "run codehand history --json"
 }
 
-// shortSession tells sessions apart for people and programs: the name itself may be what a client proves itself with.
-func shortSession(name string) string {
+// ShortSession tells sessions apart for people and programs: the name itself may be what a client proves itself with.
+func ShortSession(name string) string {
 	if name == "" {
 		return ""
 	}
@@ -181,7 +186,7 @@ func JSON(env tool.Env, view *View, entries []journal.Entry, more bool) (tool.Re
 			Tool    string `json:"tool,omitempty"`
 			Command string `json:"command,omitempty"`
 			Session string `json:"session,omitempty"`
-		}{e, e.By.Tool, e.By.Command, shortSession(e.By.Session)})
+		}{e, e.By.Tool, e.By.Command, ShortSession(e.By.Session)})
 		if text += string(raw) + ","; len(list) > 0 && !room.Fits(text) {
 			more = true
 			break

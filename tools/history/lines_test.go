@@ -14,7 +14,7 @@ func TestChangeTime(t *testing.T) {
 		now.Add(-time.Hour).UTC():        "22:59:00", // the time is that of the machine
 		now.AddDate(-1, 0, 0).Add(-59e9): "2025-11-22 23:58:01",
 	} {
-		if got := changeTime(at, now); got != want {
+		if got := Clock(at, now); got != want {
 			t.Errorf("%v is %q, want %q", at, got, want)
 		}
 	}

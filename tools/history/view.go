@@ -85,6 +85,13 @@ func (v *View) readable(path string) bool {
 		func(name string) bool { return rules.Hidden(name) || rules.Withheld(v.Place, name) })
 }
 
+// Within reports whether a directory, of which something is on record, is in the roots of the call. It compares text
+// only.
+func (v *View) Within(dir string) bool { return inRoots(v.state, dir) }
+
+// Hides reports whether the rules keep a path (absolute) from being read, also one outside of the roots.
+func (v *View) Hides(path string) bool { return !v.readable(path) }
+
 // inRoots reports whether a path of the journal is below a root. It compares text only: the path was canonical when the
 // change was made, and what is there now does not matter.
 func inRoots(s *session.State, path string) bool {

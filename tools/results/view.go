@@ -198,6 +198,12 @@ func Numbered(text string) string {
 	return v.String()
 }
 
+// Tokens estimates how many tokens a text takes: a quarter for each ASCII character, one for each other.
+func Tokens(text string) int {
+	_, quarters := weigh(text)
+	return (quarters + 3) / 4
+}
+
 // weigh counts characters and quarters of a token.
 func weigh(s string) (runes, quarters int) {
 	for _, r := range s {
