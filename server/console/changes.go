@@ -23,6 +23,9 @@ type Changes interface {
 	// Undo takes a change back, or one hunk of it, or says why not: then nothing was written. hunk is the number of the
 	// hunk in what Show returns and its head, as `2 @@ -1 +1 @@`; "": all of the change.
 	Undo(ctx context.Context, who auth.Principal, id, hunk string) (said string, done bool, err error)
+	// HandOver returns what the next conversation can read of a session, by its short name, and of all others of its
+	// workspace if whole; of the workspace that was changed last if session is "". It may say why there is nothing.
+	HandOver(ctx context.Context, who auth.Principal, session string, whole bool) (text string, err error)
 }
 
 // A Change is one change of files.
@@ -293,5 +296,8 @@ func narrowed(p Person, session, path string) string {
 	}
 	return "?" + q.Encode()
 }
+
+// whole is the query of the hand-over of the workspace of a session.
+func whole(p Person, session string) string { return narrowed(p, session, "") + "&whole=1" }
 
 func base(path string) string { return filepath.Base(path) }

@@ -50,6 +50,11 @@ func (j *journal) Undo(_ context.Context, _ auth.Principal, id, hunk string) (st
 	return "Took it back", true, j.err
 }
 
+func (j *journal) HandOver(_ context.Context, who auth.Principal, session string, whole bool) (string, error) {
+	j.asked = append(j.asked, fmt.Sprintf("%s %s %t", who.ID, session, whole))
+	return "# Hand-over\n\n- `<script>alert(1)</script>` \u202e </textarea><b>\n", j.err
+}
+
 // made are changes a to g of two sessions; b undid f, and c is a kept content.
 func made() []Change {
 	id := func(letter string) string { return strings.Repeat(letter, 16) }
@@ -227,6 +232,47 @@ func TestUndoHunk(t *testing.T) {
 		other.Set("csrf", "csrf-of-ann")
 		if w := undo(changing(ann(), j), other); w.Code != http.StatusBadRequest || len(j.hunks) != 1 {
 			t.Errorf("%s: %d, %q", name, w.Code, j.hunks)
+		}
+	}
+}
+
+// TestHandOver: the page of a hand-over has the text in a field, of the session or the workspace that was asked for, and
+// nothing in it is markup; who is not in sees none, and a fault is told.
+func TestHandOver(t *testing.T) {
+	t.Parallel()
+	for query, want := range map[string]string{
+		"":                               "ann  true",
+		"?session=00000001":              "ann 00000001 false",
+		"?session=00000001&whole=1":      "ann 00000001 true",
+		"?session=%22%3E%3Cscript%3E":    "ann  true", // no name of a session
+		"?session=00000001&ticket=other": "ann 00000001 false",
+	} {
+		j := &journal{all: made()}
+		w := get(changing(ann(), j), "/handover"+query)
+		text := w.Body.String()
+		if w.Code != http.StatusOK || !slices.Equal(j.asked, []string{want}) {
+			t.Errorf("%s: %d, asked for %q", query, w.Code, j.asked)
+		}
+		_, field, _ := strings.Cut(text, "<textarea")
+		field, after, _ := strings.Cut(field, "</textarea>")
+		if !strings.Contains(field, "# Hand-over") || !strings.Contains(field, "readonly") || strings.Contains(field, "\u202e") ||
+			strings.Contains(text, "<script>alert") || strings.Contains(after, "<b>") {
+			t.Errorf("%s: %s", query, text)
+		}
+		if !strings.Contains(text, "for=\"handover\"") || !strings.Contains(text, "/changes") {
+			t.Errorf("%s has no label or no way back: %s", query, text)
+		}
+	}
+	j := &journal{all: made()}
+	if text := get(changing(Person{}, j), "/handover").Body.String(); len(j.asked) != 0 || !strings.Contains(text, "Sign in first.") {
+		t.Errorf("asked %q: %s", j.asked, text)
+	}
+	if w := get(changing(ann(), &journal{err: errors.New("no")}), "/handover"); w.Code != http.StatusServiceUnavailable {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	for query, link := range map[string]string{"": `href="./handover"`, "?session=00000001": `href="./handover?session=00000001"`} {
+		if text := get(changing(ann(), &journal{all: made()}), "/changes"+query).Body.String(); !strings.Contains(text, link) {
+			t.Errorf("%s has no link to it: %s", query, text)
 		}
 	}
 }

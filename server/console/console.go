@@ -112,7 +112,7 @@ func named(name string) string {
 var page = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("page.html").Funcs(template.FuncMap{
 		"asset": named, "shown": shown, "clock": clock, "day": day, "full": full, "ago": ago, "label": label,
-		"choices": choices, "texts": texts, "yes": yes, "no": no, "narrowed": narrowed, "base": base,
+		"choices": choices, "texts": texts, "yes": yes, "no": no, "narrowed": narrowed, "whole": whole, "base": base,
 		"brief": brief, "link": link, "older": older, "only": only, "other": other,
 		"at": func(now, t time.Time) moment { return moment{now, t} },
 	}).ParseFS(files, "pages/*.html"))
@@ -139,6 +139,7 @@ func New(o Options) *Console {
 	c.routes.HandleFunc("GET /changes", c.get(c.changes))
 	c.routes.HandleFunc("GET /changes/{id}", c.get(c.change))
 	c.routes.HandleFunc("POST /console/undo", c.post(c.undo))
+	c.routes.HandleFunc("GET /handover", c.get(c.handOver))
 	for name, a := range assets() {
 		c.routes.HandleFunc("GET /console/"+name, func(w http.ResponseWriter, _ *http.Request) {
 			h := w.Header()
@@ -175,7 +176,7 @@ func elsewhere(w http.ResponseWriter) {
 // Serves says whether a path, without that of http.public_url, is one of ours.
 func Serves(path string) bool {
 	return path == "/" || path == "/console" || strings.HasPrefix(path, "/console/") ||
-		path == "/activity" || path == "/changes" || strings.HasPrefix(path, "/changes/")
+		path == "/activity" || path == "/handover" || path == "/changes" || strings.HasPrefix(path, "/changes/")
 }
 
 // ServeHTTP serves a request for a path that Serves.
@@ -293,11 +294,14 @@ type view struct {
 	Fragment bool         // only what changes
 	Changes  *changesView // of the pages about changes; nil: it is none of them
 	Activity *activityView
+	HandOver *handOverView
 	Notes    []string // of the page that shows what waits
 }
 
 // Home says whether the page shows what waits.
-func (v view) Home() bool { return v.Text == "" && v.Changes == nil && v.Activity == nil }
+func (v view) Home() bool {
+	return v.Text == "" && v.Changes == nil && v.Activity == nil && v.HandOver == nil
+}
 
 // A moment is a time, seen from now.
 type moment struct{ Now, Time time.Time }

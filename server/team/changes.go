@@ -17,6 +17,7 @@ type pageChanges struct{ team *Team }
 const (
 	listTool = "file_history"
 	undoTool = "undo_change"
+	pastTool = "session_digest"
 )
 
 // act makes a call for a person. failed: text says why it was refused.
@@ -68,4 +69,14 @@ func (p pageChanges) Undo(ctx context.Context, who auth.Principal, id, hunk stri
 		Hunk   string `json:"hunk,omitempty"`
 	}{id, hunk})
 	return strings.TrimSpace(text), err == nil && !failed, err
+}
+
+// HandOver is console.Changes.HandOver.
+func (p pageChanges) HandOver(ctx context.Context, who auth.Principal, session string, whole bool) (string, error) {
+	args := map[string]any{}
+	if session != "" && !whole {
+		args["session"] = session
+	}
+	text, _, err := p.act(ctx, who, pastTool, args)
+	return text, err
 }

@@ -29,6 +29,7 @@ const (
 const (
 	listTool = "file_history"
 	undoTool = "undo_change"
+	pastTool = "session_digest"
 )
 
 // A history is the console.Changes of one user: of all that sessions on stdio changed in any workspace. It is safe for
@@ -111,6 +112,31 @@ func (h *history) Undo(ctx context.Context, _ auth.Principal, id, hunk string) (
 	return strings.TrimSpace(text), err == nil && !failed, err
 }
 
+// HandOver is console.Changes.HandOver. The workspace is that of the newest change of the session.
+func (h *history) HandOver(ctx context.Context, _ auth.Principal, name string, whole bool) (text string, err error) {
+	found, err := h.book.History(ctx, journal.Query{Limit: 1, Fits: func(e journal.Entry) bool {
+		return name == "" || asking.ShortName(session.Key{Session: session.OwnerOf(e.By.Session)}) == name
+	}})
+	if _, partly := errors.AsType[*journal.UnreadError](err); err != nil && !partly {
+		return "", err
+	}
+	if len(found) == 0 {
+		return "No changes of this session are recorded, so it is not known in which workspace it worked.", nil
+	}
+	args := map[string]string{}
+	if name != "" && !whole {
+		args["session"] = name
+	}
+	raw, err := json.Marshal(args)
+	if err != nil {
+		return "", err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	text, _, err = h.call(ctx, found[0].By.Workspace, nil, pastTool, raw)
+	return text, err
+}
+
 // act calls a tool about one change, or a hunk of it, in its workspace. failed: text says why it was refused.
 func (h *history) act(ctx context.Context, id, name, hunk string) (text string, failed bool, err error) {
 	h.mu.Lock()
@@ -121,16 +147,22 @@ func (h *history) act(ctx context.Context, id, name, hunk string) (text string, 
 	} else if err != nil {
 		return "", false, err
 	}
-	roots := rootsOf(note)
-	if len(roots) == 0 {
-		return "The directory of this change is not there any more: " + note.By.Workspace, true, nil
-	}
 	args, err := json.Marshal(struct {
 		Change string `json:"change_id"`
 		Hunk   string `json:"hunk,omitempty"`
 	}{id, hunk})
 	if err != nil {
 		return "", false, err
+	}
+	return h.call(ctx, note.By.Workspace, note.Files, name, args)
+}
+
+// call calls a tool in a workspace, and where these files are. mu is held.
+func (h *history) call(ctx context.Context, workspace string, files []journal.File, name string, args json.RawMessage) (
+	text string, failed bool, err error) {
+	roots := rootsOf(workspace, files)
+	if len(roots) == 0 {
+		return "The directory of this change is not there any more: " + workspace, true, nil
 	}
 	w := h.opened[strings.Join(roots, "\x00")]
 	if w == nil {
@@ -147,7 +179,7 @@ func (h *history) act(ctx context.Context, id, name, hunk string) (text string, 
 
 // rootsOf are the directories that a change needs: its workspace, and for files elsewhere, of a session with several
 // roots, their own.
-func rootsOf(n *journal.Note) (roots []string) {
+func rootsOf(workspace string, files []journal.File) (roots []string) {
 	add := func(dir string) {
 		inside := slices.ContainsFunc(roots, func(root string) bool {
 			rel, err := filepath.Rel(root, dir)
@@ -157,10 +189,10 @@ func rootsOf(n *journal.Note) (roots []string) {
 			roots = append(roots, dir)
 		}
 	}
-	if n.By.Workspace != "" {
-		add(n.By.Workspace)
+	if workspace != "" {
+		add(workspace)
 	}
-	for _, f := range n.Files {
+	for _, f := range files {
 		add(filepath.Dir(f.Path))
 	}
 	return roots

@@ -16,7 +16,9 @@ import (
 	"codehand/filestate/disk"
 	"codehand/filestate/journal"
 	"codehand/filestate/leaktest"
+	"codehand/server/asking"
 	"codehand/server/sessions"
+	"codehand/tools/session"
 )
 
 // An opened workspace remembers what was called in it.
@@ -136,7 +138,7 @@ func TestWorkspaces(t *testing.T) {
 	state, base := leaktest.Dir(t), leaktest.Dir(t)
 	ids := map[string]string{}
 	for _, name := range []string{"one", "two", "closed"} {
-		ids[name] = change(t, state, filepath.Join(base, name))
+		ids[name] = change(t, state, filepath.Join(base, name), "s")
 	}
 	s := open(t, state)
 	text := s.ask(http.MethodGet, "/changes", s.secret, nil).Body.String()
@@ -163,15 +165,43 @@ func TestWorkspaces(t *testing.T) {
 	}
 }
 
+// TestHandOver: what the next conversation can read of a session is asked of a server over the workspace that it changed
+// last, for who has the key.
+func TestHandOver(t *testing.T) {
+	t.Parallel()
+	state, base := leaktest.Dir(t), leaktest.Dir(t)
+	change(t, state, filepath.Join(base, "one"), "a")
+	change(t, state, filepath.Join(base, "two"), "agent:b.x")
+	s := open(t, state)
+	one, two := asking.ShortName(session.Key{Session: "a"}), asking.ShortName(session.Key{Session: "b"})
+	for query, want := range map[string]string{
+		"":                             base + "/two session_digest {}",
+		"?session=" + one:              base + `/one session_digest {"session":"` + one + `"}`,
+		"?session=" + two:              base + `/two session_digest {"session":"` + two + `"}`,
+		"?session=" + one + "&whole=1": base + "/one session_digest {}",
+		"?session=00000000":            "",
+	} {
+		s.calls = nil
+		w := s.ask(http.MethodGet, "/handover"+query, s.secret, nil)
+		if got := strings.Join(s.calls, ";"); got != want || want == "" && !strings.Contains(w.Body.String(), "No changes of this session") {
+			t.Errorf("%s: got %s, want %s: %s", query, got, want, w.Body)
+		}
+	}
+	s.calls = nil
+	if w := s.ask(http.MethodGet, "/handover", "", nil); s.calls != nil {
+		t.Errorf("without the key: %q %d", s.calls, w.Code)
+	}
+}
+
 // change makes a change in a workspace of its own, and returns its id.
-func change(t *testing.T, state, root string) string {
+func change(t *testing.T, state, root, session string) string {
 	t.Helper()
 	must(t, os.Mkdir(root, 0o700))
 	book, err := journal.Open(sessions.JournalDir(state, "local"), journal.Options{})
 	must(t, err)
 	defer book.Close()
 	content := []byte("a\n")
-	p, err := book.Begin(journal.By{Principal: "local", Workspace: root, Session: "s", Tool: "write_file"}, nil,
+	p, err := book.Begin(journal.By{Principal: "local", Workspace: root, Session: session, Tool: "write_file"}, nil,
 		[]journal.Part{{Path: filepath.Join(root, "a.txt"), New: content, After: disk.DigestOf(content)}})
 	must(t, err)
 	p.Done(t.Context())

@@ -105,6 +105,20 @@ if (tell && "Notification" in window && Notification.permission === "default") {
 		tell.hidden = await Notification.requestPermission() !== "default";
 	});
 }
+// A hand-over: it can be copied without this, too.
+const copy = document.getElementById("copy");
+if (copy && navigator.clipboard) {
+	copy.hidden = false;
+	copy.addEventListener("click", async () => {
+		const text = document.getElementById("handover");
+		try {
+			await navigator.clipboard.writeText(text.value);
+			document.getElementById("copied").textContent = "Copied.";
+		} catch {
+			text.select();
+		}
+	});
+}
 if (waiting && state) {
 	count();
 	follow();
