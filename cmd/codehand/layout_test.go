@@ -136,7 +136,7 @@ var rooms = map[string][]string{
 	"tools/guidance": {"tools/results", "tools/session", "tools/skills", "tools/textedit", "tools/tool", "tools/wording"},
 	"tools/keeping":  {"filestate", "filestate/disk", "filestate/journal", "tools/bash", "tools/git", "tools/git/changes", "tools/guarded", "tools/session", "tools/tool", "tools/wording"},
 	"tools/past":     {}, // types alone: the server implements them
-	"tools/handover": {"filestate/journal", "tools/history", "tools/past", "tools/permission", "tools/planning", "tools/results", "tools/secrets", "tools/session", "tools/shell", "tools/tasks", "tools/tool", "tools/wording"},
+	"tools/handover": {"filestate/journal", "tools/history", "tools/past", "tools/permission", "tools/planning", "tools/results", "tools/secrets", "tools/session", "tools/shell", "tools/tasks", "tools/tool", "tools/wording", "tools/workspace"},
 	"tools/history":  {"filestate", "filestate/disk", "filestate/journal", "tools/editing", "tools/results", "tools/session", "tools/textedit", "tools/textedit/compare", "tools/tool", "tools/wording", "tools/workspace"}, // diffs and refusals are those of edits
 	"tools/planning": {"filestate", "filestate/disk", "filestate/lock", "tools/editing", "tools/permission", "tools/results", "tools/session", "tools/tasks", "tools/tool", "tools/wording", "tools/workspace"},             // a plan file is changed on behalf of a call, as edits are
 	"tools/typing":   {"tools/bash", "tools/permission", "tools/results", "tools/running", "tools/sandbox", "tools/session", "tools/shell", "tools/terminal", "tools/tool", "tools/wording"},

@@ -3,6 +3,7 @@ package handover
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"strings"
 
 	"codehand/tools/past"
@@ -11,6 +12,7 @@ import (
 	"codehand/tools/session"
 	"codehand/tools/tasks"
 	"codehand/tools/wording"
+	"codehand/tools/workspace"
 )
 
 // left is what a session left to do.
@@ -96,14 +98,30 @@ func (d *digest) decode(ctx context.Context, kept past.Left) (l left) {
 	return l
 }
 
-// planText is what stands in a plan file; "": nothing, or it cannot be read or may not be.
+// planText is what stands in a plan file; "": nothing, or it cannot be read or may not be. The session keeps the path,
+// so outside of the roots it leads to a plan of ours, which no rule about files of others means.
 func (d *digest) planText(ctx context.Context, path string) string {
-	if path == "" || d.view.Hides(path) {
+	if path == "" || d.view.Within(path) && d.view.Hides(path) {
 		return ""
 	}
-	file, err := planning.Read(ctx, d.env.State, path)
-	if err != nil || file.Blank() {
+	reading := *d.env.State
+	reading.Space = reading.Space.ReadableFile(path)
+	f, err := reading.Open(path, workspace.Read)
+	if err != nil {
 		return ""
 	}
-	return strings.TrimSpace(file.Text)
+	defer f.Close()
+	from, err := reading.Files.Open(ctx, f)
+	if err != nil {
+		return ""
+	}
+	defer from.Close()
+	text, err := io.ReadAll(io.NewSectionReader(from, 0, maxPlan))
+	if err != nil || f.Path != path { // a link, by which another file would be the plan
+		return ""
+	}
+	return strings.TrimSpace(string(text))
 }
+
+// maxPlan is how many bytes of a plan are read: more than ever fits.
+const maxPlan = 64 << 10

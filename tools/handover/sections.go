@@ -64,7 +64,7 @@ func (d *digest) plan() *section {
 
 // tasks are those that are left, then those that are done.
 func (d *digest) tasks() *section {
-	s := &section{title: "Tasks", share: 4, more: "todo lists and task_list of their sessions have them"}
+	s := &section{title: "Tasks", share: 4, more: "give session to see those of one"}
 	type task struct{ mark, text, of string }
 	ranks := [3][]task{} // in progress, pending, done
 	add := func(status, text, of string) {
@@ -104,7 +104,11 @@ func (d *digest) running(ctx context.Context) *section {
 	s := &section{title: "Runs and waits now", share: 3, more: "job_list has those of this session"}
 	told := map[string]bool{}
 	add := func(id, text, name string, since time.Time) {
-		if !told[id] && d.wants(name) {
+		switch {
+		case told[id] || !d.wants(name):
+		case len(s.lines) == mostLines:
+			s.rest++
+		default:
 			told[id] = true
 			s.add("- " + id + " runs since " + history.Clock(since, d.now) + ": " + d.quoted(text) + " (" + d.named(name) +
 				")")

@@ -89,8 +89,13 @@ func (v *View) readable(path string) bool {
 // only.
 func (v *View) Within(dir string) bool { return inRoots(v.state, dir) }
 
-// Hides reports whether the rules keep a path (absolute) from being read, also one outside of the roots.
-func (v *View) Hides(path string) bool { return !v.readable(path) }
+// Hides reports whether the rules keep a path (absolute) from being read. Outside of the roots its text alone counts.
+func (v *View) Hides(path string) bool {
+	if !inRoots(v.state, path) {
+		return v.state.Rules.Hidden(path) || v.state.Rules.Withheld(v.Place, path)
+	}
+	return !v.readable(path)
+}
 
 // inRoots reports whether a path of the journal is below a root. It compares text only: the path was canonical when the
 // change was made, and what is there now does not matter.
