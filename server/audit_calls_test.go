@@ -154,7 +154,7 @@ func TestAuditOfCalls(t *testing.T) {
 			}
 		}
 	})
-	want := "args auth by call client dec era ev ip mode p prev rep rule seq sk sum t tool tr trace try v via"
+	want := "args auth by call client dec dir era ev ip mode p prev rep rule seq sk sum t tool tr trace try v via"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("fields of call.start:\n got %s\nwant %s", got, want)
 	}

@@ -70,7 +70,7 @@ type Server struct {
 	engines  *engines.Set
 	opener   *opening.Opener
 	keeps    *sessions.Retention
-	past     recall.Records
+	past     recall.Sources
 	team     *team.Team  // of serve; else nil
 	audit    *team.Local // of a process for one person; nil: it has none
 	life     life

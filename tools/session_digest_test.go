@@ -28,16 +28,16 @@ import (
 type onRecord struct {
 	off     string
 	err     error
-	calls   []past.Call // of the root of the rig
+	calls   []past.Recorded // of the root of the rig
 	left    map[string]past.Left
-	running []past.Command
+	running []past.RunningCommand
 	waiting []past.Waiting
 	asked   []past.Who
 }
 
 func (o *onRecord) Off() string { return o.off }
 
-func (o *onRecord) Calls(_ context.Context, who past.Who, q past.Query) ([]past.Call, bool, error) {
+func (o *onRecord) Calls(_ context.Context, who past.Who, q past.Wanted) ([]past.Recorded, bool, error) {
 	o.asked = append(o.asked, who)
 	return slices.Clone(o.calls[:min(q.Limit, len(o.calls))]), len(o.calls) > q.Limit, o.err
 }
@@ -46,13 +46,13 @@ func (o *onRecord) Left(_ context.Context, _ past.Who, name string) (past.Left, 
 	return o.left[name], nil
 }
 
-func (o *onRecord) Running(context.Context, past.Who) []past.Command { return o.running }
+func (o *onRecord) Running(context.Context, past.Who) []past.RunningCommand { return o.running }
 
 func (o *onRecord) Waiting(past.Who) []past.Waiting { return o.waiting }
 
 // ran is a call that ran a command; the newest stands first.
-func ran(name, command, code string, exit int, ago time.Duration) past.Call {
-	return past.Call{Time: time.Now().Add(-ago), Session: name, Client: "claude-code/2", Tool: "run_shell", Command: command, Code: code, Exit: &exit}
+func ran(name, command, code string, exit int, ago time.Duration) past.Recorded {
+	return past.Recorded{Time: time.Now().Add(-ago), Session: name, Client: "claude-code/2", Tool: "run_shell", Command: command, Code: code, Exit: &exit}
 }
 
 func asJSON(t *testing.T, v any) []byte {
@@ -123,7 +123,7 @@ func TestSessionDigest(t *testing.T) {
 	end.Job, end.Tool = "job_a", "job_output"
 	killed := ran("old", "make all", "", 0, 9*time.Minute)
 	killed.Open, killed.Exit = true, nil
-	records.calls = []past.Call{
+	records.calls = []past.Recorded{
 		ran("old", "go test ./... `x`", "COMMAND_FAILED", 2, time.Minute),
 		ran("old", "go vet ./...", "", 0, 2*time.Minute),
 		ran("old", "grep nothing .", "", 1, 3*time.Minute),
@@ -140,7 +140,7 @@ func TestSessionDigest(t *testing.T) {
 		Tasks: asJSON(t, tasks.Book{Last: 2, Tasks: []tasks.Task{{ID: "1", Subject: "doing", Status: "in_progress"},
 			{ID: "2", Subject: "waits", Status: "pending", BlockedBy: []string{"1"}}}}),
 	}
-	records.running = []past.Command{{Session: "old", Job: "job_b", Text: "serve it", Root: r.dir, Since: time.Now()},
+	records.running = []past.RunningCommand{{Session: "old", Job: "job_b", Text: "serve it", Root: r.dir, Since: time.Now()},
 		{Session: "else", Job: "job_c", Text: "of another root", Root: "/elsewhere", Since: time.Now()}}
 	records.waiting = []past.Waiting{{Session: short, Tool: "run_shell", Since: time.Now()}}
 	text := r.ok("session_digest", `{}`)
@@ -170,7 +170,7 @@ func TestSessionDigest(t *testing.T) {
 // TestSessionDigestOff: without records it says so and tells of changes; where they cannot be read it is refused.
 func TestSessionDigestOff(t *testing.T) {
 	t.Parallel()
-	for _, records := range []past.Records{nil, &onRecord{off: "Calls are not recorded: console.record is false.", calls: []past.Call{ran("old", "go test", "COMMAND_FAILED", 1, 0)},
+	for _, records := range []past.Records{nil, &onRecord{off: "Calls are not recorded: console.record is false.", calls: []past.Recorded{ran("old", "go test", "COMMAND_FAILED", 1, 0)},
 		left: map[string]past.Left{"old": {Todos: []byte(`[{"content":"hidden","status":"pending"}]`)}}}} {
 		r := newRig(t)
 		r.engines.Past = records
@@ -244,9 +244,9 @@ func TestSessionDigestBudget(t *testing.T) {
 				records.calls = append(records.calls, ran(name, fmt.Sprintf("%d %d %s", i, k, long), "COMMAND_FAILED", 1, time.Duration(i)*time.Hour))
 			}
 			records.left[name] = past.Left{Todos: asJSON(t, todos), Plan: asJSON(t, session.Plan{Path: plan})}
-			records.running = append(records.running, past.Command{Session: name, Job: fmt.Sprint("job_", i), Text: long, Root: r.dir, Since: time.Now()})
+			records.running = append(records.running, past.RunningCommand{Session: name, Job: fmt.Sprint("job_", i), Text: long, Root: r.dir, Since: time.Now()})
 		}
-		records.calls = append([]past.Call{ran("s0", "fails last", "COMMAND_FAILED", 9, 0)}, records.calls...)
+		records.calls = append([]past.Recorded{ran("s0", "fails last", "COMMAND_FAILED", 9, 0)}, records.calls...)
 		text := r.ok("session_digest", `{}`)
 		if got := results.Tokens(text); got > handover.MaxTokens || got < handover.MaxTokens/2 {
 			t.Errorf("%q: %d tokens of %d:\n%s", word, got, handover.MaxTokens, text)

@@ -17,8 +17,8 @@ import (
 	"codehand/tools/session"
 )
 
-// Records are the past.Records of a process. Their fields are set before the first call.
-type Records struct {
+// Sources are the past.Records of a process. Their fields are set before the first call.
+type Sources struct {
 	Dir   string // of the record of calls; "": there is none, and Why says why
 	Why   string
 	Flush func(context.Context)            // waits until calls that are over are in Dir; nil: they are
@@ -28,10 +28,10 @@ type Records struct {
 	Desk  *asking.Desk                     // nil: no call waits there
 }
 
-var _ past.Records = (*Records)(nil)
+var _ past.Records = (*Sources)(nil)
 
 // Off is past.Records.Off.
-func (r *Records) Off() string {
+func (r *Sources) Off() string {
 	if r.Dir == "" {
 		return r.Why
 	}
@@ -44,7 +44,8 @@ func may(who past.Who, name string) bool {
 }
 
 // Calls is past.Records.Calls.
-func (r *Records) Calls(ctx context.Context, who past.Who, q past.Query) (calls []past.Call, more bool, err error) {
+func (r *Sources) Calls(ctx context.Context, who past.Who, q past.Wanted) (calls []past.Recorded, more bool,
+	err error) {
 	if r.Dir == "" || who.Principal == "" {
 		return nil, false, nil
 	}
@@ -57,8 +58,10 @@ func (r *Records) Calls(ctx context.Context, who past.Who, q past.Query) (calls 
 				may(who, c.Session) && (q.In == nil || c.Dir != "" && q.In(c.Dir))
 		}})
 	for _, c := range list {
-		one := past.Call{Time: c.Time, Session: session.OwnerOf(c.Session), Client: c.Client, Tool: c.Tool, Code: c.Code,
-			Exit: c.Exit, Job: c.Job, Files: c.Files, Open: c.Open}
+		one := past.Recorded{
+			Time: c.Time, Session: session.OwnerOf(c.Session), Client: c.Client, Tool: c.Tool,
+			Code: c.Code, Exit: c.Exit, Job: c.Job, Files: c.Files, Open: c.Open,
+		}
 		one.Command, _ = strings.CutPrefix(c.Summary, commandMark)
 		if one.Command == c.Summary {
 			one.Command = ""
@@ -72,24 +75,24 @@ func (r *Records) Calls(ctx context.Context, who past.Who, q past.Query) (calls 
 const commandMark = "command="
 
 // Left is past.Records.Left.
-func (r *Records) Left(ctx context.Context, who past.Who, name string) (past.Left, error) {
+func (r *Sources) Left(ctx context.Context, who past.Who, name string) (past.Left, error) {
 	if who.Principal == "" || !may(who, name) {
 		return past.Left{}, nil
 	}
 	key := session.Key{Principal: who.Principal, Session: name}
 	left, err := sessions.LeftIn(ctx, r.Cells(key))
-	if err == nil && r.State != "" && left.Plan == nil && left.Mode == nil && left.Todos == nil && left.Tasks == nil {
+	if err == nil && r.State != "" && left.Empty() {
 		left, err = sessions.LeftOnDisk(r.State, key)
 	}
 	return past.Left(left), err
 }
 
 // Running is past.Records.Running.
-func (r *Records) Running(ctx context.Context, who past.Who) (all []past.Command) {
+func (r *Sources) Running(ctx context.Context, who past.Who) (all []past.RunningCommand) {
 	for _, c := range r.Table.Running(ctx) {
 		if c.Key.Principal == who.Principal && may(who, c.Key.Session) && !c.Inside {
-			one := past.Command{Session: session.OwnerOf(c.Key.Session), Job: c.ID, Text: secrets.Redact(c.Info.Command),
-				Since: c.Start}
+			one := past.RunningCommand{Session: session.OwnerOf(c.Key.Session), Job: c.ID,
+				Text: secrets.Redact(c.Info.Command), Since: c.Start}
 			if len(c.Roots) > 0 {
 				one.Root = c.Roots[0]
 			}
@@ -100,7 +103,7 @@ func (r *Records) Running(ctx context.Context, who past.Who) (all []past.Command
 }
 
 // Waiting is past.Records.Waiting.
-func (r *Records) Waiting(who past.Who) (all []past.Waiting) {
+func (r *Sources) Waiting(who past.Who) (all []past.Waiting) {
 	if r.Desk == nil || who.Principal == "" {
 		return nil
 	}

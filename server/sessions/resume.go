@@ -30,6 +30,9 @@ var handedOver = []string{PlanCell, ModeCell, TodosCell, tenants.TasksCell}
 // A Left is what a session left to do, as its cells hold it; nil: nothing.
 type Left struct{ Plan, Mode, Todos, Tasks []byte }
 
+// Empty says that a session left nothing.
+func (l Left) Empty() bool { return l.Plan == nil && l.Mode == nil && l.Todos == nil && l.Tasks == nil }
+
 // LeftIn reads that from the memory of a session.
 func LeftIn(ctx context.Context, memory session.Memory) (l Left, err error) {
 	values, _, err := memory.GetAll(ctx, handedOver...)

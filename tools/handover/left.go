@@ -32,7 +32,7 @@ func (d *digest) readLeft(ctx context.Context) error {
 		}
 		known := len(d.rows) > 0 && d.mine(d.rows[0].name)
 		if !known && (own.plan != "" || len(own.todos)+len(own.tasks.Tasks) > 0) { // done nothing that is on record
-			d.rows = append([]*row{{name: mine, first: d.now, last: d.now}}, d.rows...)
+			d.rows = append([]*sessionRow{{name: mine, first: d.now, last: d.now}}, d.rows...)
 			known = true
 		}
 		if known {

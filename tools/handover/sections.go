@@ -140,10 +140,10 @@ func (d *digest) running(ctx context.Context) *section {
 	return s
 }
 
-// A run is what became of one command, whenever it ran.
-type run struct {
+// A command is what became of one, whenever it ran.
+type command struct {
 	outcome string // of the newest run that failed; "": the newest one went well
-	last    past.Call
+	last    past.Recorded
 	failed  int
 }
 
@@ -152,8 +152,8 @@ func (d *digest) failed() *section {
 	s := &section{title: "Commands that failed when they last ran", share: 3,
 		more: "the page (codehand page) has them under Activity"}
 	ends := map[string]*int{} // of background commands, by job
-	runs := map[string]*run{}
-	var order []*run
+	runs := map[string]*command{}
+	var order []*command
 	passed := 0
 	for _, c := range d.calls {
 		if c.Command == "" {
@@ -165,7 +165,7 @@ func (d *digest) failed() *section {
 		outcome := outcomeOf(c, ends[c.Job])
 		r := runs[c.Command]
 		if r == nil {
-			r = &run{outcome: outcome, last: c}
+			r = &command{outcome: outcome, last: c}
 			runs[c.Command], order = r, append(order, r)
 		}
 		if outcome != "" {
@@ -198,7 +198,7 @@ func (d *digest) failed() *section {
 
 // outcomeOf says how a command failed; "": it did not, or nobody knows. end is the exit code of a background command
 // that another call told; nil: none did.
-func outcomeOf(c past.Call, end *int) string {
+func outcomeOf(c past.Recorded, end *int) string {
 	switch {
 	case c.Open:
 		return "no end on record"
@@ -215,7 +215,8 @@ func outcomeOf(c past.Call, end *int) string {
 // changes are those in force, the newest first, then those that were taken back.
 func (d *digest) changes() *section {
 	const most = 3 // files that a line names
-	s := &section{title: "Changes, the newest first (undo_change takes an id)", share: 4, more: "file_history lists them"}
+	s := &section{title: "Changes, the newest first (undo_change takes an id)", share: 4,
+		more: "file_history lists them"}
 	for _, undone := range []bool{false, true} {
 		for _, e := range d.entries {
 			if e.Undone != undone {
@@ -267,8 +268,8 @@ func (d *digest) sessions() *section {
 	return s
 }
 
-// fit joins the sections within MaxTokens and form: each gets its share of lines in turn until there is no room, so that
-// none is empty because another one is long.
+// fit joins the sections within MaxTokens and form: each gets its share of lines in turn until there is no room, so
+// that none is empty because another one is long.
 func fit(head string, all []*section, form results.Form) string {
 	taken := make([]int, len(all))
 	for grown := true; grown; {

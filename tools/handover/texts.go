@@ -11,7 +11,8 @@ import (
 	"codehand/tools/wording"
 )
 
-// quoted is a text of a model, a command or a file: one line in backquotes, without what rules hide and without secrets.
+// quoted is a text of a model, a command or a file: one line in backquotes, without what rules hide and without
+// secrets.
 func (d *digest) quoted(text string) string {
 	return inBackquotes(wording.LineOf(d.concealed(secrets.Redact(text)), maxText))
 }

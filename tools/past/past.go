@@ -15,11 +15,11 @@ type Records interface {
 	Off() string
 	// Calls returns the calls on record that who may see and that fit q, the newest first. more: there are older ones,
 	// or what is older was not looked at. Without records it returns none.
-	Calls(ctx context.Context, who Who, q Query) (calls []Call, more bool, err error)
+	Calls(ctx context.Context, who Who, q Wanted) (calls []Recorded, more bool, err error)
 	// Left returns what a session left to do; nothing, if who may not read what that session remembers.
 	Left(ctx context.Context, who Who, session string) (Left, error)
 	// Running returns the commands of all sessions that who may see and that run in this process, the oldest first.
-	Running(ctx context.Context, who Who) []Command
+	Running(ctx context.Context, who Who) []RunningCommand
 	// Waiting returns the calls of this process that wait for the person behind who, the oldest first.
 	Waiting(who Who) []Waiting
 }
@@ -30,15 +30,15 @@ type Who struct {
 	Session   string // its name
 }
 
-// A Query says which calls are wanted.
-type Query struct {
+// A Wanted says which calls are wanted.
+type Wanted struct {
 	Limit int
 	// In says whether calls of a session that worked in a directory are wanted; nil: all are.
 	In func(dir string) bool
 }
 
-// A Call is one call that is over. Its texts come from clients and models; known shapes of secrets are masked.
-type Call struct {
+// A Recorded is one call that is over. Its texts come from clients and models; known shapes of secrets are masked.
+type Recorded struct {
 	Time    time.Time // it ended
 	Session string    // its name; of a sub-agent that of its owner
 	Client  string    // and its version; "": not known
@@ -57,8 +57,8 @@ type Left struct {
 	Todos, Tasks []byte // []session.Todo, tasks.Book
 }
 
-// A Command is one that runs.
-type Command struct {
+// A RunningCommand is one that runs.
+type RunningCommand struct {
 	Session string // its name; of a sub-agent that of its owner
 	Job     string
 	Text    string
