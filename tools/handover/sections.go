@@ -110,8 +110,8 @@ func (d *digest) running(ctx context.Context) *section {
 			s.rest++
 		default:
 			told[id] = true
-			s.add("- " + id + " runs since " + history.Clock(since, d.now) + ": " + d.quoted(text) + " (" + d.named(name) +
-				")")
+			s.add("- " + id + " runs since " + history.Clock(since, d.now) + ": " + d.quoted(text) + " (" +
+				d.named(name) + ")")
 		}
 	}
 	if d.env.Shell != nil {
