@@ -13,6 +13,7 @@ import (
 	"codehand/server/notices"
 	"codehand/server/once"
 	"codehand/server/opening"
+	"codehand/server/pauses"
 	"codehand/server/pipeline"
 	"codehand/server/sessions"
 	"codehand/server/subagents"
@@ -97,9 +98,11 @@ func (s *Server) answerWith(cfg config.Config) error {
 		Replies: s.replies, Tools: e.Tools, Profiles: profiles, Notices: s.notices, Active: e.Active,
 		KeepsCalls: repeats != nil,
 	})
+	asks := asking.New(e.Store, cfg.Permissions.AskTimeout, s.event, s.replies.Log)
+	s.pipe.PauseTime = asks.Life
 	s.calls = calls.New(calls.Parts{
 		Replies: s.replies, Tools: e.Tools, Sessions: s.sessions, Pipe: s.pipe, MayAsk: e.MayAsk(cfg),
-		Desk: desk, Asks: asking.New(e.Store, cfg.Permissions.AskTimeout, s.event, s.replies.Log),
+		Desk: desk, Asks: asks,
 		Notices: s.notices, Gate: gate, Keeps: s.keeps, Once: repeats, Event: s.event, Active: e.Active,
 		Observed: s.team.Observed,
 		Lends:    calls.Lends{WithTools: cfg.Tools.Agent.Sampling, Plain: cfg.Web.Sampling},
@@ -149,6 +152,7 @@ func (s *Server) useHooks(cfg config.Config) {
 func (s *Server) useTeam(o Options) (err error) {
 	e := s.engines
 	if !o.Serve {
+		s.pipe.Paused = pauses.Dir(e.Dir).Paused
 		if s.audit, err = team.OpenLocal(o.Config, o.Version, s.replies.Log); err == nil && s.audit != nil {
 			s.pipe.Audit, s.pipe.AuditReady = s.audit.Write, s.audit.Ready
 		}
@@ -162,6 +166,7 @@ func (s *Server) useTeam(o Options) (err error) {
 	}
 	e.Store = s.team.Watch(team.Watched{Tools: e.Tools.All(), Jobs: s.sessions.Jobs, Waiting: s.pipe.Waiting})
 	s.pipe.Audit, s.pipe.AuditReady, s.pipe.Record = s.team.Write, s.team.Ready, s.team.Record
+	s.pipe.Paused = s.team.Pauses.Paused
 	return nil
 }
 

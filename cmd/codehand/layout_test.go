@@ -36,7 +36,7 @@ var rooms = map[string][]string{
 	"cmd/conformance": {"server", "server/config", "server/engines", "server/listen", "server/mcpgo"},
 	"cmd/score":       {}, // knows servers from outside alone, ours too
 
-	"server":         {"server/asking", "server/calls", "server/config", "server/endpoint", "server/engines", "server/explain", "server/listen", "server/live", "server/mcpgo", "server/notices", "server/once", "server/opening", "server/pipeline", "server/public", "server/recall", "server/replies", "server/sessions", "server/stdio", "server/subagents", "server/team", "server/tenants", "server/toolset", "tools/sandbox", "tools/session"},
+	"server":         {"server/asking", "server/calls", "server/config", "server/endpoint", "server/engines", "server/explain", "server/listen", "server/live", "server/mcpgo", "server/notices", "server/once", "server/opening", "server/pauses", "server/pipeline", "server/public", "server/recall", "server/replies", "server/sessions", "server/stdio", "server/subagents", "server/team", "server/tenants", "server/toolset", "tools/sandbox", "tools/session"},
 	"server/calls":   {"server/answers", "server/asking", "server/jsonrpc", "server/mcpgo", "server/notices", "server/once", "server/pipeline", "server/places", "server/progress", "server/replies", "server/request", "server/sessions", "server/subagents", "server/tenants", "server/toolset", "server/waiting", "tools/agent", "tools/guidance", "tools/running", "tools/session", "tools/tool", "tools/workspace", "tools/language"},
 	"server/recall":  {"server/asking", "server/audit", "server/sessions", "tools/past", "tools/secrets", "tools/session"},
 	"server/places":  {"server/auth/limits", "server/pipeline", "server/request", "server/sessions", "server/toolset", "tools/tool"},
@@ -61,10 +61,11 @@ var rooms = map[string][]string{
 	"server/toolset":      {"server/cards", "server/clients", "server/jsonrpc", "tools/catalog", "tools/permission", "tools/results", "tools/session", "tools/tool"},
 	"server/instructions": {"server/auth", "server/tenants", "server/toolset", "tools/catalog", "tools/guidance", "tools/session", "tools/tool"},
 	"server/hub":          {"server/request", "server/sessions", "tools/session"},
-	"server/console":      {"server/asking", "server/audit", "server/auth", "server/signin", "tools/results", "tools/session", "tools/tool"}, // the look of the pages of a sign-in; what is on record
+	"server/console":      {"server/asking", "server/audit", "server/auth", "server/pauses", "server/signin", "tools/results", "tools/session", "tools/tool"}, // the look of the pages of a sign-in; what is on record
 	"server/live":         {"server/asking", "server/auth/peers"},
-	"server/userpage":     {"filestate/journal", "server/asking", "server/audit", "server/auth", "server/auth/peers", "server/console", "server/live", "server/sessions", "tools/session"}, // the journal is only read
-	"server/team":         {"server/nodes", "server/relay", "server/asking", "server/audit", "server/auth", "server/config", "server/console", "server/control", "server/endpoint", "server/issuer", "server/jsonrpc", "server/listen", "server/metrics", "server/oauth", "server/people", "server/pipeline", "server/public", "server/request", "server/resources", "server/sessions", "server/signin", "server/state", "server/tenants", "server/toolset", "tools/sandbox", "tools/session", "tools/tool"},
+	"server/pauses":       {"server/pipeline", "server/state"},
+	"server/userpage":     {"filestate/journal", "server/asking", "server/audit", "server/auth", "server/auth/peers", "server/console", "server/live", "server/pauses", "server/sessions", "tools/session"}, // the journal is only read
+	"server/team":         {"server/nodes", "server/relay", "server/asking", "server/audit", "server/auth", "server/config", "server/console", "server/control", "server/endpoint", "server/issuer", "server/jsonrpc", "server/listen", "server/metrics", "server/oauth", "server/pauses", "server/people", "server/pipeline", "server/public", "server/request", "server/resources", "server/sessions", "server/signin", "server/state", "server/tenants", "server/toolset", "tools/sandbox", "tools/session", "tools/tool"},
 	"server/replies":      {"server/answers", "server/jsonrpc", "server/request", "server/resources", "tools/results", "tools/tool"},
 	"server/subagents": {
 		"server/jsonrpc", "server/pipeline", "server/request", "server/sessions", "server/state", "server/waiting", "tools/agent",

@@ -209,6 +209,9 @@ func (c *Console) seeActivity(r *http.Request, p Person) (v *activityView, err e
 // stamp is another text when the page would show other things.
 func (c *Console) stamp(r *http.Request, p Person) string {
 	s := c.o.Activity.Stamp(r.Context(), p.Who)
+	for _, one := range c.o.Pauses.Of(p.Who.ID, p.Who.Admin) {
+		s += "-" + one.Of + one.Since.String()
+	}
 	if running, err := c.o.Activity.Running(r.Context(), p.Who); err == nil {
 		for _, one := range running {
 			s += "-" + one.Job
@@ -266,6 +269,8 @@ func (c *Console) activity(w http.ResponseWriter, r *http.Request, p Person) {
 		v.Done = "The command was stopped."
 	case "over":
 		v.Done = "Nothing was done: this command does not run any more."
+	default:
+		v.Done = pauseDone(r)
 	}
 	if p.In {
 		var err error
@@ -280,12 +285,11 @@ func (c *Console) activity(w http.ResponseWriter, r *http.Request, p Person) {
 
 // stop ends a command.
 func (c *Console) stop(w http.ResponseWriter, r *http.Request, p Person) {
-	id := CommandID{r.PostForm.Get("process"), r.PostForm.Get("session"), r.PostForm.Get("job")}
-	switch {
-	case p.Bars != "":
-		c.fail(w, r, p, http.StatusForbidden, "Not here", "Nothing was done. "+p.Bars)
+	if c.barred(w, r, p) {
 		return
-	case !processName.MatchString(id.Process) || !sessionName.MatchString(id.Session) || !jobID.MatchString(id.Job):
+	}
+	id := CommandID{r.PostForm.Get("process"), r.PostForm.Get("session"), r.PostForm.Get("job")}
+	if !processName.MatchString(id.Process) || !sessionName.MatchString(id.Session) || !jobID.MatchString(id.Job) {
 		c.fail(w, r, p, http.StatusBadRequest, "Not understood", "This form cannot be read.")
 		return
 	}

@@ -23,6 +23,7 @@ import (
 
 	"codehand/server/asking"
 	"codehand/server/auth"
+	"codehand/server/pauses"
 	"codehand/server/signin"
 	"codehand/tools/results"
 	"codehand/tools/tool"
@@ -61,6 +62,7 @@ type Options struct {
 	Questions Questions // nil: there are none, by the settings
 	Changes   Changes
 	Activity  Activity
+	Pauses    Pauses
 	Notes     func() []string // what else is said above what waits; nil: nothing
 	SignIn    bool            // people sign in below signin/
 	Log       *slog.Logger
@@ -136,6 +138,8 @@ func New(o Options) *Console {
 	c.routes.HandleFunc("GET /activity", c.get(c.activity))
 	c.routes.HandleFunc("GET /console/activity", c.get(c.liveActivity))
 	c.routes.HandleFunc("POST /console/stop", c.post(c.stop))
+	c.routes.HandleFunc("POST /console/pause", c.post(c.pause))
+	c.routes.HandleFunc("POST /console/resume", c.post(c.resume))
 	c.routes.HandleFunc("GET /changes", c.get(c.changes))
 	c.routes.HandleFunc("GET /changes/{id}", c.get(c.change))
 	c.routes.HandleFunc("POST /console/undo", c.post(c.undo))
@@ -280,13 +284,11 @@ func (c *Console) person(w http.ResponseWriter, r *http.Request, posted string) 
 
 // A view is what a page is made of.
 type view struct {
-	Title    string
-	Base     string // leads to /
-	Person   Person
-	SignIn   bool
-	Waiting  []asking.Waiting
-	Off      bool // nothing waits here, by the settings
-	Version  uint64
+	Title  string
+	Base   string // leads to /
+	Person Person
+	SignIn bool
+	waitingView
 	Now      time.Time
 	Text     string       // of a page that says one thing; "": the page shows what waits
 	Done     string       // what the last form did
@@ -295,7 +297,15 @@ type view struct {
 	Changes  *changesView // of the pages about changes; nil: it is none of them
 	Activity *activityView
 	HandOver *handOverView
+	Paused   []pauses.Pause
 	Notes    []string // of the page that shows what waits
+}
+
+// A waitingView is what waits for a person's answer.
+type waitingView struct {
+	Waiting []asking.Waiting
+	Off     bool // nothing waits here, by the settings
+	Version uint64
 }
 
 // Home says whether the page shows what waits.
@@ -313,6 +323,8 @@ func (c *Console) approvals(w http.ResponseWriter, r *http.Request, p Person) {
 		v.Done = "Your answer counts."
 	case "over":
 		v.Done = "Nothing was done: this question was answered before, or its call has ended."
+	default:
+		v.Done = pauseDone(r)
 	}
 	c.fill(&v, p)
 	if c.o.Notes != nil && p.In {
@@ -423,6 +435,9 @@ func (c *Console) fail(w http.ResponseWriter, r *http.Request, p Person, status 
 
 func (c *Console) show(w http.ResponseWriter, r *http.Request, status int, v view) {
 	v.SignIn = c.o.SignIn
+	if v.Person.In {
+		v.Paused = c.o.Pauses.Of(v.Person.Who.ID, v.Person.Who.Admin)
+	}
 	v.Base = "./"
 	if n := strings.Count(strings.TrimPrefix(r.URL.Path, "/"), "/"); n > 0 && !v.Fragment {
 		v.Base = strings.Repeat("../", n)
@@ -432,7 +447,7 @@ func (c *Console) show(w http.ResponseWriter, r *http.Request, status int, v vie
 	case v.Fragment && v.Activity != nil:
 		name = "calls"
 	case v.Fragment:
-		name = "waiting"
+		name = "live"
 	}
 	var b strings.Builder
 	if err := page().ExecuteTemplate(&b, name, v); err != nil {

@@ -44,7 +44,7 @@ func (d *desk) Answer(id, by string, admin bool, values map[string]string) error
 
 // site is a Console for one person, with a desk.
 func site(who Person, d *desk) *Console {
-	return New(Options{Questions: d, Activity: &work{}, SignIn: true,
+	return New(Options{Questions: d, Activity: &work{}, Pauses: &valve{}, SignIn: true,
 		Person: func(_ http.ResponseWriter, r *http.Request, posted string) (Person, error) {
 			if r.Method == http.MethodPost && posted != who.Token {
 				return Person{}, ErrForged

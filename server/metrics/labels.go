@@ -64,7 +64,7 @@ func callOutcome(r pipeline.Record) string {
 	case tool.Interrupted:
 		return "cancelled"
 	case tool.PermissionDenied, tool.AskUnavailable, tool.UserDeclined, tool.PlanMode, tool.HookBlocked,
-		tool.OutsideRoots,
+		tool.OutsideRoots, tool.Paused,
 		tool.PathRefused, tool.ToolDisabled, tool.ScopeMissing:
 		return "denied"
 	case tool.RateLimited:

@@ -75,6 +75,7 @@ const (
 	quotaDenied  = "quota" // likewise
 	stateUnknown = "state" // the Store did not answer
 	auditFailed  = "audit" // the call could not be recorded
+	pausedNow    = "pause" // a person has paused all calls
 )
 
 // Who decided.
@@ -137,6 +138,8 @@ func (r *Record) stopped(code tool.Code) {
 	switch {
 	case code == tool.AuditUnavailable:
 		r.Decision, r.By = auditFailed, byConfig
+	case code == tool.Paused:
+		r.Decision, r.By = pausedNow, byUser
 	case r.Verdict != "":
 	case code == tool.PlanMode:
 		r.Decision, r.By = planDenied, byMode
@@ -164,7 +167,7 @@ type recording struct {
 // timed runs one stage and notes how long it took. time.Since reads one clock, time.Now two.
 func (r *recording) timed(d *time.Duration, stage func() error) error {
 	start := time.Since(r.Time)
-	defer func() { *d = time.Since(r.Time) - start }()
+	defer func() { *d += time.Since(r.Time) - start }()
 	return stage()
 }
 

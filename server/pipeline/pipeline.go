@@ -50,6 +50,12 @@ type Pipeline struct {
 	// it must be cheap. nil: calls go on without audit.
 	AuditReady func() error
 
+	// Paused says why the calls of a principal wait now; nil: they do not. It is asked twice a call, so it must be
+	// cheap. nil: no person can pause calls.
+	Paused func(principal string) *Pause
+	// PauseTime is how long a call waits for the end of a pause if its client shows how far it is.
+	PauseTime time.Duration
+
 	gates gates
 	calls sync.Map // ids of those that are not answered yet, and of those that they made
 }
@@ -232,6 +238,9 @@ func (v *Visit) Call(ctx context.Context, t tool.Tool, raw json.RawMessage, a Ar
 		shown, _ := results.Show(c.bound.Activity)
 		c.progress(0, 0, shown)
 	}
+	if _, err := resumed(ctx, c); err != nil {
+		return result, err
+	}
 	if err := c.record.timed(&c.record.Stages.Plan, func() error { return c.plan(ctx) }); err != nil {
 		return result, err
 	}
@@ -244,11 +253,8 @@ func (v *Visit) Call(ctx context.Context, t tool.Tool, raw json.RawMessage, a Ar
 	if err := c.record.timed(&c.record.Stages.Gate, func() error { return c.enter(ctx) }); err != nil {
 		return result, err
 	}
-	if t := c.bound.Traits; !t.ReadOnly && !t.Private {
-		// While it waited for a hook, a person or its turn, the session may have gone to plan mode.
-		if err := c.plan(ctx); err != nil {
-			return result, err
-		}
+	if err := again(ctx, c); err != nil {
+		return result, err
 	}
 	if err := c.record.announce(); err != nil {
 		return result, err

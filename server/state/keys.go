@@ -44,6 +44,7 @@ const (
 	Place     = "place"    // place.P: which worker serves a principal
 	SignIn    = "signin"   // signin.<hash>: a sign-in that waits for a person, decided once
 	Grant     = "grant"    // grant.<id>: what a person approved, with hashes of its tokens; its owner deletes it
+	Pause     = "pause"    // pause.P, pause.all: a person has paused calls, or has resumed them
 	Client    = "client"   // client.<id>: an OAuth client that registered; its owner deletes it
 )
 
@@ -80,6 +81,7 @@ func families(session time.Duration) []keyFamily {
 		{Name: Place, Global: true},
 		{Name: SignIn, Life: 10 * time.Minute, Global: true},
 		{Name: Grant, Global: true},
+		{Name: Pause, Global: true},
 		{Name: Client, Global: true},
 	}
 }

@@ -35,7 +35,7 @@ func newPage(t *Team) *webPage {
 	p := &webPage{team: t, none: modes.None, key: make([]byte, sha256.Size)}
 	_, _ = rand.Read(p.key) // it never fails
 	o := console.Options{Person: p.person, SignIn: modes.Pages(), Changes: pageChanges{t},
-		Activity: pageActivity{t}, Log: t.o.Log}
+		Activity: pageActivity{t}, Pauses: t.Pauses, Log: t.o.Log}
 	if t.Desk != nil {
 		o.Questions = t.Desk
 	}
@@ -93,18 +93,21 @@ func (p *webPage) bars(r *http.Request) string {
 	return ""
 }
 
-// serveDesk lets questions wait at the page of a server on ls until ctx ends or stop is called.
-func serveDesk(ctx context.Context, t *Team, ls []listen.Listener) (stop func()) {
-	if t.page == nil || t.Desk == nil {
-		return func() {}
-	}
-	if url := pageURL(t.o.Config.HTTP.PublicURL, ls); url != "" {
+// servePage lets questions and pauses wait for people at the page of a server on ls until ctx ends or stop is called.
+func servePage(ctx context.Context, t *Team, ls []listen.Listener) (stop func()) {
+	url := pageURL(t.o.Config.HTTP.PublicURL, ls)
+	if t.page != nil && url != "" {
+		t.Pauses.Serve(url)
 		t.Desk.Serve(url)
 	}
-	end := context.AfterFunc(ctx, func() { t.Desk.Serve("") })
+	over := func() {
+		t.Pauses.Stop()
+		t.Desk.Serve("")
+	}
+	end := context.AfterFunc(ctx, over)
 	return func() {
 		end()
-		t.Desk.Serve("")
+		over()
 	}
 }
 

@@ -30,6 +30,7 @@ import (
 	"codehand/server/listen"
 	"codehand/server/metrics"
 	"codehand/server/nodes"
+	"codehand/server/pauses"
 	"codehand/server/pipeline"
 	"codehand/server/public"
 	"codehand/server/request"
@@ -65,8 +66,7 @@ type Team struct {
 	Signing *Signing // nil: people do not sign in by OAuth
 	Behind  Behind   // what does what people want on the page; set before the Team serves
 
-	page    *webPage     // for people; nil: there is none
-	Desk    *asking.Desk // what waits there; nil: nothing does
+	forPeople
 	audit   *audit.Log
 	Metrics *metrics.Counts
 	health  *metrics.Health
@@ -76,6 +76,13 @@ type Team struct {
 
 	scrapeToken string // opens /metrics; "": there is none
 	quiet       *quiet
+}
+
+// forPeople is where people decide.
+type forPeople struct {
+	page   *webPage      // nil: there is none
+	Desk   *asking.Desk  // what waits there; nil: nothing does
+	Pauses *pauses.Table // what was paused there, also if there is none any more
 }
 
 // Behind is what does on the page what people click on.
@@ -121,6 +128,9 @@ func New(ctx context.Context, o Options) (_ *Team, err error) {
 	}
 	if how := cfg.Console.Approvals; how != "off" {
 		t.Desk = asking.NewDesk(how == "always", t.Event)
+	}
+	if t.Pauses, err = pauses.NewTable(ctx, o.Store, t.Event, o.Log); err != nil {
+		return nil, err
 	}
 	t.page = newPage(t)
 	if name := cfg.Metrics.TokenFile; name != "" {
@@ -261,7 +271,7 @@ func (t *Team) Serve(ctx context.Context, ls []listen.Listener, tools *toolset.S
 	defer leave()
 	t.Endpoint.Store(e)
 	defer t.Endpoint.Store(nil)
-	defer serveDesk(ctx, t, ls)()
+	defer servePage(ctx, t, ls)()
 	background, end := context.WithCancel(context.WithoutCancel(ctx))
 	var watching sync.WaitGroup
 	watching.Go(func() { t.Signing.watch(background) })
@@ -416,7 +426,11 @@ func (t *Team) observe(r request.Request, a request.Answer, took time.Duration) 
 
 // Close closes the audit. t may be nil.
 func (t *Team) Close() error {
-	if t == nil || t.audit == nil {
+	if t == nil {
+		return nil
+	}
+	t.Pauses.Close()
+	if t.audit == nil {
 		return nil
 	}
 	return t.audit.Close()

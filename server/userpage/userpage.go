@@ -20,6 +20,7 @@ import (
 	"codehand/server/auth/peers"
 	"codehand/server/console"
 	"codehand/server/live"
+	"codehand/server/pauses"
 	"codehand/server/sessions"
 )
 
@@ -103,7 +104,7 @@ func newPage(address string, o Options) (*page, error) {
 	m.Write([]byte("csrf|1"))
 	p.csrf = base64.RawURLEncoding.EncodeToString(m.Sum(nil))
 	c := console.Options{Person: p.person, Changes: h, Activity: activity{p.hub, o.Calls}, Notes: p.hub.Barred,
-		Log: o.Log}
+		Pauses: pauses.Dir(o.StateDir), Log: o.Log}
 	if o.Approvals && live.Available() {
 		c.Questions = p.hub
 	}

@@ -17,6 +17,7 @@ import (
 	"codehand/filestate/journal"
 	"codehand/filestate/leaktest"
 	"codehand/server/asking"
+	"codehand/server/pauses"
 	"codehand/server/sessions"
 	"codehand/tools/session"
 )
@@ -190,6 +191,37 @@ func TestHandOver(t *testing.T) {
 	s.calls = nil
 	if w := s.ask(http.MethodGet, "/handover", "", nil); s.calls != nil {
 		t.Errorf("without the key: %q %d", s.calls, w.Code)
+	}
+}
+
+// TestPause: the page pauses the sessions of all processes, also after it has ended, until a page resumes them.
+func TestPause(t *testing.T) {
+	t.Parallel()
+	state := leaktest.Dir(t)
+	s := open(t, state)
+	press := func(s *site, what, cookie, csrf string) (at string) {
+		w := s.ask(http.MethodPost, "/console/"+what, cookie, url.Values{"csrf": {csrf}, "of": {"local"}})
+		return w.Header().Get("Location")
+	}
+	for _, forged := range [][2]string{{"", s.csrf}, {"x", s.csrf}, {s.secret, "x"}} {
+		press(s, "pause", forged[0], forged[1])
+	}
+	if pauses.Dir(state).Paused("local") != nil {
+		t.Fatal("a stranger pauses")
+	}
+	if at := press(s, "pause", s.secret, s.csrf); at != "../?done=paused" || pauses.Dir(state).Paused("local") == nil {
+		t.Errorf("%s", at)
+	}
+	next := open(t, state)
+	if text := next.ask(http.MethodGet, "/", next.secret, nil).Body.String(); !strings.Contains(text, "Calls are paused") {
+		t.Error(text)
+	}
+	press(next, "resume", s.secret, next.csrf) // of the page before
+	if pauses.Dir(state).Paused("local") == nil {
+		t.Error("a stranger resumes")
+	}
+	if at := press(next, "resume", next.secret, next.csrf); at != "../?done=resumed" || pauses.Dir(state).Paused("local") != nil {
+		t.Errorf("%s", at)
 	}
 }
 

@@ -14,6 +14,7 @@ const (
 	UserDeclined        Code = "USER_DECLINED"
 	PlanMode            Code = "PLAN_MODE"
 	HookBlocked         Code = "HOOK_BLOCKED"
+	Paused              Code = "PAUSED"
 	OutsideRoots        Code = "OUTSIDE_ROOTS"
 	PathRefused         Code = "PATH_REFUSED"
 	FileNotFound        Code = "FILE_NOT_FOUND"

@@ -54,8 +54,12 @@ async function follow() {
 			if (!r.ok) {
 				throw new Error(r.status);
 			}
-			const fresh = new DOMParser().parseFromString(await r.text(), "text/html").getElementById("waiting");
-			take(fresh);
+			const fresh = new DOMParser().parseFromString(await r.text(), "text/html");
+			take(fresh.getElementById("waiting"));
+			const pause = document.getElementById("pause");
+			if (!pause.contains(document.activeElement)) {
+				pause.replaceWith(document.adoptNode(fresh.getElementById("pause")));
+			}
 			state.textContent = usual;
 		} catch {
 			state.textContent = "The server does not answer. This page tries again.";

@@ -1,0 +1,9 @@
+package pauses
+
+import (
+	"testing"
+
+	"codehand/filestate/leaktest"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
