@@ -170,9 +170,36 @@ func (t *toolCall) run(ctx context.Context, now *round) (*mcp.CallToolResult, re
 	return out, answer
 }
 
-// news tells the session which of its jobs have ended, and of the instructions where it works. Conversations that share
-// a session are not told of jobs: nobody knows whose job it was, and another one may be next.
+// news tells the session what a person has set for it on the page, before all else.
 func (t *toolCall) news() pipeline.News {
+	said := t.State.Said
+	if len(said) == 0 {
+		return t.usualNews()
+	}
+	return func(ctx context.Context, _ pipeline.About) ([]string, func(int) []string) {
+		return said, func(n int) (told []string) {
+			_, err := t.State.Limit.Change(ctx, func(l session.Limit) (session.Limit, error) {
+				told = nil
+				l.News = slices.DeleteFunc(l.News, func(line string) bool {
+					mine := slices.Contains(said[:n], line) && !slices.Contains(told, line)
+					if mine {
+						told = append(told, line)
+					}
+					return mine
+				})
+				return l, nil
+			})
+			if err != nil {
+				return said[:n] // twice is better than never
+			}
+			return told
+		}
+	}
+}
+
+// usualNews tells the session which of its jobs have ended, and of the instructions where it works. Conversations that share
+// a session are not told of jobs: nobody knows whose job it was, and another one may be next.
+func (t *toolCall) usualNews() pipeline.News {
 	if t.State.Shared || !t.View().Runs() {
 		return t.guide
 	}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -25,6 +26,12 @@ type Activity interface {
 	Running(ctx context.Context, who auth.Principal) ([]RunningCommand, error)
 	// Stop ends one with its whole tree, and waits for that. ErrNotRunning: it is over, or never was that principal's.
 	Stop(ctx context.Context, who auth.Principal, id CommandID) error
+	// Rights returns what the sessions of that name may do which are in use; for an administrator those of all.
+	Rights(ctx context.Context, who auth.Principal, session string) ([]SessionRights, error)
+	// SetMode sets the mode of such a session, "" the operator's. ErrNotOpen, ErrMode.
+	SetMode(ctx context.Context, who auth.Principal, id SessionID, mode string) error
+	// TakeBack ends a rule that was allowed in such a session. ErrNotOpen.
+	TakeBack(ctx context.Context, who auth.Principal, id SessionID, rule string) error
 }
 
 // ErrNotRunning says that a command is not there to be stopped.
@@ -107,8 +114,9 @@ func (c PastCall) Span() string {
 type activityView struct {
 	Running []RunningCommand
 	Calls
-	Query CallQuery
-	Stamp string
+	Query  CallQuery
+	Stamp  string
+	Rights []SessionRights // of the session that the page is about
 }
 
 // A listedSession is a session of which calls are listed. Two of one client differ in their names and times.
@@ -202,6 +210,11 @@ func (c *Console) seeActivity(r *http.Request, p Person) (v *activityView, err e
 	if v.Running, err = c.o.Activity.Running(r.Context(), p.Who); err != nil {
 		return nil, err
 	}
+	if v.Query.Session != "" {
+		if v.Rights, err = c.o.Activity.Rights(r.Context(), p.Who, v.Query.Session); err != nil {
+			return nil, err
+		}
+	}
 	v.Calls, err = c.o.Activity.Calls(r.Context(), p.Who, v.Query)
 	return v, err
 }
@@ -270,7 +283,7 @@ func (c *Console) activity(w http.ResponseWriter, r *http.Request, p Person) {
 	case "over":
 		v.Done = "Nothing was done: this command does not run any more."
 	default:
-		v.Done = pauseDone(r)
+		v.Done = cmp.Or(pauseDone(r), rightsDone(r))
 	}
 	if p.In {
 		var err error

@@ -20,6 +20,8 @@ type work struct {
 	calls   Calls
 	asked   []CallQuery
 	stamp   string
+	rights  []SessionRights
+	changed []string // rights
 }
 
 func (x *work) Running(context.Context, auth.Principal) ([]RunningCommand, error) {
@@ -34,6 +36,20 @@ func (x *work) Stop(_ context.Context, _ auth.Principal, id CommandID) error {
 func (x *work) Calls(_ context.Context, _ auth.Principal, q CallQuery) (Calls, error) {
 	x.asked = append(x.asked, q)
 	return x.calls, x.err
+}
+
+func (x *work) Rights(_ context.Context, _ auth.Principal, name string) ([]SessionRights, error) {
+	return x.rights, x.err
+}
+
+func (x *work) SetMode(_ context.Context, who auth.Principal, id SessionID, mode string) error {
+	x.changed = append(x.changed, who.ID+": "+id.Principal+" "+id.Session+" mode "+mode)
+	return x.err
+}
+
+func (x *work) TakeBack(_ context.Context, who auth.Principal, id SessionID, rule string) error {
+	x.changed = append(x.changed, who.ID+": "+id.Principal+" "+id.Session+" rule "+rule)
+	return x.err
 }
 
 func (x *work) Stamp(context.Context, auth.Principal) string { return x.stamp }

@@ -138,6 +138,7 @@ func New(o Options) *Console {
 	c.routes.HandleFunc("GET /activity", c.get(c.activity))
 	c.routes.HandleFunc("GET /console/activity", c.get(c.liveActivity))
 	c.routes.HandleFunc("POST /console/stop", c.post(c.stop))
+	c.routes.HandleFunc("POST /console/rights", c.post(c.rights))
 	c.routes.HandleFunc("POST /console/pause", c.post(c.pause))
 	c.routes.HandleFunc("POST /console/resume", c.post(c.resume))
 	c.routes.HandleFunc("GET /changes", c.get(c.changes))

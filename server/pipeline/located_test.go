@@ -26,6 +26,13 @@ func (m *failingMemory) Get(ctx context.Context, key string) ([]byte, uint64, er
 	return m.Memory.Get(ctx, key)
 }
 
+func (m *failingMemory) GetAll(ctx context.Context, keys ...string) ([][]byte, []uint64, error) {
+	if m.err != nil {
+		return nil, nil, m.err
+	}
+	return m.Memory.GetAll(ctx, keys...)
+}
+
 func (m *failingMemory) Swap(ctx context.Context, key string, value []byte, rev uint64) (bool, error) {
 	if m.err != nil {
 		return false, m.err

@@ -41,6 +41,12 @@ func Locate(ctx context.Context, st *session.State) (session.Snapshot, *tool.Ref
 	if err != nil {
 		return shown, notRead(ctx, "the options of this session are", err)
 	}
+	limit, err := st.Limit.In(ctx, shown)
+	if err != nil {
+		return shown, notRead(ctx, "what a person set for this session is", err)
+	}
+	st.Start, st.Highest = limit.Of(st.Modes)
+	st.Said = limit.News
 	now := chosen.Under(st.Usual)
 	st.Client.MaxRunes, st.Prefs = now.MaxRunes, now.Prefs
 	reachPlan(ctx, st, shown)

@@ -2,6 +2,7 @@ package team
 
 import (
 	"context"
+	"errors"
 
 	"codehand/server/asking"
 	"codehand/server/audit"
@@ -66,8 +67,65 @@ func (p pageActivity) Stamp(context.Context, auth.Principal) string {
 	return audit.Stamp(AuditDir(p.team.o.Config, p.team.o.Dir))
 }
 
+// keyed finds the session that a person means, if that person may change it.
+func keyed(who auth.Principal, id console.SessionID) func(session.Key) bool {
+	return func(k session.Key) bool {
+		return k.Principal == id.Principal && (k.Principal == who.ID || who.Admin) && asking.ShortName(k) == id.Session
+	}
+}
+
+// Rights is console.Activity.Rights.
+func (p pageActivity) Rights(ctx context.Context, who auth.Principal,
+	name string) (all []console.SessionRights, err error) {
+	found, err := p.team.Behind.Commands.Rights(ctx, func(k session.Key) bool {
+		return (k.Principal == who.ID || who.Admin) && asking.ShortName(k) == name
+	})
+	for _, f := range found {
+		r := console.SessionRights{SessionID: console.SessionID{Principal: f.Key.Principal, Session: name},
+			Mode: f.Mode.String(), Chosen: f.Chosen, Usual: f.Usual.String()}
+		for _, m := range f.Modes {
+			r.Modes = append(r.Modes, m.String())
+		}
+		for _, g := range f.Grants {
+			r.Rules = append(r.Rules, console.HeldRule{Rule: g.Rule, Skill: g.Skill, Since: g.At})
+		}
+		all = append(all, r)
+	}
+	return all, err
+}
+
+// SetMode is console.Activity.SetMode.
+func (p pageActivity) SetMode(ctx context.Context, who auth.Principal, id console.SessionID, mode string) error {
+	err := p.team.Behind.Commands.SetMode(ctx, keyed(who, id), mode)
+	return p.changed(err, "page.mode", map[string]any{"p": id.Principal, "by": who.ID, "session": id.Session,
+		"mode": mode})
+}
+
+// TakeBack is console.Activity.TakeBack.
+func (p pageActivity) TakeBack(ctx context.Context, who auth.Principal, id console.SessionID, rule string) error {
+	err := p.team.Behind.Commands.TakeBack(ctx, keyed(who, id), rule)
+	return p.changed(err, "page.takeback", map[string]any{"p": id.Principal, "by": who.ID, "session": id.Session,
+		"rule": rule})
+}
+
+// changed takes a change of rights into the audit, or returns why there was none as the page knows it.
+func (p pageActivity) changed(err error, event string, fields map[string]any) error {
+	switch {
+	case errors.Is(err, sessions.ErrNotOpen):
+		return console.ErrNotOpen
+	case errors.Is(err, sessions.ErrMode):
+		return console.ErrMode
+	case err == nil:
+		p.team.Event(event, fields)
+	}
+	return err
+}
+
 // Commands are the sessions of a server, as far as the page sees what runs in them. *sessions.Table are some.
 type Commands interface {
 	Running(ctx context.Context) []sessions.RunningCommand
 	StopCommand(ctx context.Context, id string, of func(session.Key) bool) (found bool, err error)
+	Rights(ctx context.Context, of func(session.Key) bool) ([]sessions.Rights, error)
+	SetMode(ctx context.Context, of func(session.Key) bool, mode string) error
+	TakeBack(ctx context.Context, of func(session.Key) bool, rule string) error
 }

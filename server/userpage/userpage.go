@@ -232,3 +232,18 @@ func (a activity) Stop(ctx context.Context, _ auth.Principal, id console.Command
 	}
 	return err
 }
+
+// Rights is console.Activity.Rights: those of sessions of other processes are not known here.
+func (a activity) Rights(context.Context, auth.Principal, string) ([]console.SessionRights, error) {
+	return nil, nil
+}
+
+// SetMode is console.Activity.SetMode.
+func (a activity) SetMode(context.Context, auth.Principal, console.SessionID, string) error {
+	return console.ErrNotOpen
+}
+
+// TakeBack is console.Activity.TakeBack.
+func (a activity) TakeBack(context.Context, auth.Principal, console.SessionID, string) error {
+	return console.ErrNotOpen
+}

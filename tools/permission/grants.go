@@ -89,6 +89,16 @@ func partGrants(all []Grant) (own, lent []Grant) {
 	return own, lent
 }
 
+// Holding returns the grants that count at this time.
+func Holding(all []Grant, now time.Time) (held []Grant) {
+	for _, g := range all {
+		if g.holds(now) {
+			held = append(held, g)
+		}
+	}
+	return held
+}
+
 // holds says whether a grant counts at this time.
 func (g Grant) holds(now time.Time) bool {
 	age := now.Sub(g.At)

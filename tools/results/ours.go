@@ -59,7 +59,7 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[screen \d+x\d+, `, `\(screen unchanged\)[ \t]*$`,
 		`\[[\d,]+ lines? left the screen before these; `, `\[.* were printed too fast to be drawn; `,
 		`\[\d+ background process(?:es were| was) killed; `,
-		`\[changed on disk: `,
+		`\[changed on disk: `, `\[on the page the user `,
 		`\[this client does not wait longer; `,
 		`\[next time use `,
 		`\[nobody was asked: `,
