@@ -197,8 +197,8 @@ func (t *toolCall) news() pipeline.News {
 	}
 }
 
-// usualNews tells the session which of its jobs have ended, and of the instructions where it works. Conversations that share
-// a session are not told of jobs: nobody knows whose job it was, and another one may be next.
+// usualNews tells the session which of its jobs have ended, and of the instructions where it works. Conversations that
+// share a session are not told of jobs: nobody knows whose job it was, and another one may be next.
 func (t *toolCall) usualNews() pipeline.News {
 	if t.State.Shared || !t.View().Runs() {
 		return t.guide

@@ -30,8 +30,8 @@ var (
 	ErrMode = errors.New("this mode is not one that the operator allows here")
 )
 
-// offered are the modes that people may set, the strictest first. Auto needs a classifier, so only a session that starts
-// in it has it.
+// offered are the modes that people may set, the strictest first. Auto needs a classifier, so only a session that
+// starts in it has it.
 var offered = []permission.Mode{permission.Plan, permission.DontAsk, permission.Default, permission.AcceptEdits,
 	permission.Auto, permission.Bypass}
 
@@ -110,7 +110,8 @@ func (t *Table) SetMode(ctx context.Context, of func(session.Key) bool, mode str
 			_, err = st.Plan.Change(ctx, func(p session.Plan) (session.Plan, error) { p.Left = false; return p, nil })
 		}
 		if err == nil { // what was set before counts no more
-			_, err = st.Mode.Change(ctx, func(permission.Mode) (permission.Mode, error) { return permission.Default, nil })
+			_, err = st.Mode.Change(ctx,
+				func(permission.Mode) (permission.Mode, error) { return permission.Default, nil })
 		}
 		if err != nil {
 			return fmt.Errorf("set the mode of a session: %w", err)

@@ -12,8 +12,8 @@ import (
 const PlanIdle = time.Hour
 
 // InForce returns the mode that holds for a call at this time, and the plan as far as it was needed for that. It is
-// what a tool or a person has set, else how the session starts, and never above Highest or Limit. An error means that the Store
-// did not answer: the mode is unknown then.
+// what a tool or a person has set, else how the session starts, and never above Highest or Limit. An error means that
+// the Store did not answer: the mode is unknown then.
 func (s *State) InForce(ctx context.Context, now time.Time) (permission.Mode, Plan, error) {
 	return s.InForceIn(ctx, Snapshot{}, now)
 }
