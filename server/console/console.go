@@ -65,6 +65,8 @@ type Options struct {
 	Pauses    Pauses
 	Notes     func() []string // what else is said above what waits; nil: nothing
 	SignIn    bool            // people sign in below signin/
+	Connects  bool            // clients connect at this address with /mcp behind it
+	Public    string          // the address as others know it; "": as the browser names it
 	Log       *slog.Logger
 }
 
@@ -135,6 +137,9 @@ func New(o Options) *Console {
 	})
 	c.routes.HandleFunc("GET /console/live", c.get(c.live))
 	c.routes.HandleFunc("POST /console/answer", c.post(c.answer))
+	if o.Connects {
+		c.routes.HandleFunc("GET /connect", c.get(c.connect))
+	}
 	c.routes.HandleFunc("GET /activity", c.get(c.activity))
 	c.routes.HandleFunc("GET /console/activity", c.get(c.liveActivity))
 	c.routes.HandleFunc("POST /console/stop", c.post(c.stop))
@@ -180,8 +185,14 @@ func elsewhere(w http.ResponseWriter) {
 
 // Serves says whether a path, without that of http.public_url, is one of ours.
 func Serves(path string) bool {
-	return path == "/" || path == "/console" || strings.HasPrefix(path, "/console/") ||
-		path == "/activity" || path == "/handover" || path == "/changes" || strings.HasPrefix(path, "/changes/")
+	page, _, below := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	switch page {
+	case "console", "changes":
+		return true
+	case "", "activity", "connect", "handover":
+		return !below
+	}
+	return false
 }
 
 // ServeHTTP serves a request for a path that Serves.
@@ -285,10 +296,10 @@ func (c *Console) person(w http.ResponseWriter, r *http.Request, posted string) 
 
 // A view is what a page is made of.
 type view struct {
-	Title  string
-	Base   string // leads to /
-	Person Person
-	SignIn bool
+	Title   string
+	Base    string // leads to /
+	Person  Person
+	options *Options
 	waitingView
 	Now      time.Time
 	Text     string       // of a page that says one thing; "": the page shows what waits
@@ -299,6 +310,7 @@ type view struct {
 	Activity *activityView
 	HandOver *handOverView
 	Paused   []pauses.Pause
+	Connect  *connecting
 	Notes    []string // of the page that shows what waits
 }
 
@@ -309,9 +321,13 @@ type waitingView struct {
 	Version uint64
 }
 
+// SignIn says whether people sign in, Connects whether clients connect at this address.
+func (v view) SignIn() bool   { return v.options.SignIn }
+func (v view) Connects() bool { return v.options.Connects }
+
 // Home says whether the page shows what waits.
 func (v view) Home() bool {
-	return v.Text == "" && v.Changes == nil && v.Activity == nil && v.HandOver == nil
+	return v.Text == "" && v.Changes == nil && v.Activity == nil && v.HandOver == nil && v.Connect == nil
 }
 
 // A moment is a time, seen from now.
@@ -435,7 +451,7 @@ func (c *Console) fail(w http.ResponseWriter, r *http.Request, p Person, status 
 }
 
 func (c *Console) show(w http.ResponseWriter, r *http.Request, status int, v view) {
-	v.SignIn = c.o.SignIn
+	v.options = &c.o
 	if v.Person.In {
 		v.Paused = c.o.Pauses.Of(v.Person.Who.ID, v.Person.Who.Admin)
 	}

@@ -57,6 +57,26 @@ for (const [size, viewport] of Object.entries(sizes)) {
 			await page.context().close();
 		});
 
+		await check(`${size}, ${colorScheme}: what connects a client is found and copied by keyboard`, async () => {
+			const page = await open(browser, origin, { viewport, colorScheme });
+			await page.context().grantPermissions(['clipboard-read', 'clipboard-write'], { origin });
+			await page.goto(`${origin}/`);
+			await walk(page, 'nav a[href$=connect]', /^Connect$/);
+			await tab(page, 'summary');
+			await page.keyboard.press('Enter');
+			await accessible(page);
+			await shoot(page, flags.out, `connect-${size}-${colorScheme}`);
+			const entry = page.locator('details[open] .copied').last();
+			await entry.locator('button').focus();
+			await page.keyboard.press('Enter');
+			await entry.locator('text=Copied').waitFor();
+			const copied = await page.evaluate(() => navigator.clipboard.readText());
+			assert.equal(JSON.parse(copied).mcpServers.codehand.url, `${origin}/mcp`);
+			assert((await page.content()).length < 80_000, 'the page is heavy');
+			quiet(page);
+			await page.context().close();
+		});
+
 		await check(`${size}, ${colorScheme}: a command is seen at once, and stopped by keyboard`, async () => {
 			const what = `${size}-${colorScheme}`, page = await open(browser, origin, { viewport, colorScheme });
 			await shell('echo before; exit 3');
@@ -95,7 +115,7 @@ await check('a session is taken back, newest first, as far as nobody changed its
 	await row(page, 'mine.txt').waitFor();
 	await page.locator('tr', { hasText: 'mine.txt' }).nth(1).locator('a').first().click();
 	await page.click('text=Undo this change');
-	await page.waitForSelector('text=Nothing was written:');
+	await page.waitForSelector('text=UNDO_CONFLICT');
 	await accessible(page);
 	await shoot(page, flags.out, 'conflict');
 	assert.match(await read('mine.txt'), /mine/);

@@ -101,26 +101,21 @@ const list = document.getElementById("activity");
 if (list && list.dataset.live) {
 	watch(list);
 }
+// Texts to copy. A browser lets a page do that over https and on loopback alone.
+for (const block of navigator.clipboard ? document.querySelectorAll(".copied") : []) {
+	const button = block.querySelector("button"), text = block.querySelector("pre, textarea");
+	button.hidden = false;
+	button.addEventListener("click", async () => {
+		await navigator.clipboard.writeText(text.value ?? text.textContent);
+		button.textContent = "Copied";
+	});
+}
 // The browser's notifications need a click of the person.
 const tell = document.getElementById("tell");
 if (tell && "Notification" in window && Notification.permission === "default") {
 	tell.hidden = false;
 	tell.addEventListener("click", async () => {
 		tell.hidden = await Notification.requestPermission() !== "default";
-	});
-}
-// A hand-over: it can be copied without this, too.
-const copy = document.getElementById("copy");
-if (copy && navigator.clipboard) {
-	copy.hidden = false;
-	copy.addEventListener("click", async () => {
-		const text = document.getElementById("handover");
-		try {
-			await navigator.clipboard.writeText(text.value);
-			document.getElementById("copied").textContent = "Copied.";
-		} catch {
-			text.select();
-		}
 	});
 }
 if (waiting && state) {
