@@ -11,35 +11,41 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// void holds an empty directory and an empty file that no command may open, until all mounts are made.
-const void = "/void"
-
-func (w *world) makeVoid() error {
+// makeVoid makes an empty directory and an empty file that no command may open, and room for links, on a mount at path.
+// The caller mounts something else there, so that no path leads to it.
+func (w *world) makeVoid(path string) error {
 	tree, err := newMount("tmpfs", inert, "mode=0755", "size=64k")
-	if err == nil {
-		err = attach(tree, void)
+	if err != nil {
+		return failed(err, "make something to hide with")
 	}
-	if err == nil {
-		err = os.Mkdir(void+"/dir", 0)
+	w.void = tree
+	for _, err := range []error{
+		unix.MoveMount(tree, "", unix.AT_FDCWD, path, unix.MOVE_MOUNT_F_EMPTY_PATH),
+		unix.Mkdirat(tree, "dir", 0), unix.Mknodat(tree, "file", unix.S_IFREG, 0),
+	} {
+		if err != nil {
+			return failed(err, "make something to hide with")
+		}
 	}
-	if err == nil {
-		err = os.WriteFile(void+"/file", nil, 0)
-	}
-	return failed(err, "make something to hide with")
+	return nil
+}
+
+// A cover is what is mounted over one path of the profile, so that the command does not change it, or does not see it.
+type cover struct {
+	path   string // as the profile names it
+	linked bool   // it is one of Profile.Linked: what is there is no link of a person's to follow
+	// free is that nothing was there in the beginning: the server decides about what appears, see Profile.Protected
+	free bool
+	put  func(*cover) error
 }
 
 // guard hides the hidden paths and makes the protected ones read-only.
 func (w *world) guard() error {
-	bound := map[string]bool{}
 	for _, path := range w.profile.Protected {
-		if err := w.protect(path, bound); err != nil {
-			return err
-		}
+		w.covers = append(w.covers, cover{path: path, put: w.protect})
 	}
 	for _, l := range w.profile.Linked {
-		if err := w.link(l, bound); err != nil {
-			return err
-		}
+		w.covers = append(w.covers, cover{path: l.Path, linked: true, put: func(*cover) error { return w.link(l) }})
 	}
 	hidden := w.profile.Hidden
 	for _, pattern := range secret {
@@ -52,14 +58,18 @@ func (w *world) guard() error {
 		}
 	}
 	for _, path := range hidden {
-		if err := w.hide(path, bound); err != nil {
+		w.covers = append(w.covers, cover{path: path, put: w.hide})
+	}
+	for i := range w.covers {
+		if err := w.covers[i].put(&w.covers[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *world) hide(named string, bound map[string]bool) error {
+func (w *world) hide(c *cover) error {
+	named := c.path
 	path, err := (&world{links: map[string]string{}}).resolve(named)
 	if missing(err) || errors.Is(err, unix.ELOOP) { // links in a circle lead nowhere
 		return nil
@@ -77,35 +87,57 @@ func (w *world) hide(named string, bound map[string]bool) error {
 	if err != nil {
 		return failed(err, "look at %s", path)
 	}
-	if err := w.hold(path, bound); err != nil {
-		return err
-	}
-	from := void + "/file"
+	from := "file"
 	if info.IsDir() {
-		from = void + "/dir"
+		from = "dir"
 	}
-	return cover(from, path)
+	return w.coverWith(from, path)
 }
 
-// cover mounts what is at one path over another one, read-only.
-func cover(from, to string) error {
-	tree, err := copyTree(from)
+// coverWith mounts something of the void over a path.
+func (w *world) coverWith(from, path string) error {
+	if err := w.hold(path); err != nil {
+		return err
+	}
+	tree, err := copyTree(w.void, from)
 	if err == nil {
 		err = setAttributes(tree, unix.MOUNT_ATTR_RDONLY, true)
 	}
 	if err != nil {
-		return failed(err, "copy the mount of %s", from)
+		return failed(err, "copy what to cover %s with", path)
 	}
-	return attach(tree, to)
+	return attach(tree, path)
+}
+
+// ontoItself mounts what is at a path over it, with further attributes. Both are one handle, since a command may move it
+// meanwhile.
+func ontoItself(path string, attributes uint64) error {
+	at, err := unix.Open(path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return failed(err, "open %s", path)
+	}
+	defer func() { _ = unix.Close(at) }()
+	tree, err := unix.OpenTree(at, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_EMPTY_PATH)
+	if err == nil {
+		defer func() { _ = unix.Close(tree) }()
+		err = setAttributes(tree, attributes, true)
+	}
+	if err != nil {
+		return failed(err, "copy the mount of %s", path)
+	}
+	err = unix.MoveMount(tree, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+	return failed(err, "mount %s", path)
 }
 
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, fs.ErrPermission)
 }
 
-func (w *world) protect(named string, bound map[string]bool) error {
+func (w *world) protect(c *cover) error {
+	named := c.path
 	path, err := (&world{links: map[string]string{}}).resolve(named)
 	if missing(err) || errors.Is(err, unix.ELOOP) { // links in a circle lead nowhere
+		c.free = w.names == nil
 		return nil // the server watches it
 	}
 	if err != nil {
@@ -116,7 +148,7 @@ func (w *world) protect(named string, bound map[string]bool) error {
 	} else if path != named && (above.path == path || w.needed(path)) {
 		return nil // the server watches the link
 	}
-	if err := w.hold(path, bound); err != nil {
+	if err := w.hold(path); err != nil {
 		return err
 	}
 	return w.coverAround(path)
@@ -136,14 +168,14 @@ func (w *world) coverAround(path string) (err error) {
 	}()
 	for _, dir := range w.profile.Writable {
 		if strings.HasPrefix(dir, path+"/") {
-			tree, err := copyTree(dir)
+			tree, err := copyTree(unix.AT_FDCWD, dir)
 			if err != nil {
 				return failed(err, "copy the mount of %s", dir)
 			}
 			inner = append(inner, opened{tree, dir})
 		}
 	}
-	if err := cover(path, path); err != nil {
+	if err := ontoItself(path, unix.MOUNT_ATTR_RDONLY); err != nil {
 		return err
 	}
 	for len(inner) > 0 {
@@ -158,7 +190,7 @@ func (w *world) coverAround(path string) (err error) {
 
 // link mounts a link over a file. Programs that write a file by renaming another one onto it follow links first, as git
 // does; a mount of a file could not be renamed onto.
-func (w *world) link(l Link, bound map[string]bool) error {
+func (w *world) link(l Link) error {
 	info, err := os.Lstat(l.Path)
 	if err == nil && !info.Mode().IsRegular() {
 		err = unix.EINVAL
@@ -166,17 +198,11 @@ func (w *world) link(l Link, bound map[string]bool) error {
 	if err != nil {
 		return failed(err, "look at %s", l.Path)
 	}
-	if err := w.hold(l.Path, bound); err != nil {
-		return err
-	}
-	from := void + "/link"
-	if err := os.Symlink(l.Target, from); err != nil {
+	if err := unix.Symlinkat(l.Target, w.void, "link"); err != nil {
 		return failed(err, "make a link in place of %s", l.Path)
 	}
-	if err := cover(from, l.Path); err != nil {
-		return err
-	}
-	return failed(os.Remove(from), "make a link in place of %s", l.Path)
+	err = w.coverWith("link", l.Path)
+	return errors.Join(err, failed(unix.Unlinkat(w.void, "link", 0), "make a link in place of %s", l.Path))
 }
 
 // needed says whether a path is, or is above, what the command must find as the profile says: the root that it works
@@ -194,19 +220,21 @@ func (w *world) needed(path string) bool {
 
 // hold mounts each directory between a writable place and path onto itself. Renaming one would take the mount of path
 // along and leave its name free; a mount cannot be renamed.
-func (w *world) hold(path string, bound map[string]bool) error {
+func (w *world) hold(path string) error {
 	above := w.above(path)
 	if above == nil || !above.write {
 		return nil
 	}
 	for i := len(above.path) + 1; i < len(path); i++ {
-		if path[i] != '/' || bound[path[:i]] {
+		if path[i] != '/' || w.held[path[:i]] || w.held == nil && isMount(unix.AT_FDCWD, path[:i]) {
 			continue
 		}
-		if err := bind(path[:i], path[:i]); err != nil {
+		if err := ontoItself(path[:i], 0); err != nil {
 			return err
 		}
-		bound[path[:i]] = true
+		if w.held != nil {
+			w.held[path[:i]] = true
+		}
 	}
 	return nil
 }

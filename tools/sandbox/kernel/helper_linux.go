@@ -51,8 +51,9 @@ func failed(err error, step string, args ...any) error {
 type helper struct {
 	spec    Spec
 	control *bufio.Reader
-	child   int // 0: none yet, or it was collected
-	tty     int // the command's end of its terminal; 0: it has none
+	child   int    // 0: none yet, or it was collected
+	world   *world // of the command; nil: it has that of the server
+	tty     int    // the command's end of its terminal; 0: it has none
 }
 
 // help does the work of a helper and returns its exit code. Its first thread, to which every init is locked, keeps what
@@ -245,6 +246,9 @@ func (h *helper) start() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return failed(err, "hide the helper")
 	}
+	if h.world != nil && len(h.world.covers) > 0 {
+		go h.world.coverAgain()
+	}
 	began := make(chan error)
 	go func() {
 		runtime.LockOSThread() // and the thread ends with this function
@@ -345,7 +349,9 @@ func (h *helper) loopback() error {
 func (h *helper) enter() error {
 	switch {
 	case h.spec.Level >= LevelFull:
-		return build(&h.spec)
+		w, err := build(&h.spec)
+		h.world = w
+		return err
 	case h.spec.Dir:
 		return failed(unix.Fchdir(dirFD), "enter the working directory")
 	default:

@@ -64,15 +64,19 @@ type world struct {
 	device  []int             // copies of devices
 	proc    int
 	temp    []int // copies of the mount of Profile.Temp
+	void    int   // a mount with what covers others, which no path leads to
+	covers  []cover
+	held    map[string]bool // directories that were mounted onto themselves; nil: those may be gone
+	names   *watched        // of covers; nil: they are not watched
 	cwd     string
 	cwdStat unix.Stat_t
 }
 
 // build replaces the tree of files of this process by that of the profile, in its own mount namespace.
-func build(s *Spec) error {
-	w := &world{profile: s.Profile, links: map[string]string{}, cwd: "/"}
+func build(s *Spec) (*world, error) {
+	w := &world{profile: s.Profile, links: map[string]string{}, held: map[string]bool{}, cwd: "/"}
 	if err := failed(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""), "make mounts private"); err != nil {
-		return err
+		return nil, err
 	}
 	if s.Dir {
 		path, err := os.Readlink("/proc/self/fd/4")
@@ -80,17 +84,17 @@ func build(s *Spec) error {
 			err = unix.Fstat(dirFD, &w.cwdStat)
 		}
 		if err != nil {
-			return failed(err, "find the working directory")
+			return nil, failed(err, "find the working directory")
 		}
 		_ = unix.Close(dirFD)
 		w.cwd = path
 	}
 	for _, step := range []func() error{w.collect, w.replace, w.furnish, nullStreams, w.attachAll, w.guard, w.finish} {
 		if err := step(); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return w, nil
 }
 
 // collect takes copies of all that the command will see.
@@ -149,7 +153,7 @@ func (w *world) collect() error {
 		return err
 	}
 	for _, name := range devices {
-		tree, err := copyTree("/dev/" + name)
+		tree, err := copyTree(unix.AT_FDCWD, "/dev/"+name)
 		if err == nil {
 			// A device can be written on a read-only mount; its mode and times cannot be changed.
 			err = setAttributes(tree, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, false)
@@ -214,7 +218,7 @@ func (p place) copy() (int, error) {
 		tree, err := newMount("tmpfs", inert, "mode=0755", "size=1m")
 		return tree, failed(err, "mask %s", p.path)
 	}
-	tree, err := copyTree(p.path)
+	tree, err := copyTree(unix.AT_FDCWD, p.path)
 	if err != nil {
 		return -1, failed(err, "copy the mount of %s", p.path)
 	}
@@ -302,7 +306,7 @@ func (w *world) replace() error {
 
 // furnish makes what every tree of files has: /dev, /proc and temporary directories.
 func (w *world) furnish() error {
-	for _, dir := range []string{"/dev", "/dev/pts", "/dev/shm", "/proc", "/tmp", "/var", "/var/tmp", void} {
+	for _, dir := range []string{"/dev", "/dev/pts", "/dev/shm", "/proc", "/tmp", "/var", "/var/tmp"} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return failed(err, "make %s", dir)
 		}
@@ -323,6 +327,9 @@ func (w *world) furnish() error {
 			return failed(err, "make /dev/%s", name)
 		}
 	}
+	if err := w.makeVoid("/proc"); err != nil {
+		return err
+	}
 	if err := attach(w.proc, "/proc"); err != nil {
 		return err
 	}
@@ -333,10 +340,7 @@ func (w *world) furnish() error {
 	if err != nil {
 		return failed(err, "mount /dev/pts")
 	}
-	if err := w.temporary(); err != nil {
-		return err
-	}
-	return w.makeVoid()
+	return w.temporary()
 }
 
 // nullStreams opens streams anew that are /dev/null: the server opened them on its own mounts, where root could change
@@ -430,12 +434,6 @@ func mountPoint(path string, dir bool) error {
 
 // finish makes the root read-only and enters the working directory, which must be the one that the server opened.
 func (w *world) finish() error {
-	if err := unix.Unmount(void, unix.MNT_DETACH); err != nil {
-		return failed(err, "remove %s", void)
-	}
-	if err := os.Remove(void); err != nil {
-		return failed(err, "remove %s", void)
-	}
 	for _, at := range w.places {
 		if !at.mask {
 			continue
@@ -473,9 +471,9 @@ func fixate(path string) error {
 	return failed(setAttributes(mount, unix.MOUNT_ATTR_RDONLY, false), "protect %s", path)
 }
 
-// copyTree returns a detached copy of the mounts at path, which is no link.
-func copyTree(path string) (int, error) {
-	return unix.OpenTree(unix.AT_FDCWD, path,
+// copyTree returns a detached copy of the mounts at path, which is below dir and no link.
+func copyTree(dir int, path string) (int, error) {
+	return unix.OpenTree(dir, path,
 		unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW)
 }
 
@@ -488,7 +486,7 @@ func attach(tree int, path string) error {
 
 // bind mounts what is at one path at another one, too.
 func bind(from, to string) error {
-	tree, err := copyTree(from)
+	tree, err := copyTree(unix.AT_FDCWD, from)
 	if err != nil {
 		return failed(err, "copy the mount of %s", from)
 	}

@@ -34,7 +34,8 @@ type Profile struct {
 	Masked []string
 	// Protected are paths inside Writable that the command can read and neither change, rename nor remove. One that is
 	// missing cannot be kept from being made: it is renamed as soon as it appears, see Process.Removed. What is
-	// Writable below one stays writable. Needs LevelFull.
+	// Writable below one stays writable. A file that a program outside replaces is covered again, as what is Hidden and
+	// Linked is: for a moment, and during the first quarter of a second, the command can change it. Needs LevelFull.
 	Protected []string
 	// Linked are files inside Writable that the command finds as links to files of its own: what it writes there, also
 	// by renaming another file onto what the link leads to, is in those. It neither changes, renames nor removes the
