@@ -30,6 +30,7 @@ type configs struct {
 	known   map[string]os.FileInfo // files that were there when the command started
 	allowed []string               // files and directories that a person allowed it to change
 	others  []string               // what the command writes besides: caches, its temporary directory
+	before  earlier
 	// it has become a job, so what appeared may be the person's
 	background bool
 	share      func(path string, by int) int // Confiner.share
@@ -61,6 +62,7 @@ func (s *Session) ownConfigs(p *sandbox.Profile, u Use, found, keep []string) *c
 		known: map[string]os.FileInfo{}, share: s.share,
 		allowed: slices.Concat(u.Allowed, u.removed()), others: append(slices.Clone(p.Writable), u.Temp),
 	}
+	c.before = s.now(u, p.Protected)
 	c.temp, _ = os.OpenRoot(u.Temp) // without it all files stay as they are
 	for _, path := range p.Protected {
 		// What is missing is watched only until the command becomes a job.
@@ -255,6 +257,9 @@ func (c Command) Over(background bool) (lines []string) {
 			was.Again()
 		}
 	}()
+	if line := c.configs.before.changed(c.configs); line != "" {
+		lines = append(lines, line)
+	}
 	// What config.worktree says is looked at before a config that makes git read it.
 	now, whole := c.configs.newer(open)
 	if !whole {
@@ -282,7 +287,7 @@ func (c Command) Over(background bool) (lines []string) {
 }
 
 // replaced says what a configuration has that no command may set, where another file was renamed onto it while the
-// command ran, as git does for a person: with that the kernel took away what kept the command from the file itself.
+// command ran, as git does for a person: for a moment nothing kept the command from the file itself.
 func (c *configs) replaced(one config) string {
 	name := filepath.Base(one.path)
 	info, err := one.dir.Lstat(name)
@@ -297,7 +302,7 @@ func (c *configs) replaced(one config) string {
 	if err != nil || len(refused) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("[%s: replaced while this command ran, which could write it since, and has %s now: unless the "+
+	return fmt.Sprintf("[%s: replaced while this command ran, which could write it, and has %s now: unless the "+
 		"user set that, have them look at it before git runs outside of a command]", c.shown(one.path), named(refused))
 }
 

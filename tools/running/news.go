@@ -10,8 +10,14 @@ import (
 	"codehand/tools/wording"
 )
 
-// EndLine says how a job ended.
-func EndLine(i shell.Info) string { return "job " + i.ID + " finished: " + JobSum(i) }
+// EndLine says how a job ended, and that the sandbox has something to say of what it did.
+func EndLine(i shell.Info) string {
+	line := "job " + i.ID + " finished: " + JobSum(i)
+	if len(Troubles(i)) > 0 {
+		line += "; job_output says which files the user should know of"
+	}
+	return line
+}
 
 // maxNews is how many jobs one result tells of. More than may run at once end only with their server.
 const maxNews = 20

@@ -4,6 +4,8 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // StampOf returns the stamp of a directory or file; not known: this system has none that its owner cannot set.
@@ -36,4 +38,15 @@ func FileOf(info fs.FileInfo) (file File, several bool) {
 		return File{}, false
 	}
 	return File{stat.Dev, stat.Ino}, stat.Nlink > 1
+}
+
+// Born is when the file at a path was made, or the link there: the kernel uses the number of a removed file again.
+// Zero: the file system does not say.
+func Born(path string) (nanoseconds int64) {
+	var s unix.Statx_t
+	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT, unix.STATX_BTIME, &s)
+	if err != nil || s.Mask&unix.STATX_BTIME == 0 {
+		return 0
+	}
+	return s.Btime.Sec*1e9 + int64(s.Btime.Nsec)
 }
