@@ -42,6 +42,12 @@ var refused = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)connection refused|ECONNREFUSED|couldn't connect to server|failed to connect to`)
 })
 
+// tracing matches what strace, gdb, dlv, perf, unshare and browsers print of a system call that no command may use.
+var tracing = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(?:\bptrace\b|\bunshare\b|new namespace|perf_event_open|could not launch process).*` +
+		`(?:operation not permitted|permission denied|EPERM)`)
+})
+
 // absolute finds absolute paths in a line.
 var absolute = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?:^|[\s'"(=:‘“\x60\[])(/[^\s'"\x60:;,()’”\]]+)`)
@@ -110,6 +116,11 @@ func (c Command) Refusal(errors, dir string) string {
 	}
 	if why := c.unseen(errors); why != "" {
 		return c.said(why)
+	}
+	if tracing().MatchString(errors) {
+		return c.said("no command traces a process or makes namespaces, as strace, gdb, dlv, unshare and the sandbox of " +
+			"a browser do (browsers start with --no-sandbox); the operator can only switch all of this off, with " +
+			`sandbox.policy = "off"`)
 	}
 	if nameless && c.Level == sandbox.LevelKernel && !c.readOnly {
 		return c.said("commands change files in the workspace and in $TMPDIR, and nothing in /tmp or the home " +
