@@ -186,19 +186,26 @@ func (c *Confiner) profile(u Use) (p sandbox.Profile, configs []string, now rule
 		p.Writable = append(p.Writable, cache)
 	}
 	p.Temp, p.Network, p.Sockets = u.Temp, c.o.Network.Network, true
-	protected, configs, whole := c.protectedNames(u)
+	protected, found, whole := c.protectedNames(u)
+	configs = found.configs
 	p.Protected, p.Unwatched = slices.Concat(now.Keep, protected), u.Background
 	p.Readable = append(p.Readable, c.desktop().paths...)
 	p.Hidden = around(p.Hidden, slices.Concat(p.Readable, p.Writable, []string{u.Temp}))
 	for _, common := range c.commonsOf(u) {
 		p.Writable = append(p.Writable, common)
-		found, ok := c.finder(nil).repositoryOf(common)
+		in, ok := c.finder(nil).repositoryOf(common)
 		whole = whole && ok
-		configs = append(configs, found.configs...)
-		p.Protected = append(p.Protected, found.found...)
+		configs, found.led = append(configs, in.configs...), append(found.led, in.led...)
+		p.Protected = append(p.Protected, in.found...)
 		if !u.Background {
-			p.Protected = append(p.Protected, found.missing...)
+			p.Protected = append(p.Protected, in.missing...)
 		}
+	}
+	for _, l := range found.led {
+		if now.by[l.path] == "" && (exists(l.path) || !u.Background) {
+			p.Protected = append(p.Protected, l.path)
+		}
+		now.by[l.path] = l.by
 	}
 	for _, repository := range u.Repositories {
 		p.Protected = append(p.Protected, otherTrees(repository, u.Roots)...)
@@ -223,6 +230,7 @@ func (f *finder) protectedIn(root string) (all names, whole bool) {
 		add(filepath.Join(dot, "index"), filepath.Dir(dot))
 	}
 	if place, ok := git.Find(root); ok { // one around the root, or of a linked work tree
+		all.led = append(all.led, f.ledBy(place.Common, place.Top)...)
 		add(filepath.Join(place.Dir, "index"), place.Top)
 	}
 	more, ok := f.led(root, all)
@@ -278,13 +286,14 @@ func (f *finder) repositoryOf(dir string) (all names, whole bool) {
 func gone(path string) bool { return !exists(path) }
 
 // protectedNames returns what exists of protected names in the roots, and those at their tops and in their repositories
-// that do not exist, but for what a person allowed, and the files with git's configuration. whole is false if there was
-// too much to look at.
-func (c *Confiner) protectedNames(u Use) (all, configs []string, whole bool) {
+// that do not exist, but for what a person allowed. other has the files with git's configuration and what these lead
+// to. whole is false if there was too much to look at.
+func (c *Confiner) protectedNames(u Use) (all []string, other names, whole bool) {
 	whole = true
 	for _, root := range u.Roots {
 		found, ok := c.finder(nil).protectedIn(root)
-		whole, configs = whole && ok, append(configs, found.configs...)
+		whole, other.configs = whole && ok, append(other.configs, found.configs...)
+		other.led = append(other.led, found.led...)
 		all = append(all, found.found...)
 		if !u.Background {
 			all = slices.Concat(all, missing(root, c.o.Protected.Texts()), missingTop(root), found.missing)
@@ -307,10 +316,13 @@ func (c *Confiner) protectedNames(u Use) (all, configs []string, whole bool) {
 			return within(a, path) || within(path, a) && named(a)
 		}) || slices.ContainsFunc(removed, func(dir string) bool { return within(path, dir) })
 	})
-	configs = slices.DeleteFunc(configs, func(path string) bool {
+	other.configs = slices.DeleteFunc(other.configs, func(path string) bool {
 		return slices.ContainsFunc(removed, func(dir string) bool { return within(path, dir) })
 	})
-	return all, configs, whole
+	other.led = slices.DeleteFunc(other.led, func(l led) bool {
+		return slices.ContainsFunc(removed, func(dir string) bool { return within(l.path, dir) })
+	})
+	return all, other, whole
 }
 
 // removed are the directories of Removed that hold no root, and what the repository in the roots keeps of those that

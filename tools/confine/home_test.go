@@ -70,13 +70,13 @@ func TestAllowedNames(t *testing.T) {
 	}
 	removed := tree(t, "sub/.git/HEAD", "sub/.git/config", ".git/HEAD", ".git/config")
 	use := Use{Roots: []string{removed}, Removed: []string{filepath.Join(removed, "sub"), removed}}
-	left, configs, _ := c.protectedNames(use)
+	left, other, _ := c.protectedNames(use)
 	for path, want := range map[string]bool{".git/config": true, "sub/.git/config": false, "sub/.git/hooks": false} {
 		at := filepath.Join(removed, path)
 		if in := slices.Contains(left, at); in != want {
 			t.Errorf("%s is protected: %v, although sub goes with all that is in it", path, in)
 		}
-		if slices.Contains(configs, at) && !want {
+		if slices.Contains(other.configs, at) && !want {
 			t.Errorf("a copy of %s is written", path)
 		}
 	}

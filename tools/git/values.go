@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -19,6 +20,21 @@ func Values(home, key string, files ...string) (values []string, whole bool) {
 		v.read(file)
 	}
 	return v.values, v.whole
+}
+
+// Included returns the files that configuration files include, whatever the condition is, as far as they can be read.
+func Included(home string, files ...string) (included []string) {
+	v := valueReader{home: home, seen: make(map[string]bool)}
+	for _, file := range files {
+		v.read(file)
+	}
+	for file := range v.seen {
+		if !slices.Contains(files, file) {
+			included = append(included, file)
+		}
+	}
+	slices.Sort(included)
+	return included
 }
 
 type valueReader struct {
