@@ -44,8 +44,8 @@ var refused = sync.OnceValue(func() *regexp.Regexp {
 
 // tracing matches what strace, gdb, dlv, perf, unshare and browsers print of a system call that no command may use.
 var tracing = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)(?:\bptrace\b|\bunshare\b|new namespace|perf_event_open|could not launch process).*` +
-		`(?:operation not permitted|permission denied|EPERM)`)
+	return regexp.MustCompile(`(?i)(?:\bptrace\b|\bunshare\b|new namespace|perf_event_open|could not launch process)` +
+		`.*(?:operation not permitted|permission denied|EPERM)`)
 })
 
 // absolute finds absolute paths in a line.
@@ -118,8 +118,8 @@ func (c Command) Refusal(errors, dir string) string {
 		return c.said(why)
 	}
 	if tracing().MatchString(errors) {
-		return c.said("no command traces a process or makes namespaces, as strace, gdb, dlv, unshare and the sandbox of " +
-			"a browser do (browsers start with --no-sandbox); the operator can only switch all of this off, with " +
+		return c.said("no command traces a process or makes namespaces, as strace, gdb, dlv, unshare and the sandbox " +
+			"of a browser do (browsers start with --no-sandbox); the operator can only switch all of this off, with " +
 			`sandbox.policy = "off"`)
 	}
 	if nameless && c.Level == sandbox.LevelKernel && !c.readOnly {

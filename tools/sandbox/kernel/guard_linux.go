@@ -109,8 +109,8 @@ func (w *world) coverWith(from, path string) error {
 	return attach(tree, path)
 }
 
-// ontoItself mounts what is at a path over it, with further attributes. Both are one handle, since a command may move it
-// meanwhile.
+// ontoItself mounts what is at a path over it, with further attributes. Both are one handle, since a command may move
+// it meanwhile.
 func ontoItself(path string, attributes uint64) error {
 	at, err := unix.Open(path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
