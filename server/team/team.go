@@ -168,7 +168,7 @@ func New(ctx context.Context, o Options) (_ *Team, err error) {
 	return t, nil
 }
 
-// AuditOut, as audit.dir, means standard output.
+// AuditOut as audit.dir means standard output.
 const AuditOut = "-"
 
 // AuditDir is where the audit of serve is, in its data directory by default; or AuditOut.

@@ -170,7 +170,7 @@ func (h *history) call(ctx context.Context, workspace string, files []journal.Fi
 			h.closeAll()
 		}
 		if w, err = h.open(ctx, roots); err != nil {
-			return "This workspace cannot be opened: " + err.Error(), true, nil
+			return "This workspace cannot be opened: " + err.Error(), true, nil //nolint:nilerr // a person is told
 		}
 		h.opened[strings.Join(roots, "\x00")] = w
 	}
