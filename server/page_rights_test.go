@@ -14,7 +14,7 @@ import (
 
 // TestPageRights: on the page a person narrows and widens the mode of a session of a client that cannot ask, never above
 // what the operator allows, and takes back a rule that was allowed in it. It holds from the next call on, which tells
-// the model once, and survives a restart.
+// the model once.
 func TestPageRights(t *testing.T) {
 	t.Parallel()
 	settings := map[string]string{"permissions.mode": "acceptEdits", "permissions.ask_fallback": "deny", "console.approvals": "always", "tools.deferral": "off"}

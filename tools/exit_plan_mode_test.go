@@ -200,7 +200,7 @@ func TestExitPlanModeMeanwhile(t *testing.T) {
 		t.Parallel()
 		r, path := newSession(t)
 		text := r.present("x", func() { r.Highest = permission.Plan }, tool.Accepted, decision(saysAccept))
-		same(t, text, "Plan mode stays on: the operator allows no other mode here. The plan is saved at "+path+".")
+		same(t, text, "Plan mode stays on: the settings, or the user on the page, allow no other mode here. The plan is saved at "+path+".")
 		if r.mode() != permission.Plan {
 			t.Errorf("mode %s", r.mode())
 		}

@@ -60,7 +60,7 @@ func TestDisownKnowsEveryNote(t *testing.T) {
 		"[1]": "put together; a case of ourLines in package results", "[1: 1]": "likewise", "[1 left out]": "likewise",
 		"[1 killed; ": "likewise", "[1 no answer; ": "likewise", "[1, but for these ": "likewise", "[%s, but for ": "likewise",
 		"[>]": "an item of a list", "[ ]": "likewise", "[x]": "likewise", "[running]": "searched in outputs",
-		"[hidden by a rule]": "stands within a line", `[^\\s`: "a pattern",
+		"[hidden by a rule]": "stands within a line", `[^\s`: "a pattern",
 		"Command failed": "stands behind a code", "Command timed out": "likewise", "The command w": "likewise",
 		"Tool execution cancelled by user": "likewise", "No job ": "likewise", "Invalid regex": "likewise", "Too many jobs": "likewise",
 		"Long commands belong": "advice of the instructions", "For commands that change nothing": "likewise",

@@ -25,9 +25,8 @@ func sessionDigest(records past.Records) tool.Tool {
 			Name: "session_digest", Title: "Hand over", Description: sessionDigestText,
 			Hint:     "handover, hand over: what happened last session, workspace history",
 			Deferred: true, MaxRunes: 10_000, Scope: tool.ScopeRead, Family: permission.FamilyRead,
-			Traits:    tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
-			ForAgents: tool.AllAgents,
-			Example:   `{}`,
+			Traits:  tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
+			Example: `{}`,
 			Finds: []string{
 				"what happened last session", "continue where we left off", "hand over", "handover", "hand-over",
 				"summary of earlier work", "history of this workspace", "what did the previous session do",

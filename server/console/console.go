@@ -185,12 +185,13 @@ func elsewhere(w http.ResponseWriter) {
 
 // Serves says whether a path, without that of http.public_url, is one of ours.
 func Serves(path string) bool {
-	page, _, below := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	path, rooted := strings.CutPrefix(path, "/")
+	page, _, below := strings.Cut(path, "/")
 	switch page {
 	case "console", "changes":
-		return true
+		return rooted
 	case "", "activity", "connect", "handover":
-		return !below
+		return rooted && !below
 	}
 	return false
 }

@@ -22,7 +22,7 @@ type Approval struct {
 	page     string // where a person can be asked; "": nowhere
 	silent   bool   // no person answered
 	Outdated bool   // the session itself changed the plan meanwhile
-	Bound    bool   // the operator allows plan mode only
+	Bound    bool   // the operator, or the user on the page, allows plan mode only
 }
 
 // Decide returns the person's answer, or the operator's setting for clients that cannot ask.
@@ -68,7 +68,7 @@ func (a Approval) Mode(p session.Plan) permission.Mode {
 	return p.Before
 }
 
-// Bound says that the operator allows no other mode than plan, so there is nothing to ask a person.
+// Bound says that no other mode than plan is allowed, by the operator or the user, so there is nothing to ask a person.
 func Bound(s *session.State) bool {
 	return permission.AcceptEdits.AtMost(s.Highest) == permission.Plan
 }
@@ -99,7 +99,8 @@ func (a Approval) Answer(file File, edited bool, mode permission.Mode) string {
 	}
 	switch {
 	case a.Bound:
-		return fmt.Sprintf("Plan mode stays on: the operator allows no other mode here. The plan is saved at %s.",
+		return fmt.Sprintf("Plan mode stays on: the settings, or the user on the page, allow no other mode here. "+
+			"The plan is saved at %s.",
 			file.Path)
 	case a.Outdated:
 		return fmt.Sprintf("Plan mode stays on: the plan file changed while the user was deciding, so the answer does "+
