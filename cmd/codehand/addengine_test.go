@@ -38,7 +38,7 @@ func TestAddEngine(t *testing.T) {
 	a.insert("tools/engines.go", "import (\n", imported)
 	a.insert("tools/engines.go", "type Engines struct {\n", "\tWords *words.Counter // nil: no word is counted\n")
 	a.insert("server/engines/open.go", "import (\n", imported)
-	a.insert("server/engines/open.go", "func (e *Set) makeTools(o Options, roots func() []string) (err error) {\n",
+	a.insert("server/engines/open.go", "func (e *Set) makeTools(o Options, local func() Local) (err error) {\n",
 		"\te.Words = words.New(1000)\n")
 	a.insert("tools/rig_test.go", "import (\n", imported)
 	a.insert("tools/rig_test.go", "engines: Engines{", "Words: words.New(1000), ")

@@ -16,6 +16,8 @@ import (
 
 // keptExports are exported names that no other room uses, each with the reason.
 var keptExports = map[string]string{
+	"server/console view.Connects":                       "a page's template asks for it by that name",
+	"server/pauses Pause.Ends":                           "a page's template asks for it by that name",
 	"server/listen limitedConn.NetConn":                  "whoever asks for the peer of a socket unwraps it by that name, as a tls.Conn",
 	"server/state Audit":                                 "the family of a stream that the page of an operator will read",
 	"server/state Change":                                "the family of a stream that the page of an operator will read",

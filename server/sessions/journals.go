@@ -114,7 +114,7 @@ func JournalDir(stateDir, principal string) string {
 func Worked(stateDir, principal string) bool {
 	for _, dir := range []string{
 		JournalDir(stateDir, principal),
-		filepath.Join(stateDir, Dir, state.Hash(principal)[:16]),
+		filepath.Join(stateDir, area, state.Hash(principal)[:16]),
 	} {
 		if info, err := os.Stat(dir); err == nil && info.IsDir() {
 			return true

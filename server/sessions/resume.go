@@ -53,7 +53,7 @@ func leftOf(values [][]byte) Left { return Left{values[0], values[1], values[2],
 
 // DirOf is where a session keeps what is too large for the Store, in a state directory.
 func DirOf(stateDir string, key session.Key) string {
-	return filepath.Join(stateDir, Dir, state.Hash(key.Principal)[:16], state.Hash(key.Session)[:16])
+	return filepath.Join(stateDir, area, state.Hash(key.Principal)[:16], state.Hash(key.Session)[:16])
 }
 
 func nameOf(key session.Key) string { return state.Hash(key.Principal) + "." + state.Hash(key.Session) }

@@ -35,9 +35,9 @@ const (
 	sweepPause = time.Hour
 )
 
-// Dir is where sessions keep what is too large for the Store, below the state directory: a directory for each
+// area is where sessions keep what is too large for the Store, below the state directory: a directory for each
 // principal, and in it one for each session, with the directories jobs and tool-results.
-const Dir = "sessions"
+const area = "sessions"
 
 // A Retention removes what was kept too long, and the oldest of what is too much. A session is held to its share at the
 // end of each call that keeps something. Sweeps over all sessions run beside the calls, one at a time; several
@@ -77,7 +77,7 @@ var keptIn = [2]string{"tool-results", "jobs"}
 // kept stays.
 func NewRetention(state string, c config.Results, runs func(call string) bool, log *slog.Logger) *Retention {
 	r := &Retention{
-		dir: filepath.Join(state, Dir), age: time.Duration(cmp.Or(c.KeepDays, keptDays)) * 24 * time.Hour,
+		dir: filepath.Join(state, area), age: time.Duration(cmp.Or(c.KeepDays, keptDays)) * 24 * time.Hour,
 		most: cmp.Or(c.MaxBytes, keptBytes), runs: runs, now: time.Now, log: log, held: map[string]looked{},
 	}
 	r.Look()

@@ -24,7 +24,7 @@ type past struct {
 }
 
 func newPast(t *testing.T) *past {
-	return &past{t: t, dir: filepath.Join(t.TempDir(), Dir), now: time.Now()}
+	return &past{t: t, dir: filepath.Join(t.TempDir(), area), now: time.Now()}
 }
 
 // put writes a file of size bytes that is age old.

@@ -2,13 +2,13 @@ package state
 
 import "context"
 
-// A plain Store is one more kind of Store, which TestAddStore adds: it keeps what it holds in memory, and narrows
+// A narrow Store is one more kind of Store, which TestAddStore adds: it keeps what it holds in memory, and changes
 // nothing.
-type plain struct{ Store }
+type narrow struct{ Store }
 
 func openPlain(_ context.Context, o Options) (Store, error) {
-	return plain{NewMemory(MemoryOptions{SessionLife: o.SessionLife, MaxBytes: o.MaxBytes})}, nil
+	return narrow{NewMemory(MemoryOptions{SessionLife: o.SessionLife, MaxBytes: o.MaxBytes})}, nil
 }
 
 // Stats tells how it is.
-func (p plain) Stats() Stats { return p.Store.(Stater).Stats() }
+func (n narrow) Stats() Stats { return n.Store.(Stater).Stats() }
