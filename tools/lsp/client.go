@@ -41,6 +41,8 @@ type Client struct {
 	reports reports
 	replies chan struct{} // one for each answer that is being written
 	pulls   atomic.Bool   // the server registered for diagnostics that are asked for
+	project project
+	told    string // what it last said of its health; only its messages touch it
 	hung    atomic.Int32
 	checks  atomic.Int32 // that are under way
 	id      atomic.Uint64
@@ -120,12 +122,16 @@ func (c *Client) shakeHands(ctx context.Context) error {
 		params["initializationOptions"] = c.server.Init
 	}
 	var met struct {
-		Capabilities abilities `json:"capabilities"`
+		Capabilities abilities             `json:"capabilities"`
+		Server       struct{ Name string } `json:"serverInfo"`
 	}
 	if err := c.conn.Call(ctx, "initialize", params, &met); err != nil {
 		return err
 	}
 	c.able = met.Capabilities
+	if met.Server.Name == "rust-analyzer" {
+		c.project.says(false) // it tells when it has read it, and until then it answers that there is nothing
+	}
 	return c.conn.Notify(ctx, "initialized", struct{}{})
 }
 
@@ -146,7 +152,8 @@ const capabilities = `{
 			["source","source.organizeImports"]}},"dataSupport":true,"resolveSupport":{"properties":["edit"]}},
 		"publishDiagnostics":{"versionSupport":true},
 		"diagnostic":{"dynamicRegistration":true,"relatedDocumentSupport":false}
-	}
+	},
+	"experimental":{"serverStatusNotification":true}
 }`
 
 // gone says whether the connection has ended.
@@ -195,8 +202,18 @@ func (c *Client) end() {
 	_ = c.conn.Close() // it may have ended by itself
 }
 
-// take waits for the turn to change documents.
+// take waits until the server has read the project, and for the turn to change documents.
 func (c *Client) take(ctx context.Context) error {
+	select {
+	case <-c.project.read():
+	case <-c.conn.DisconnectNotify():
+		return ErrLost
+	case <-ctx.Done():
+		if errors.Is(context.Cause(ctx), ErrTime) {
+			return ErrReading
+		}
+		return context.Cause(ctx)
+	}
 	select {
 	case c.turn <- struct{}{}:
 		return nil
@@ -217,6 +234,9 @@ func (e *RequestError) Error() string { return e.Text }
 
 // ErrTime is the error of a request that was not answered in time.
 var ErrTime = errors.New("the language server did not answer in time")
+
+// ErrReading is the error of a request that was not sent, because the server still reads the project.
+var ErrReading = errors.New("the language server still reads the project")
 
 // Codes of servers that want the request once more.
 const (
@@ -252,6 +272,8 @@ func (c *Client) failure(ctx context.Context, err error) error {
 		return &RequestError{e.Code, e.Message}
 	}
 	switch {
+	case errors.Is(err, ErrTime) || errors.Is(err, ErrReading): // it was counted, or is no reason to count
+		return err
 	case c.gone() || errors.Is(err, jsonrpc2.ErrClosed): // it may be closing
 		return ErrLost
 	case errors.Is(context.Cause(ctx), ErrTime):
@@ -310,8 +332,23 @@ type handler struct{ c *Client }
 // Handle handles one message. The library calls it in order, and reads no further meanwhile.
 func (h handler) Handle(_ context.Context, _ *jsonrpc2.Conn, r *jsonrpc2.Request) {
 	if r.Notif {
-		if r.Method == "textDocument/publishDiagnostics" && r.Params != nil {
+		switch {
+		case r.Params == nil:
+		case r.Method == "textDocument/publishDiagnostics":
 			h.c.reports.published(*r.Params)
+		case r.Method == "experimental/serverStatus":
+			var status struct {
+				Quiescent       *bool
+				Health, Message string
+			}
+			if json.Unmarshal(*r.Params, &status) == nil && status.Quiescent != nil {
+				h.c.project.says(*status.Quiescent)
+			}
+			if status.Message != h.c.told {
+				h.c.told = status.Message
+				h.c.log.Info("a language server says", "server", h.c.server.Name, "health", status.Health, "message",
+					status.Message)
+			}
 		}
 		return
 	}

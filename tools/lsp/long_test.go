@@ -49,6 +49,7 @@ func startReal(t *testing.T, name, bin, root string) *real {
 	t.Cleanup(r.pool.Close)
 	env := append(sandbox.Environ(sandbox.EnvOptions{}), "PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	path, err := sandbox.Find(env[len(env)-1:], s.Argv[0])
+	env = append(env, s.Env...)
 	must(t, err)
 	c, done, err := r.pool.Use(t.Context(), r.place(), s, func(ctx context.Context, s Server) (Process, error) {
 		return Start(ctx, sandbox.Cmd{Path: path, Args: s.Argv[1:], Env: env, Dir: openRoot(t, root)}, nil, slog.New(slog.DiscardHandler))

@@ -353,6 +353,82 @@ func TestLate(t *testing.T) {
 	})
 }
 
+// What a server that reads the project first is asked meanwhile waits, and is no reason to end it.
+func TestReading(t *testing.T) {
+	t.Parallel()
+	dir := leaktest.Dir(t) // outside of the bubble
+	synctest.Test(t, func(t *testing.T) {
+		goOn := make(chan struct{})
+		r := &rig{t: t, dir: dir, how: lsptest.How{Reads: true, Go: goOn}, pool: New([]Server{toy}, Limits{}, nil)}
+		defer r.pool.Close()
+		r.write("a.toy", "fn a\n")
+		c := r.use()
+		synctest.Wait()
+		for range 2 * maxHung {
+			begun := time.Now()
+			if _, err := c.Hover(t.Context(), r.doc("a.toy"), Position{0, 3}); !errors.Is(err, ErrReading) {
+				t.Errorf("got %v", err)
+			}
+			if took := time.Since(begun); took != requestTime {
+				t.Errorf("it waited %v", took)
+			}
+		}
+		if _, err := c.Symbols(t.Context(), "a"); !errors.Is(err, ErrReading) {
+			t.Errorf("got %v", err)
+		}
+		if _, err := c.Problems(t.Context(), r.doc("a.toy")); !errors.Is(err, ErrReading) {
+			t.Errorf("got %v", err)
+		}
+		expect(t, "an edit", found(r.check("a.toy", "fn a\n  call b\n")), "late")
+		var wait sync.WaitGroup
+		wait.Go(func() {
+			if got, err := c.Definition(t.Context(), r.doc("a.toy"), Position{0, 3}); err != nil || len(got) != 1 {
+				t.Errorf("%v %v", got, err)
+			}
+		})
+		synctest.Wait()
+		close(goOn)
+		wait.Wait()
+		synctest.Wait()
+		expect(t, "later", found(Verdict{Found: r.pool.Late("me")}), "a.toy:1:7: undefined: b")
+	})
+	synctest.Test(t, func(t *testing.T) {
+		goOn := make(chan struct{})
+		defer close(goOn)
+		r := &rig{t: t, dir: dir, how: lsptest.How{Reads: true, Go: goOn}, pool: New([]Server{toy}, Limits{}, nil)}
+		c := r.use()
+		synctest.Wait()
+		go r.pool.Close()
+		if _, err := c.Hover(t.Context(), r.doc("a.toy"), Position{0, 3}); !errors.Is(err, ErrLost) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// One request without an answer does not end a server, a second one does.
+func TestHung(t *testing.T) {
+	t.Parallel()
+	dir := leaktest.Dir(t) // outside of the bubble
+	synctest.Test(t, func(t *testing.T) {
+		r := &rig{t: t, dir: dir, how: lsptest.How{Hang: "textDocument/hover"}, pool: New([]Server{toy}, Limits{}, nil)}
+		defer r.pool.Close()
+		r.write("a.toy", "fn a\n")
+		c := r.use()
+		for n := range maxHung {
+			if !c.alive() {
+				t.Fatalf("it was ended after %d requests", n)
+			}
+			if _, err := c.Hover(t.Context(), r.doc("a.toy"), Position{0, 3}); !errors.Is(err, ErrTime) {
+				t.Errorf("got %v", err)
+			}
+			synctest.Wait()
+		}
+		if c.alive() {
+			t.Error("it was not ended")
+		}
+	})
+}
+
 // A server that nobody uses is ended after ten minutes, and started anew when it is needed.
 func TestIdle(t *testing.T) {
 	t.Parallel()

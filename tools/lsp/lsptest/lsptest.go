@@ -31,6 +31,7 @@ type How struct {
 	Huge      bool            // its first answer is too large
 	Garbage   bool            // it does not speak the protocol
 	Slow      bool            // it gives diagnostics only once Go is closed; nil: never
+	Reads     bool            // it knows nothing, and says so, until Go is closed; nil: never
 	Command   bool            // it organizes imports by a command
 	Hidden    bool            // likewise, and does not offer that as an action
 	Files     bool            // a rename also renames a file
@@ -341,6 +342,13 @@ func (s *server) handle(m message) {
 
 // began is what a server does after it was told hello.
 func (s *server) began() {
+	if s.Reads {
+		s.notify("experimental/serverStatus", map[string]any{"health": "ok", "quiescent": false})
+		go func() {
+			<-s.Go
+			s.notify("experimental/serverStatus", map[string]any{"health": "ok", "quiescent": true})
+		}()
+	}
 	s.ask("client/registerCapability", map[string]any{"registrations": []any{map[string]any{"id": "1", "method": "workspace/didChangeWatchedFiles"}}})
 	s.ask("workspace/configuration", map[string]any{"items": []any{map[string]any{"section": "toy"}}})
 	if s.Flood {
