@@ -246,6 +246,7 @@ func conversed(t *testing.T, cmd *exec.Cmd, answer func(line string) (string, bo
 	passed := 0
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		line := lines.Text()
+		stop.Reset(3 * hang) // of each check: some programs have many
 		if strings.HasPrefix(line, "ok ") {
 			passed++
 			continue

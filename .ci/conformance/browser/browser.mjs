@@ -32,18 +32,20 @@ export async function launch() {
 
 /**
  * client is a session of a client that cannot ask, on a server without a sign-in: rpc makes a request and returns its
- * result, tool calls a tool, and last is the id of the newest request.
+ * result, tool calls a tool, and last is the id of the newest request. heard is called with all that came so far.
  */
 export async function client(origin, name = 'claude-ai') {
 	let session, number = 0;
-	async function rpc(method, params, signal) {
+	async function rpc(method, params, signal, heard = () => {}) {
 		const headers = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' };
 		if (session) headers['Mcp-Session-Id'] = session;
 		const body = { jsonrpc: '2.0', method, params };
 		if (!method.startsWith('notifications/')) body.id = ++number;
 		const response = await fetch(`${origin}/mcp`, { method: 'POST', headers, body: JSON.stringify(body), signal });
 		session ??= response.headers.get('Mcp-Session-Id');
-		const lines = (await response.text()).split('\n').map((l) => l.replace(/^data: /, '')).filter((l) => l.startsWith('{'));
+		let text = '';
+		for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) heard(text += chunk);
+		const lines = text.split('\n').map((l) => l.replace(/^data: /, '')).filter((l) => l.startsWith('{'));
 		return lines.map((l) => JSON.parse(l)).at(-1)?.result;
 	}
 	await rpc('initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name, version: '0.1.0' } });

@@ -1,5 +1,5 @@
-// What the page of serve shows of changes and activity, in Chromium: on phone and desk, light and dark, by keyboard,
-// without script; and nothing that a file, a command or a client is called runs there.
+// What the page of serve shows of changes and activity, pauses, rights and hand-overs, in Chromium: on phone and desk,
+// light and dark, by keyboard, without script; and nothing that a file, a command or a client is called runs there.
 //
 // usage: node console.mjs --url URL [--page URL] [--out DIR]
 //
@@ -29,6 +29,25 @@ async function walk(page, what, title) {
 	await tab(page, what);
 	await page.keyboard.press('Enter');
 	await page.locator('h1', { hasText: title }).waitFor();
+}
+
+/** sessionOf makes a session of its own, and returns its client and its name on the page. */
+async function sessionOf(name, file) {
+	const one = await client(origin, name), result = await one.tool('write_file', { file_path: file, content: 'one\n' });
+	assert(!result.isError, result.content[0].text);
+	const text = await (await fetch(`${origin}/changes`)).text();
+	return { ...one, name: text.match(/changes\?session=([0-9a-f]{8})/)[1] }; // the newest stands first
+}
+
+/** held begins a call, and returns its answer once the call has said that it waits for the end of a pause. */
+async function held(one, name, args) {
+	let answer;
+	await new Promise((done, fail) => {
+		const heard = (text) => text.includes('paused by a person') && done();
+		answer = one.rpc('tools/call', { name, arguments: args, _meta: { progressToken: 'p' } }, undefined, heard);
+		answer.then((r) => fail(new Error(`it did not wait: ${r.content[0].text}`)), fail);
+	});
+	return { answer };
 }
 
 for (const [size, viewport] of Object.entries(sizes)) {
@@ -91,6 +110,78 @@ for (const [size, viewport] of Object.entries(sizes)) {
 			await walk(page, 'button.danger', /^Activity$/);
 			await page.waitForSelector('text=The command was stopped.');
 			await page.waitForSelector('text=No command runs.');
+			await accessible(page);
+			quiet(page);
+			await page.context().close();
+		});
+
+		await check(`${size}, ${colorScheme}: everything is paused and goes on by keyboard`, async () => {
+			const what = `${size}-${colorScheme}`, page = await open(browser, origin, { viewport, colorScheme });
+			await page.goto(`${origin}/`);
+			await tab(page, 'form[action$="console/pause"] button:not([name])');
+			await page.keyboard.press('Enter');
+			await page.waitForSelector('text=Calls that had begun go on to their end.');
+			const { answer } = await held(usual, 'write_file', { file_path: `paused-${what}.txt`, content: 'one\n' });
+			await accessible(page);
+			await shoot(page, flags.out, `paused-${what}`);
+			for (const path of ['activity', 'changes']) {
+				await page.goto(`${origin}/${path}`);
+				await page.waitForSelector('form.paused >> text=are paused');
+				await accessible(page);
+			}
+			await tab(page, 'form.paused button');
+			await page.keyboard.press('Enter');
+			await page.waitForSelector('text=Calls run again.');
+			assert(!(await answer).isError);
+			assert.match(await read(`paused-${what}.txt`), /one/);
+			await accessible(page);
+			quiet(page);
+			await page.context().close();
+		});
+
+		await check(`${size}, ${colorScheme}: the mode of a session is set by keyboard`, async () => {
+			const what = `${size}-${colorScheme}`, one = await sessionOf('rights', `rights-${what}.txt`);
+			const again = () => one.tool('write_file', { file_path: `more-${what}.txt`, content: 'one\n' });
+			const page = await open(browser, origin, { viewport, colorScheme });
+			await page.goto(`${origin}/activity`);
+			await walk(page, `a[href$="session=${one.name}"]`, /^Activity$/);
+			await page.locator('h2', { hasText: 'Rights' }).waitFor();
+			await accessible(page);
+			await tab(page, 'select[name=mode]');
+			await page.keyboard.type('plan');
+			await tab(page, 'select[name=mode] + button');
+			await page.keyboard.press('Enter');
+			await page.waitForSelector('text=The mode holds from the next call on.');
+			await accessible(page);
+			await shoot(page, flags.out, `rights-${what}`);
+			assert.match((await again()).content[0].text, /^PLAN_MODE/);
+			await tab(page, 'select[name=mode]');
+			await page.keyboard.type('as the settings');
+			await tab(page, 'select[name=mode] + button');
+			await page.keyboard.press('Enter');
+			await page.waitForSelector('text=It is that of the settings');
+			assert(!(await again()).isError);
+			quiet(page);
+			await page.context().close();
+		});
+
+		await check(`${size}, ${colorScheme}: what a session hands over is found and copied by keyboard`, async () => {
+			const what = `${size}-${colorScheme}`, one = await sessionOf('handover', `over-${what}.txt`);
+			const page = await open(browser, origin, { viewport, colorScheme });
+			await page.context().grantPermissions(['clipboard-read', 'clipboard-write'], { origin });
+			await page.goto(`${origin}/changes`);
+			await walk(page, `a[href$="changes?session=${one.name}"]`, /^Changes$/);
+			await walk(page, `a[href$="handover?session=${one.name}"]`, /^Hand-over$/);
+			await accessible(page);
+			await shoot(page, flags.out, `handover-${what}`);
+			const shown = await page.locator('textarea').inputValue();
+			assert.match(shown, new RegExp(`over-${what}\\.txt`));
+			assert((await page.content()).length < 80_000, 'the page is heavy');
+			await tab(page, '.copied button');
+			await page.keyboard.press('Enter');
+			await page.locator('text=Copied').waitFor();
+			assert.equal(await page.evaluate(() => navigator.clipboard.readText()), shown);
+			await walk(page, 'a[href$="whole=1"]', /^Hand-over$/);
 			await accessible(page);
 			quiet(page);
 			await page.context().close();
@@ -161,6 +252,27 @@ await check('without script', async () => {
 	await page.click('text=Undo this change');
 	await page.waitForSelector('text=Taken back.');
 	assert.match(await read('plain.txt'), /NOT_FOUND|no such/i);
+	await page.click('nav >> text=Approvals');
+	await page.click('text=Pause everything');
+	await page.waitForSelector('text=Calls that had begun go on to their end.');
+	const one = await held(usual, 'write_file', { file_path: 'plain.txt', content: 'two\n' });
+	await page.click('form.paused button');
+	await page.waitForSelector('text=Calls run again.');
+	assert(!(await one.answer).isError);
+	await shell('sleep 600 # paused', { run_in_background: true });
+	await page.click('text=Pause and stop commands');
+	await page.waitForSelector('text=Paused, and the commands that ran were stopped.');
+	await page.click('form.paused button');
+	await page.click('nav >> text=Activity');
+	await page.waitForSelector('text=No command runs.');
+	const other = await sessionOf('plain', 'plainly.txt');
+	await page.goto(`${origin}/activity?session=${other.name}`);
+	await page.selectOption('select[name=mode]', 'plan');
+	await page.click('text=Set mode');
+	await page.waitForSelector('text=The mode holds from the next call on.');
+	assert.match((await other.tool('write_file', { file_path: 'more.txt', content: 'x' })).content[0].text, /^PLAN_MODE/);
+	await page.goto(`${origin}/handover?session=${other.name}`);
+	assert.match(await page.locator('textarea').inputValue(), /plainly\.txt/);
 	quiet(page);
 	await page.context().close();
 });
