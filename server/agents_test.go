@@ -15,7 +15,9 @@ import (
 	"testing"
 
 	"codehand/server/replaytest"
+	"codehand/server/sessions"
 	"codehand/tools/agent/loop"
+	"codehand/tools/session"
 )
 
 // A scripted is a model of a test. Each conversation goes by the script that its first message names.
@@ -409,6 +411,36 @@ func TestAgentFollowsItsParentsMode(t *testing.T) {
 	if got := m.results("FOLLOW", 2); len(got) != 1 || got[0] != "PLAN_MODE: Blocked in plan mode: write_file. Only read-only tools are allowed. "+
 		"Go on without it, and say in your report what is to be changed." {
 		t.Errorf("in plan mode: %q", got)
+	}
+}
+
+// What a person denies a session on the page its sub-agents are denied, too, also one that works already; they are told of
+// nothing, so that the session is.
+func TestAgentHasItsParentsRules(t *testing.T) {
+	t.Parallel()
+	first, then := make(chan struct{}), make(chan struct{})
+	m := &scripted{script: map[string][]scriptTurn{"DENIED": {
+		{calls: []string{`write_file {"file_path":"one.txt","content":"x"}`}},
+		{wait: func(context.Context) error { close(first); <-then; return nil }, calls: []string{`write_file {"file_path":"two.txt","content":"x"}`}},
+		{text: "done"},
+	}}}
+	f := start(t, setup{model: m, settings: map[string]string{"permissions.mode": "acceptEdits"}})
+	text, _ := f.say(t, "agent", `{"prompt":"DENIED","run_in_background":true}`)
+	job := regexp.MustCompile(`job_[a-z2-7]{12}`).FindString(text)
+	<-first
+	parent := func(k session.Key) bool { return !strings.HasPrefix(k.Session, session.AgentPrefix) }
+	must(t, f.server.sessions.AddRule(t.Context(), parent, sessions.NamedRule{List: "deny", Rule: "Edit(two.txt)"}, "local"))
+	close(then)
+	text, _ = f.say(t, "job_output", `{"job_id":"`+job+`","block":true,"timeout_ms":600000}`)
+	if got := m.results("DENIED", 1); len(got) != 1 || !strings.HasPrefix(got[0], "Created one.txt") {
+		t.Errorf("before: %q", got)
+	}
+	const told = "[on the page the user set a rule"
+	if got := m.results("DENIED", 2); len(got) != 1 || !strings.HasPrefix(got[0], "PERMISSION_DENIED: ") || strings.Contains(got[0], told) {
+		t.Errorf("denied: %q", got)
+	}
+	if !strings.Contains(text, told) {
+		t.Errorf("the session was told %s", text)
 	}
 }
 

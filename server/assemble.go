@@ -52,6 +52,7 @@ func (s *Server) assemble(o Options) (err error) {
 	e.Mounts.Begin()
 	s.sessions = sessions.NewTable(s.opener.Open)
 	s.sessions.Idle, s.sessions.Most = cfg.Session.Idle, cfg.Session.Max
+	s.sessions.Check = s.opener.Tenants.CheckRule
 	s.remember(o)
 	s.pipe = &pipeline.Pipeline{
 		AskFallback: cfg.Permissions.AskFallback, UserFile: cfg.Permissions.UserFile,

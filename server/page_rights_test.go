@@ -1,6 +1,7 @@
 package server
 
 import (
+	"html"
 	"net/http"
 	"net/url"
 	"os"
@@ -32,7 +33,11 @@ func TestPageRights(t *testing.T) {
 	session := regexp.MustCompile(`activity\?session=([0-9a-f]{8})`).FindStringSubmatch(text)[1]
 	rights := func(field, value, done string) {
 		t.Helper()
-		status, at := b.press("rights", url.Values{"csrf": {b.csrf()}, "of": {"local"}, "session": {session}, field: {value}})
+		form := url.Values{"csrf": {b.csrf()}, "of": {"local"}, "session": {session}, field: {value}}
+		if field == "rule" {
+			form["do"], form["list"] = []string{"take"}, []string{"allow"}
+		}
+		status, at := b.press("rights", form)
 		if done == "" && status != http.StatusBadRequest || done != "" && !strings.HasSuffix(at, "session="+session+"&done="+done) {
 			t.Errorf("%s %s: %d, %s", field, value, status, at)
 		}
@@ -83,7 +88,7 @@ func TestPageRights(t *testing.T) {
 	if a := <-answer; !strings.HasPrefix(a.Text, "USER_DECLINED: ") {
 		t.Errorf("%+v", a)
 	}
-	if text := read(); !strings.Contains(text, "\n[on the page the user took back what this session was allowed: "+rule[1]+"]") {
+	if text := read(); !strings.Contains(text, "\n[on the page the user took back a rule of this session: allow "+rule[1]+"]") {
 		t.Errorf("told %q", text)
 	}
 
@@ -97,5 +102,113 @@ func TestPageRights(t *testing.T) {
 	b.press("rights", url.Values{"csrf": {b.csrf()}, "of": {"somebody"}, "session": {session}, "mode": {"plan"}})
 	if a := write("e.txt"); a.Failed {
 		t.Errorf("as a session of another principal: %+v", a)
+	}
+}
+
+// TestPageRules: on the page a person sets rules for a session, which hold from its next call on, for it alone, until they
+// are taken back; the session is told of each. What the settings deny stays denied, and what they would not take is
+// refused with the reason.
+func TestPageRules(t *testing.T) {
+	t.Parallel()
+	settings := map[string]string{"permissions.mode": "default", "permissions.ask_fallback": "deny", "console.approvals": "always", "tools.deferral": "off",
+		"permissions.deny": "Edit(never.txt)", "permissions.allow": "Edit(*.txt)"}
+	runs := &runCount{}
+	x := serveHTTP(t, siteSetup{make: allAnd(oneChange(runs)...), settings: settings, proven: confined})
+	b, c, other := browserOn(t, x), onHTTP(t, x, "", false, replaytest.Undeclared), onHTTP(t, x, "", false, replaytest.Undeclared)
+	write := func(c *replaytest.ElicitClient, name string) string {
+		t.Helper()
+		return c.Call("write_file", `{"file_path":"`+name+`","content":"one\n"}`, replaytest.Never(t)).Text
+	}
+	wrote := func(said string) {
+		t.Helper()
+		if !strings.HasPrefix(said, "Created ") {
+			t.Error(said)
+		}
+	}
+	wrote(write(c, "a.txt"))
+	_, text := b.get("/activity")
+	session := regexp.MustCompile(`activity\?session=([0-9a-f]{8})`).FindStringSubmatch(text)[1]
+	press := func(list, rule string, more ...string) (status int, said string) {
+		t.Helper()
+		form := url.Values{"csrf": {b.csrf()}, "of": {"local"}, "session": {session}, "list": {list}, "rule": {rule}}
+		for i := 0; i < len(more); i += 2 {
+			form.Set(more[i], more[i+1])
+		}
+		q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.url+"/console/rights", strings.NewReader(form.Encode()))
+		must(t, err)
+		q.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		q.Header.Set("Origin", b.url)
+		r, text := b.read(b.Do(q))
+		return r.StatusCode, html.UnescapeString(text) + r.Header.Get("Location")
+	}
+	done := func(done, list, rule string, more ...string) {
+		t.Helper()
+		if _, said := press(list, rule, more...); !strings.HasSuffix(said, "session="+session+"&done="+done) {
+			t.Errorf("%s %s: %s", list, rule, said)
+		}
+	}
+	for _, wrong := range []struct{ list, rule, why string }{
+		{"deny", "Bash(", `this page: rule "Bash(": want Tool or Tool(what)`},
+		{"deny", "Bsh(rm *)", "Bsh takes nothing in parentheses but a parameter"},
+		{"deny", "Bsh", "this page: rule Bsh names no tool"},
+		{"ask", "Bash(^rm)", "a pattern is no regular expression"},
+		{"ask", "call_tool", "a rule about call_tool decides nothing"},
+		{"allow", "Edit(/x)", "it names no root; write // for an absolute path"},
+		{"allow", "mcp__*", "only rules that deny or ask take a pattern of tool names"},
+		{"everything", "Edit", "Choose one of what is offered."},
+		{"deny", "", "want Tool or Tool(what)"},
+	} {
+		if status, said := press(wrong.list, wrong.rule); status != http.StatusBadRequest || !strings.Contains(said, wrong.why) {
+			t.Errorf("%s %s: %d, %s", wrong.list, wrong.rule, status, said)
+		}
+	}
+
+	done("set", "deny", "Edit(b.txt)")
+	const denied = "PERMISSION_DENIED: Permission denied: write_file: rule Edit(b.txt), set for this session on the page. The user can take that rule back on the page."
+	if said := write(c, "b.txt"); !strings.HasPrefix(said, denied) {
+		t.Error(said)
+	}
+	if said := write(c, "c.txt"); !strings.HasPrefix(said, "Created ") || !strings.Contains(said, "\n[on the page the user set a rule for this session: deny Edit(b.txt)]") {
+		t.Error(said)
+	}
+	wrote(write(other, "b.txt"))
+	must(t, os.Remove(filepath.Join(x.work, "b.txt")))
+
+	done("set", "ask", "Edit(d.txt)")
+	answer := make(chan string, 1)
+	go func() { answer <- write(c, "d.txt") }()
+	asked := b.wait(1)[0]
+	if !strings.Contains(asked.text, "rule Edit(d.txt), set for this session on the page") {
+		t.Error(asked.text)
+	}
+	b.says(asked, "deny", "")
+	if said := <-answer; !strings.HasPrefix(said, "USER_DECLINED: ") {
+		t.Error(said)
+	}
+
+	done("set", "allow", "change")
+	if a := c.Call("change", `{"text":"one"}`, replaytest.Never(t)); a.Failed || runs.count() != 1 {
+		t.Errorf("%+v", a)
+	}
+	done("set", "allow", "Edit(never.txt)")
+	if said := write(c, "never.txt"); !strings.HasPrefix(said, "PERMISSION_DENIED: ") {
+		t.Error(said)
+	}
+
+	_, text = b.get("/activity?session=" + session)
+	for _, rule := range []string{"deny <code>Edit(b.txt)", "ask <code>Edit(d.txt)", "allow <code>change", "allow <code>Edit(never.txt)"} {
+		if !strings.Contains(text, rule+"</code></td><td>set here by local</td>") {
+			t.Errorf("%s is not on %s", rule, text)
+		}
+	}
+	done("closed", "ask", "Edit(b.txt)", "do", "take")
+	done("closed", "deny", "Edit(b.txt)", "do", "take", "of", "somebody")
+	done("taken", "deny", "Edit(b.txt)", "do", "take")
+	wrote(write(c, "b.txt"))
+	done("taken", "allow", "change", "do", "take")
+	go func() { answer <- c.Call("change", `{"text":"one"}`, replaytest.Never(t)).Text }()
+	b.says(b.wait(1)[0], "deny", "")
+	if said := <-answer; !strings.HasPrefix(said, "USER_DECLINED: ") || runs.count() != 1 {
+		t.Error(said)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"codehand/server/asking"
 	"codehand/server/config"
 	"codehand/server/live"
+	"codehand/server/sessions"
 	"codehand/server/tenants"
 	"codehand/tools/sandbox"
 	"codehand/tools/session"
@@ -64,9 +65,29 @@ func (s *Server) shownLive() live.Process {
 			return all
 		},
 		Stop: func(ctx context.Context, name, id string) (found bool, err error) {
-			return s.sessions.StopCommand(ctx, id, func(k session.Key) bool { return asking.ShortName(k) == name })
+			return s.sessions.StopCommand(ctx, id, sessionsNamed(name))
 		},
+		Rights: func(ctx context.Context, name string) ([]sessions.Rights, error) {
+			return s.sessions.Rights(ctx, sessionsNamed(name))
+		},
+		SetRights: s.setRights,
 	}
+}
+
+// sessionsNamed finds the sessions of a short name.
+func sessionsNamed(name string) func(session.Key) bool {
+	return func(k session.Key) bool { return asking.ShortName(k) == name }
+}
+
+// setRights does what a person wants of the rights of a session.
+func (s *Server) setRights(ctx context.Context, w live.Wish) error {
+	switch {
+	case w.Add != nil:
+		return s.sessions.AddRule(ctx, sessionsNamed(w.Session), *w.Add, w.By)
+	case w.Take != nil:
+		return s.sessions.TakeBack(ctx, sessionsNamed(w.Session), *w.Take)
+	}
+	return s.sessions.SetMode(ctx, sessionsNamed(w.Session), w.Mode)
 }
 
 // barsPage says why no answer from a page counts here: a command might give it. "": nothing bars it.

@@ -27,6 +27,7 @@ func (t *toolCall) asChild(ctx context.Context) {
 	}
 	mode := of.Mode(ctx)
 	t.State.Start, t.State.Highest, t.State.Above, t.State.Depth = mode, mode, of.Mode, of.Depth
+	t.State.Over = of.Limits
 	t.State.Client.Forms, t.State.Searches = of.Forms, of.Searches
 	t.State.Samples, t.State.PageModel = false, false
 	t.State.KeepApart(of.Apart)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"codehand/server/auth"
+	"codehand/server/sessions"
 )
 
 // Activity is what runs and ran on behalf of a principal, and how it is ended.
@@ -27,11 +28,13 @@ type Activity interface {
 	// Stop ends one with its whole tree, and waits for that. ErrNotRunning: it is over, or never was that principal's.
 	Stop(ctx context.Context, who auth.Principal, id CommandID) error
 	// Rights returns what the sessions of that name may do which are in use; for an administrator those of all.
-	Rights(ctx context.Context, who auth.Principal, session string) ([]SessionRights, error)
-	// SetMode sets the mode of such a session, "" the operator's. ErrNotOpen, ErrMode.
+	Rights(ctx context.Context, who auth.Principal, session string) ([]sessions.Rights, error)
+	// SetMode sets the mode of such a session, "" the operator's. sessions.ErrNotOpen, ErrMode.
 	SetMode(ctx context.Context, who auth.Principal, id SessionID, mode string) error
-	// TakeBack ends a rule that was allowed in such a session. ErrNotOpen.
-	TakeBack(ctx context.Context, who auth.Principal, id SessionID, rule string) error
+	// AddRule sets a rule for such a session. sessions.ErrNotOpen, ErrMode, *RuleError.
+	AddRule(ctx context.Context, who auth.Principal, id SessionID, rule sessions.NamedRule) error
+	// TakeBack ends a rule of such a session. sessions.ErrNotOpen.
+	TakeBack(ctx context.Context, who auth.Principal, id SessionID, rule sessions.NamedRule) error
 }
 
 // ErrNotRunning says that a command is not there to be stopped.
@@ -116,7 +119,7 @@ type activityView struct {
 	Calls
 	Query  CallQuery
 	Stamp  string
-	Rights []SessionRights // of the session that the page is about
+	Rights []sessions.Rights // of the session that the page is about
 }
 
 // A listedSession is a session of which calls are listed. Two of one client differ in their names and times.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"codehand/server/auth"
+	"codehand/server/sessions"
 )
 
 // A work is what runs in a test. It remembers what was stopped.
@@ -20,7 +21,7 @@ type work struct {
 	calls   Calls
 	asked   []CallQuery
 	stamp   string
-	rights  []SessionRights
+	rights  []sessions.Rights
 	changed []string // rights
 }
 
@@ -38,7 +39,7 @@ func (x *work) Calls(_ context.Context, _ auth.Principal, q CallQuery) (Calls, e
 	return x.calls, x.err
 }
 
-func (x *work) Rights(_ context.Context, _ auth.Principal, name string) ([]SessionRights, error) {
+func (x *work) Rights(_ context.Context, _ auth.Principal, name string) ([]sessions.Rights, error) {
 	return x.rights, x.err
 }
 
@@ -47,8 +48,13 @@ func (x *work) SetMode(_ context.Context, who auth.Principal, id SessionID, mode
 	return x.err
 }
 
-func (x *work) TakeBack(_ context.Context, who auth.Principal, id SessionID, rule string) error {
-	x.changed = append(x.changed, who.ID+": "+id.Principal+" "+id.Session+" rule "+rule)
+func (x *work) AddRule(_ context.Context, who auth.Principal, id SessionID, r sessions.NamedRule) error {
+	x.changed = append(x.changed, who.ID+": "+id.Principal+" "+id.Session+" set "+r.List+" "+r.Rule)
+	return x.err
+}
+
+func (x *work) TakeBack(_ context.Context, who auth.Principal, id SessionID, r sessions.NamedRule) error {
+	x.changed = append(x.changed, who.ID+": "+id.Principal+" "+id.Session+" take "+r.List+" "+r.Rule)
 	return x.err
 }
 

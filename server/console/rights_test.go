@@ -7,22 +7,29 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"codehand/server/sessions"
+	"codehand/tools/session"
 )
 
-// TestSessionRights: a person sees what a session may do, escaped, sets its mode and takes back a rule; where the person may
-// decide nothing, nothing is offered.
+// TestSessionRights: a person sees what a session may do and where that comes from, escaped, sets its mode and rules and
+// takes these back; where the person may decide nothing, nothing is offered.
 func TestSessionRights(t *testing.T) {
 	t.Parallel()
-	id := SessionID{Principal: "ann", Session: "00000001"}
-	x := &work{rights: []SessionRights{{SessionID: id, Mode: "default", Chosen: "default", Usual: "acceptEdits", Modes: []string{"plan", "default"},
-		Rules: []HeldRule{{Rule: "Bash(npm run *)<b>\u202e", Skill: "<i>", Since: time.Now()}}}}}
+	x := &work{rights: []sessions.Rights{{Key: session.Key{Principal: "ann"}, Mode: "default", Chosen: "default", Usual: "acceptEdits", Modes: []string{"plan", "default"},
+		Rules: []sessions.HeldRule{
+			{NamedRule: sessions.NamedRule{List: "allow", Rule: "Bash(npm run *)<b>\u202e"}, Skill: "<i>", Since: time.Now()},
+			{NamedRule: sessions.NamedRule{List: "deny", Rule: "Edit"}, By: "bob", Since: time.Now()},
+			{NamedRule: sessions.NamedRule{List: "allow", Rule: "Edit(x)"}, Since: time.Now()},
+		}}}}
 	text := get(working(ann(), x), "/activity?session=00000001").Body.String()
-	for _, want := range []string{"Mode <strong>default</strong>", "the settings say acceptEdits", `<option value="default" selected>`, "Bash(npm run *)&lt;b&gt;\\u202e</code>", "lent by skill &lt;i&gt;", "Take back"} {
+	for _, want := range []string{"Mode <strong>default</strong>", "the settings say acceptEdits", `<option value="default" selected>`, "Bash(npm run *)&lt;b&gt;\\u202e</code>", "lent by skill &lt;i&gt;", "Take back",
+		"deny <code>Edit</code></td><td>set here by bob</td>", "allow <code>Edit(x)</code></td><td>allowed when a call asked</td>", `<option value="ask">`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in %s", want, text)
 		}
 	}
-	if strings.Contains(text, "<b>") || strings.Contains(text, "<i>") || strings.Contains(text, "acceptEdits</option>") {
+	if strings.Contains(text, "<b>") || strings.Contains(text, "<i>") || strings.Contains(text, `value="acceptEdits"`) {
 		t.Error(text)
 	}
 	if all := get(working(ann(), x), "/activity").Body.String(); strings.Contains(all, "console/rights") {
@@ -43,9 +50,11 @@ func TestSessionRights(t *testing.T) {
 	}{
 		"a mode":          {ann(), url.Values{"mode": {"plan"}}, nil, nil, "../activity?session=00000001&done=mode", "ann: ann 00000001 mode plan"},
 		"the settings'":   {ann(), url.Values{"mode": {""}}, nil, nil, "../activity?session=00000001&done=mode", "ann: ann 00000001 mode "},
-		"a rule":          {ann(), url.Values{"rule": {"Bash(x)"}}, nil, nil, "../activity?session=00000001&done=taken", "ann: ann 00000001 rule Bash(x)"},
-		"not in use":      {ann(), url.Values{"mode": {"plan"}}, ErrNotOpen, nil, "../activity?session=00000001&done=closed", "ann: ann 00000001 mode plan"},
-		"not offered":     {ann(), url.Values{"mode": {"bypassPermissions"}}, ErrMode, nil, "400", "ann: ann 00000001 mode bypassPermissions"},
+		"a rule":          {ann(), url.Values{"list": {"deny"}, "rule": {" Bash(x) "}}, nil, nil, "../activity?session=00000001&done=set", "ann: ann 00000001 set deny Bash(x)"},
+		"a wrong rule":    {ann(), url.Values{"list": {"deny"}, "rule": {"Bash("}}, &sessions.RuleError{Text: "it is <wrong>"}, nil, "400: Nothing was done: it is &lt;wrong&gt;", "ann: ann 00000001 set deny Bash("},
+		"a rule taken":    {ann(), url.Values{"do": {"take"}, "list": {"ask"}, "rule": {"Bash(x)"}}, nil, nil, "../activity?session=00000001&done=taken", "ann: ann 00000001 take ask Bash(x)"},
+		"not in use":      {ann(), url.Values{"mode": {"plan"}}, sessions.ErrNotOpen, nil, "../activity?session=00000001&done=closed", "ann: ann 00000001 mode plan"},
+		"not offered":     {ann(), url.Values{"mode": {"bypassPermissions"}}, sessions.ErrMode, nil, "400", "ann: ann 00000001 mode bypassPermissions"},
 		"a fault":         {ann(), url.Values{"mode": {"plan"}}, errors.New("down"), nil, "503", "ann: ann 00000001 mode plan"},
 		"both":            {ann(), url.Values{"mode": {"plan"}, "rule": {"x"}}, nil, nil, "400", ""},
 		"neither":         {ann(), url.Values{}, nil, nil, "400", ""},
@@ -66,6 +75,9 @@ func TestSessionRights(t *testing.T) {
 		at := w.Header().Get("Location")
 		if w.Code != http.StatusSeeOther {
 			at = w.Result().Status[:3]
+		}
+		if _, want, more := strings.Cut(c.at, ": "); more && strings.Contains(w.Body.String(), want) {
+			at += ": " + want
 		}
 		if at != c.at || strings.Join(x.changed, "|") != c.changed {
 			t.Errorf("%s: %s, %q", name, at, x.changed)

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"codehand/server/asking"
+	"codehand/server/sessions"
 )
 
 const (
@@ -229,41 +230,48 @@ func buryDead(dir, name string, err error) {
 
 // ask asks a process what is new.
 func (h *Hub) ask(ctx context.Context, f *followed, seen string, limit time.Duration) (l look, err error) {
+	err = h.get(ctx, f, "/look?seen="+seen, limit, &l)
+	return l, err
+}
+
+// get asks a process for what stands at path.
+func (h *Hub) get(ctx context.Context, f *followed, path string, limit time.Duration, to any) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://live/look?seen="+seen, nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://live"+path, nil)
 	if err != nil {
-		return l, err
+		return err
 	}
 	r.Header.Set(pageHeader, h.url)
 	a, err := f.web.Do(r)
 	if err != nil {
-		return l, err
+		return err
 	}
 	defer a.Body.Close()
 	if a.StatusCode != http.StatusOK {
-		return l, errors.New(a.Status)
+		return errors.New(a.Status)
 	}
-	return l, json.NewDecoder(io.LimitReader(a.Body, maxSaid)).Decode(&l)
+	return json.NewDecoder(io.LimitReader(a.Body, maxSaid)).Decode(to)
 }
 
-// post tells a process what a person wants, and returns its status.
-func post(ctx context.Context, f *followed, path string, what any) (status int, err error) {
+// post tells a process what a person wants, and returns its status and what else it says.
+func post(ctx context.Context, f *followed, path string, what any) (status int, said string, err error) {
 	body, err := json.Marshal(what)
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://live"+path, bytes.NewReader(body))
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	a, err := f.web.Do(r)
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
-	return a.StatusCode, a.Body.Close()
+	_ = json.NewDecoder(io.LimitReader(a.Body, maxSaid)).Decode(&said) // most say nothing
+	return a.StatusCode, said, a.Body.Close()
 }
 
 // Of returns what waits in all processes, the oldest first, and a channel that is closed when that changes. The Hub is
@@ -293,7 +301,7 @@ func (h *Hub) Answer(id, by string, _ bool, values map[string]string) error {
 	if at == nil {
 		return asking.ErrOver
 	}
-	status, err := post(context.Background(), at, "/answer", saying{ID: id, By: by, Values: values})
+	status, _, err := post(context.Background(), at, "/answer", saying{ID: id, By: by, Values: values})
 	switch {
 	case err != nil, status == http.StatusGone, status == http.StatusForbidden:
 		return asking.ErrOver // its process has ended, or takes no answers any more
@@ -310,32 +318,80 @@ func (h *Hub) Answer(id, by string, _ bool, values map[string]string) error {
 	return nil
 }
 
-// Running returns the commands of all processes, the oldest first, as they are now.
-func (h *Hub) Running(ctx context.Context) (all []RunningCommand) {
+// each calls do for each process at once, and waits for all.
+func (h *Hub) each(do func(name string, f *followed)) {
 	h.mu.Lock()
 	procs := maps.Clone(h.seen)
 	h.mu.Unlock()
-	var mu sync.Mutex
 	var asked sync.WaitGroup
 	for name, f := range procs {
-		asked.Go(func() {
-			l, err := h.ask(ctx, f, "", lookTime)
-			if err != nil {
-				return // it has ended; the trail says so
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			for _, c := range l.Running {
-				c.Process = strings.TrimSuffix(name, suffix)
-				all = append(all, c)
-			}
-		})
+		asked.Go(func() { do(name, f) })
 	}
 	asked.Wait()
+}
+
+// Running returns the commands of all processes, the oldest first, as they are now.
+func (h *Hub) Running(ctx context.Context) (all []RunningCommand) {
+	var mu sync.Mutex
+	h.each(func(name string, f *followed) {
+		l, err := h.ask(ctx, f, "", lookTime)
+		if err != nil {
+			return // it has ended; the trail says so
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for _, c := range l.Running {
+			c.Process = strings.TrimSuffix(name, suffix)
+			all = append(all, c)
+		}
+	})
 	slices.SortFunc(all, func(a, b RunningCommand) int {
 		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID))
 	})
 	return all
+}
+
+// Rights returns what the sessions of a short name may do that are in use in any process, as it is now.
+func (h *Hub) Rights(ctx context.Context, session string) (all []sessions.Rights) {
+	var mu sync.Mutex
+	h.each(func(_ string, f *followed) {
+		var found []sessions.Rights
+		if h.get(ctx, f, "/rights?session="+session, lookTime, &found) != nil {
+			return // it has ended; the trail says so
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, found...)
+	})
+	return all
+}
+
+// SetRights does what a person wants in each process that has the session in use: sessions.ErrNotOpen if none has it,
+// ErrMode, *RuleError.
+func (h *Hub) SetRights(ctx context.Context, w Wish) error {
+	var mu sync.Mutex
+	var errs []error
+	done := false
+	h.each(func(_ string, f *followed) {
+		status, said, err := post(ctx, f, "/rights", w)
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case status == http.StatusOK:
+			done = true
+		case status == http.StatusGone, err != nil: // it has ended, or other sessions
+		case status == http.StatusBadRequest:
+			errs = append(errs, sessions.ErrMode)
+		case status == http.StatusUnprocessableEntity, status == http.StatusForbidden:
+			errs = append(errs, &sessions.RuleError{Text: said})
+		default:
+			errs = append(errs, fmt.Errorf("the process answers with status %d", status))
+		}
+	})
+	if len(errs) == 0 && !done {
+		return sessions.ErrNotOpen
+	}
+	return errors.Join(errs...)
 }
 
 // Stop ends a command of Running. ErrGone: it does not run any more.
@@ -346,7 +402,7 @@ func (h *Hub) Stop(ctx context.Context, process, session, id string) error {
 	if f == nil {
 		return ErrGone
 	}
-	status, err := post(ctx, f, "/stop", RunningCommand{Session: session, ID: id})
+	status, _, err := post(ctx, f, "/stop", RunningCommand{Session: session, ID: id})
 	switch {
 	case status == http.StatusGone:
 		return ErrGone

@@ -15,6 +15,8 @@ import (
 
 	"codehand/filestate/leaktest"
 	"codehand/server/asking"
+	"codehand/server/sessions"
+	"codehand/tools/session"
 	"codehand/tools/tool"
 )
 
@@ -23,6 +25,8 @@ type place struct {
 	desk    *asking.Desk
 	bars    string
 	stopped []string
+	session string // the short name of its one session
+	wished  []Wish
 	end     func()
 }
 
@@ -47,6 +51,13 @@ func begin(t *testing.T, state string, p *place) *place {
 				p.stopped = append(p.stopped, session+" "+id)
 				return id == "job_a", nil
 			},
+			Rights: func(_ context.Context, name string) ([]sessions.Rights, error) {
+				if name != p.session {
+					return nil, nil
+				}
+				return []sessions.Rights{{Key: session.Key{Principal: "local", Session: "p:" + name}, Mode: "default"}}, nil
+			},
+			SetRights: p.wish,
 		}, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Error(err)
@@ -231,5 +242,62 @@ func TestStrangers(t *testing.T) {
 	}
 	if _, open := p.desk.Page("local"); open {
 		t.Error("a look without a page opens one")
+	}
+}
+
+// wish does what a person wants of the one session of a process.
+func (p *place) wish(_ context.Context, w Wish) error {
+	switch {
+	case w.Session != p.session:
+		return sessions.ErrNotOpen
+	case w.Add != nil && w.Add.Rule == "wrong":
+		return &sessions.RuleError{Text: "it is wrong"}
+	case w.Add == nil && w.Take == nil && w.Mode == "all":
+		return sessions.ErrMode
+	}
+	p.wished = append(p.wished, w)
+	return nil
+}
+
+// TestRights: a page sees what a session may do in the process that has it in use, and changes it there alone; a process
+// whose commands are not confined changes nothing.
+func TestRights(t *testing.T) {
+	t.Parallel()
+	state := leaktest.Dir(t)
+	one, two, barred := &place{session: "00000001"}, &place{session: "00000002"}, &place{session: "00000003", bars: "Not confined."}
+	for _, p := range []*place{one, two, barred} {
+		begin(t, state, p)
+	}
+	h := NewHub(state, "http://page/")
+	defer h.Close()
+	defer h.Open("local")()
+	for name, n := range map[string]int{"00000001": 1, "00000003": 1, "00000004": 0} {
+		if all := h.Rights(t.Context(), name); len(all) != n || n > 0 && (all[0].Mode != "default" || all[0].Key.Session != "p:"+name) {
+			t.Errorf("%s: %+v", name, all)
+		}
+	}
+	rule := func(text string) *sessions.NamedRule { return &sessions.NamedRule{List: "deny", Rule: text} }
+	for name, c := range map[string]struct {
+		w    Wish
+		want string
+	}{
+		"a mode":     {Wish{Session: "00000001", By: "local", Mode: "plan"}, ""},
+		"no mode":    {Wish{Session: "00000001", Mode: "all"}, sessions.ErrMode.Error()},
+		"a rule":     {Wish{Session: "00000002", Add: rule("Edit")}, ""},
+		"taken":      {Wish{Session: "00000002", Take: rule("Edit")}, ""},
+		"no rule":    {Wish{Session: "00000002", Add: rule("wrong")}, "it is wrong"},
+		"barred":     {Wish{Session: "00000003", Mode: "plan"}, "Not confined."},
+		"not in use": {Wish{Session: "00000004", Mode: "plan"}, sessions.ErrNotOpen.Error()},
+	} {
+		got := ""
+		if err := h.SetRights(t.Context(), c.w); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+	if len(one.wished) != 1 || one.wished[0].By != "local" || len(two.wished) != 2 || len(barred.wished) != 0 {
+		t.Errorf("%+v %+v %+v", one.wished, two.wished, barred.wished)
 	}
 }

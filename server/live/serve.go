@@ -17,6 +17,7 @@ import (
 
 	"codehand/server/asking"
 	"codehand/server/auth/peers"
+	"codehand/server/sessions"
 )
 
 const (
@@ -67,6 +68,18 @@ type Process struct {
 	Running   func(context.Context) []RunningCommand
 	// Stop ends a command; found is false if it does not run here.
 	Stop func(ctx context.Context, session, id string) (found bool, err error)
+	// Rights returns those of the sessions of a short name that are in use.
+	Rights func(ctx context.Context, session string) ([]sessions.Rights, error)
+	// SetRights does what a person wants: sessions.ErrNotOpen, ErrMode, *RuleError.
+	SetRights func(ctx context.Context, w Wish) error
+}
+
+// A Wish is what a person wants of the rights of a session.
+type Wish struct {
+	Session   string // a short name
+	By        string
+	Add, Take *sessions.NamedRule // a rule; both nil: Mode is wanted
+	Mode      string
 }
 
 // Available says whether this system says who connects.
@@ -180,6 +193,8 @@ func (p Process) handler(callers *peers.Peers) http.Handler {
 	mux.HandleFunc("GET /look", p.look)
 	mux.HandleFunc("POST /answer", p.answer)
 	mux.HandleFunc("POST /stop", p.stop)
+	mux.HandleFunc("GET /rights", p.rights)
+	mux.HandleFunc("POST /rights", p.setRights)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if callers.Caller(r.RemoteAddr) != peers.Ours {
 			w.WriteHeader(http.StatusForbidden)
@@ -253,6 +268,48 @@ func (p Process) stop(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusInternalServerError)
 	case !found:
 		w.WriteHeader(http.StatusGone)
+	}
+}
+
+func (p Process) rights(w http.ResponseWriter, r *http.Request) {
+	all, err := p.Rights(r.Context(), r.URL.Query().Get("session"))
+	if err != nil {
+		w.WriteHeader(http.StatusInternalServerError)
+		return
+	}
+	say(w, all)
+}
+
+// setRights takes no wish where a command could have it.
+func (p Process) setRights(w http.ResponseWriter, r *http.Request) {
+	var wish Wish
+	if !heard(w, r, &wish) {
+		return
+	}
+	all, err := p.Rights(r.Context(), wish.Session)
+	why := p.Bars()
+	switch {
+	case err != nil:
+	case len(all) == 0:
+		err = sessions.ErrNotOpen
+	case why != "":
+		w.WriteHeader(http.StatusForbidden)
+		say(w, why)
+		return
+	default:
+		err = p.SetRights(r.Context(), wish)
+	}
+	wrong, isWrong := errors.AsType[*sessions.RuleError](err)
+	switch {
+	case errors.Is(err, sessions.ErrNotOpen):
+		w.WriteHeader(http.StatusGone)
+	case errors.Is(err, sessions.ErrMode):
+		w.WriteHeader(http.StatusBadRequest)
+	case isWrong:
+		w.WriteHeader(http.StatusUnprocessableEntity)
+		say(w, wrong.Text)
+	case err != nil:
+		w.WriteHeader(http.StatusInternalServerError)
 	}
 }
 

@@ -75,7 +75,7 @@ func (o *Opener) Open(key session.Key, at *tenants.Tenant) (*session.State, func
 		Media:    e.Media,
 		Prefs:    at.Prefs,
 		Modes: session.Modes{Start: at.Start, Highest: at.Highest,
-			Limit: session.NewCell[session.Limit](memory, "cell.limit")},
+			Limit: session.NewCell[session.Limit](memory, sessions.LimitCell)},
 		Mode:     session.NewCell[permission.Mode](memory, sessions.ModeCell),
 		Cwd:      session.NewCell[string](memory, "cell.cwd"),
 		Isolated: session.NewCell[session.Worktrees](memory, "cell.worktrees"),

@@ -65,7 +65,7 @@ func newState(t *testing.T, name string, roots ...string) *session.State {
 	store := state.NewMemory(state.MemoryOptions{})
 	own := state.Scoped(store, state.Key(state.Session, state.Hash("p"), state.Hash(name)))
 	return &session.State{
-		Modes:   session.Modes{Highest: permission.Bypass},
+		Modes:   session.Modes{Highest: permission.Bypass, Limit: session.NewCell[session.Limit](own, "limit")},
 		Key:     session.Key{Principal: "p", Session: name},
 		Space:   space,
 		Rules:   policy(t),

@@ -57,6 +57,9 @@ func resumed(ctx context.Context, c *call) (waited bool, err error) {
 		}
 		if why = c.pipe.Paused(c.state.Key.Principal); why == nil {
 			c.arrival.Located = session.Snapshot{} // it shows how things were before
+			if err := c.state.Narrow(ctx, c.arrival.Located); err != nil {
+				return true, stateUnavailable(ctx, err)
+			}
 			return true, nil
 		}
 		if c.arrival.Lost != nil && c.arrival.Lost() { // nothing may run later that no client waits for

@@ -231,3 +231,26 @@ func BenchmarkPaused(b *testing.B) {
 		}
 	}
 }
+
+// TestPauseDenies: people pause calls to narrow what holds. A rule that a person sets meanwhile holds for the calls that
+// waited, too.
+func TestPauseDenies(t *testing.T) {
+	valved(t, func(t *testing.T, p *corridor, v *valve) {
+		s := newState(t, "s")
+		var c crowd
+		call := send(t, p, s, fixture("work", writes, c.stay("work", 0)), Arrival{Token: true})
+		synctest.Wait()
+		_, err := s.Limit.Change(t.Context(), func(l session.Limit) (session.Limit, error) {
+			l.Rules = append(l.Rules, session.SetRule{Rule: "work"})
+			return l, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v.Store(nil)
+		<-call.done
+		if got := c.came(); len(got) != 0 || call.err == nil || !strings.Contains(call.err.Error(), permission.OnPage) {
+			t.Errorf("ran %v, %v", got, call.err)
+		}
+	})
+}

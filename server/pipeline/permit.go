@@ -85,6 +85,9 @@ func denial(name string, d permission.Decision) error {
 	case d.Origin == permission.BuiltIn:
 		return tool.Refuse(tool.PermissionDenied, "Permission denied: %s: %s (%s).", name, because(d),
 			strings.TrimSuffix(d.Reason, "."))
+	case d.Origin == permission.OnPage:
+		return tool.Refuse(tool.PermissionDenied,
+			"Permission denied: %s: %s. The user can take that rule back on the page.", name, because(d))
 	case d.Rule != "":
 		return tool.Refuse(tool.PermissionDenied,
 			"Permission denied: %s: %s. The operator can remove that rule.", name, because(d))

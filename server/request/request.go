@@ -46,7 +46,8 @@ type Child struct {
 	Forms session.Forms // of the client of its parent
 	// Searches are those of its parent's session, whose budget it uses.
 	Searches session.Cell[int]
-	Apart    agent.Apart // the work tree to which it is narrowed; zero: to none
+	Limits   []session.Cell[session.Limit] // what persons set for the sessions above
+	Apart    agent.Apart                   // the work tree to which it is narrowed; zero: to none
 }
 
 // A Client is what is known of the program that sent a request.

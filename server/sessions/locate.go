@@ -47,6 +47,9 @@ func Locate(ctx context.Context, st *session.State) (session.Snapshot, *tool.Ref
 	}
 	st.Start, st.Highest = limit.Of(st.Modes)
 	st.Said = limit.News
+	if err := st.Narrow(ctx, shown); err != nil {
+		return shown, notRead(ctx, "what a person set for this session is", err)
+	}
 	now := chosen.Under(st.Usual)
 	st.Client.MaxRunes, st.Prefs = now.MaxRunes, now.Prefs
 	reachPlan(ctx, st, shown)

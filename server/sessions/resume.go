@@ -19,6 +19,7 @@ const (
 	GrantsCell = "cell.grants"
 	ModeCell   = "cell.mode"
 	PlanCell   = "cell.plan"
+	LimitCell  = "cell.limit"
 )
 
 // TodosCell is the todo list of a session.
@@ -76,7 +77,7 @@ func resumed(key session.Key) bool {
 // lasting is what a session over stdio finds of a value after its process has ended; nil: nothing. What persons allowed
 // ends with the process, since another person may give the session's name next time: no grant lasts, and of the modes
 // only plan, which permits least. Leaving plan mode then leads to start, in which the operator lets sessions start now,
-// whatever was in force before.
+// whatever was in force before. What a person has set on a page lasts as far as it narrows the session.
 func lasting(key string, value []byte, start permission.Mode) []byte {
 	switch key {
 	case GrantsCell, NoticesCell:
@@ -86,6 +87,15 @@ func lasting(key string, value []byte, start permission.Mode) []byte {
 		if json.Unmarshal(value, &mode) != nil || mode != permission.Plan {
 			return nil
 		}
+	case LimitCell:
+		var limit session.Limit
+		if json.Unmarshal(value, &limit) != nil {
+			return nil
+		}
+		if mode, err := permission.ParseMode(limit.Mode); err == nil && mode.AtMost(start) != mode {
+			limit.Mode = ""
+		}
+		value, _ = json.Marshal(limit) // plain fields
 	case PlanCell:
 		var plan session.Plan
 		if json.Unmarshal(value, &plan) != nil {

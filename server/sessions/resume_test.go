@@ -7,7 +7,8 @@ import (
 	"codehand/tools/session"
 )
 
-// What persons allowed a session ends with its process, no matter who comes back to it; plan mode does not.
+// What persons allowed a session ends with its process, no matter who comes back to it; plan mode, and what narrows it, do
+// not.
 func TestLasting(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ key, value, want string }{ // of a session that starts in dontAsk
@@ -19,6 +20,9 @@ func TestLasting(t *testing.T) {
 		{ModeCell, asText(t, permission.Plan), asText(t, permission.Plan)},
 		{PlanCell, asText(t, session.Plan{Path: "/p.md", Before: permission.AcceptEdits, Left: true}), asText(t, session.Plan{Path: "/p.md", Before: permission.DontAsk})},
 		{PlanCell, `7`, ""},
+		{LimitCell, asText(t, session.Limit{Mode: "acceptEdits", Rules: []session.SetRule{{Rule: "Edit"}}}), asText(t, session.Limit{Rules: []session.SetRule{{Rule: "Edit"}}})},
+		{LimitCell, asText(t, session.Limit{Mode: "plan"}), asText(t, session.Limit{Mode: "plan"})},
+		{LimitCell, `7`, ""},
 		{"cell.todos", `[]`, `[]`},
 		{"seen.x", "bytes", "bytes"},
 	} {

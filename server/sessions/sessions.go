@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"codehand/server/tenants"
+	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/shell"
 )
@@ -37,6 +38,8 @@ type Table struct {
 	Began func(*session.State)
 	Ended func(st *session.State, why string)
 	Left  func() // called when a call is over; nil: not called
+	// Check says why a person cannot set a rule for a session of a tenant, in a list of Lists.
+	Check func(at *tenants.Tenant, list string, r permission.Rule) error
 
 	mu    sync.Mutex
 	live  map[seat]*liveSession

@@ -71,6 +71,7 @@ func (h Hands) Open(ctx context.Context, o agent.Opening) (agent.Child, error) {
 			Child: &request.Child{
 				ID: o.ID, Type: o.Type, Depth: o.Depth, Mode: h.mode(&parent, o), Forms: parent.Client.Forms,
 				Searches: parent.Searches, Apart: h.apart(o),
+				Limits: append(slices.Clip(parent.Over), parent.Limit),
 			},
 		},
 	}

@@ -2,7 +2,6 @@ package team
 
 import (
 	"context"
-	"errors"
 
 	"codehand/server/asking"
 	"codehand/server/audit"
@@ -75,23 +74,10 @@ func keyed(who auth.Principal, id console.SessionID) func(session.Key) bool {
 }
 
 // Rights is console.Activity.Rights.
-func (p pageActivity) Rights(ctx context.Context, who auth.Principal,
-	name string) (all []console.SessionRights, err error) {
-	found, err := p.team.Behind.Commands.Rights(ctx, func(k session.Key) bool {
+func (p pageActivity) Rights(ctx context.Context, who auth.Principal, name string) ([]sessions.Rights, error) {
+	return p.team.Behind.Commands.Rights(ctx, func(k session.Key) bool {
 		return (k.Principal == who.ID || who.Admin) && asking.ShortName(k) == name
 	})
-	for _, f := range found {
-		r := console.SessionRights{SessionID: console.SessionID{Principal: f.Key.Principal, Session: name},
-			Mode: f.Mode.String(), Chosen: f.Chosen, Usual: f.Usual.String()}
-		for _, m := range f.Modes {
-			r.Modes = append(r.Modes, m.String())
-		}
-		for _, g := range f.Grants {
-			r.Rules = append(r.Rules, console.HeldRule{Rule: g.Rule, Skill: g.Skill, Since: g.At})
-		}
-		all = append(all, r)
-	}
-	return all, err
 }
 
 // SetMode is console.Activity.SetMode.
@@ -101,21 +87,25 @@ func (p pageActivity) SetMode(ctx context.Context, who auth.Principal, id consol
 		"mode": mode})
 }
 
-// TakeBack is console.Activity.TakeBack.
-func (p pageActivity) TakeBack(ctx context.Context, who auth.Principal, id console.SessionID, rule string) error {
-	err := p.team.Behind.Commands.TakeBack(ctx, keyed(who, id), rule)
-	return p.changed(err, "page.takeback", map[string]any{"p": id.Principal, "by": who.ID, "session": id.Session,
-		"rule": rule})
+// AddRule is console.Activity.AddRule.
+func (p pageActivity) AddRule(ctx context.Context, who auth.Principal, id console.SessionID,
+	r sessions.NamedRule) error {
+	err := p.team.Behind.Commands.AddRule(ctx, keyed(who, id), r, who.ID)
+	return p.changed(err, "page.rule", map[string]any{"p": id.Principal, "by": who.ID, "session": id.Session,
+		"list": r.List, "rule": r.Rule})
 }
 
-// changed takes a change of rights into the audit, or returns why there was none as the page knows it.
+// TakeBack is console.Activity.TakeBack.
+func (p pageActivity) TakeBack(ctx context.Context, who auth.Principal, id console.SessionID,
+	r sessions.NamedRule) error {
+	err := p.team.Behind.Commands.TakeBack(ctx, keyed(who, id), r)
+	return p.changed(err, "page.takeback", map[string]any{"p": id.Principal, "by": who.ID, "session": id.Session,
+		"list": r.List, "rule": r.Rule})
+}
+
+// changed takes a change of rights into the audit.
 func (p pageActivity) changed(err error, event string, fields map[string]any) error {
-	switch {
-	case errors.Is(err, sessions.ErrNotOpen):
-		return console.ErrNotOpen
-	case errors.Is(err, sessions.ErrMode):
-		return console.ErrMode
-	case err == nil:
+	if err == nil {
 		p.team.Event(event, fields)
 	}
 	return err
@@ -127,5 +117,6 @@ type Commands interface {
 	StopCommand(ctx context.Context, id string, of func(session.Key) bool) (found bool, err error)
 	Rights(ctx context.Context, of func(session.Key) bool) ([]sessions.Rights, error)
 	SetMode(ctx context.Context, of func(session.Key) bool, mode string) error
-	TakeBack(ctx context.Context, of func(session.Key) bool, rule string) error
+	AddRule(ctx context.Context, of func(session.Key) bool, r sessions.NamedRule, by string) error
+	TakeBack(ctx context.Context, of func(session.Key) bool, r sessions.NamedRule) error
 }

@@ -64,19 +64,61 @@ func (m *Maker) checkNames(p *permission.Policy) error {
 	return errors.Join(errs...)
 }
 
-// warnDispatchers says of rules about dispatchers that they decide nothing: the calls are those of other tools. Only a
-// dispatcher as a whole can be denied.
-func (m *Maker) warnDispatchers(o permission.Options) {
-	for _, t := range m.Tools.All() {
-		if !t.Dispatches() {
-			continue
+// CheckRule says why a person cannot set a rule for a session of a tenant, in the words that a start has for rules of
+// the settings, and refuses what these only warn of: nobody reads a log who sets it. list is deny, ask or allow.
+func (m *Maker) CheckRule(t *Tenant, list string, r permission.Rule) error {
+	var o permission.Options
+	switch list {
+	case lists[permission.Deny]:
+		o.Deny = []permission.Rule{r}
+	case lists[permission.Ask]:
+		o.Ask = []permission.Rule{r}
+	default:
+		if err := permission.Grantable(r.Text); err != nil {
+			return err
 		}
-		for _, r := range slices.Concat(o.Deny, o.Ask) {
-			name, _, part := strings.Cut(r.Text, "(")
-			if toolset.GoesBy(t, name) && (part || slices.Contains(o.Ask, r)) {
-				m.Log.Warn("a rule about "+name+" decides nothing: write it about the tools that are called through it",
-					"rule", r.Text, "from", r.Origin)
-			}
+		o.Allow = []permission.Rule{r}
+	}
+	p, err := m.policy(o)
+	if err == nil {
+		err = m.checkNames(p)
+	}
+	if err != nil {
+		return err
+	}
+	if name := m.dispatcher(r, true); name != "" {
+		return errors.New(decidesNothing(name))
+	}
+	for _, c := range p.At(t.Space.Roots(), t.Space.Cwd()).Coverage() {
+		if why, fix := c.Idle(func(name string) bool { return m.hasInput(c, name) }); why != "" {
+			return fmt.Errorf("rule %q can match nothing that it seems to mean: %s; %s", r.Text, why, fix)
 		}
 	}
+	return nil
+}
+
+// warnDispatchers says of rules about dispatchers that they decide nothing: the calls are those of other tools. Only a
+// dispatcher as a whole can be denied, in the settings.
+func (m *Maker) warnDispatchers(o permission.Options) {
+	for i, r := range slices.Concat(o.Deny, o.Ask) {
+		if name := m.dispatcher(r, i >= len(o.Deny)); name != "" {
+			m.Log.Warn(decidesNothing(name), "rule", r.Text, "from", r.Origin)
+		}
+	}
+}
+
+func decidesNothing(name string) string {
+	return "a rule about " + name + " decides nothing: write it about the tools that are called through it"
+}
+
+// dispatcher is the dispatcher that a rule is about; "": it is about none. One about all of a dispatcher counts only
+// if whole is set.
+func (m *Maker) dispatcher(r permission.Rule, whole bool) string {
+	name, _, part := strings.Cut(r.Text, "(")
+	for _, t := range m.Tools.All() {
+		if t.Dispatches() && toolset.GoesBy(t, name) && (part || whole) {
+			return name
+		}
+	}
+	return ""
 }

@@ -233,17 +233,26 @@ func (a activity) Stop(ctx context.Context, _ auth.Principal, id console.Command
 	return err
 }
 
-// Rights is console.Activity.Rights: those of sessions of other processes are not known here.
-func (a activity) Rights(context.Context, auth.Principal, string) ([]console.SessionRights, error) {
-	return nil, nil
+// Rights is console.Activity.Rights.
+func (a activity) Rights(ctx context.Context, _ auth.Principal, name string) ([]sessions.Rights, error) {
+	defer a.hub.Open("")()
+	return a.hub.Rights(ctx, name), nil
 }
 
 // SetMode is console.Activity.SetMode.
-func (a activity) SetMode(context.Context, auth.Principal, console.SessionID, string) error {
-	return console.ErrNotOpen
+func (a activity) SetMode(ctx context.Context, who auth.Principal, id console.SessionID, mode string) error {
+	defer a.hub.Open("")()
+	return a.hub.SetRights(ctx, live.Wish{Session: id.Session, By: who.ID, Mode: mode})
+}
+
+// AddRule is console.Activity.AddRule.
+func (a activity) AddRule(ctx context.Context, who auth.Principal, id console.SessionID, r sessions.NamedRule) error {
+	defer a.hub.Open("")()
+	return a.hub.SetRights(ctx, live.Wish{Session: id.Session, By: who.ID, Add: &r})
 }
 
 // TakeBack is console.Activity.TakeBack.
-func (a activity) TakeBack(context.Context, auth.Principal, console.SessionID, string) error {
-	return console.ErrNotOpen
+func (a activity) TakeBack(ctx context.Context, who auth.Principal, id console.SessionID, r sessions.NamedRule) error {
+	defer a.hub.Open("")()
+	return a.hub.SetRights(ctx, live.Wish{Session: id.Session, By: who.ID, Take: &r})
 }

@@ -13,6 +13,7 @@ type Grant struct {
 	At    time.Time `json:"at"`
 	Until time.Time `json:"until,omitzero"` // of a loan; never longer than what a person grants holds
 	Skill string    `json:"skill,omitempty"`
+	By    string    `json:"by,omitempty"` // who added it on a page; "": it was the answer to a question, or is a loan
 	// Discards: it was allowed for commands that may discard content, and covers these as well
 	Discards bool   `json:"discards,omitempty"`
 	File     string `json:"-"` // that the rule was added to, since this process read it; "": it holds in one session only

@@ -14,8 +14,12 @@ import (
 // BuiltIn is the Decision.Origin of rules that no operator wrote and none can take away.
 const BuiltIn = "built in"
 
-// Granted is the Decision.Origin of a rule that a person allowed for the session.
-const Granted = "granted for this session"
+// Granted is the Decision.Origin of a rule that a person allowed for the session, OnPage of one that a person set for
+// it on a page and that denies or asks.
+const (
+	Granted = "granted for this session"
+	OnPage  = "set for this session on the page"
+)
 
 // A Verdict answers "may this call run?". The zero value is Deny, so a path that forgets to answer refuses.
 type Verdict int

@@ -85,6 +85,29 @@ func New(o Options) (*Policy, error) {
 	return p, nil
 }
 
+// With returns the policy with more rules that deny and that ask. The error names the one that does not parse.
+func (p *Policy) With(deny, ask []Rule) (*Policy, error) {
+	if p == nil || len(deny)+len(ask) == 0 {
+		return p, nil
+	}
+	at := *p
+	for _, list := range []struct {
+		to    *[]rule
+		rules []Rule
+		v     Verdict
+	}{{&at.deny, deny, Deny}, {&at.ask, ask, Ask}} {
+		*list.to = slices.Clip(*list.to)
+		for _, r := range list.rules {
+			parsed, err := parse(r, p.home, list.v)
+			if err != nil {
+				return nil, err
+			}
+			*list.to = append(*list.to, parsed)
+		}
+	}
+	return &at, nil
+}
+
 // At returns the policy for one session. `/x` of a rule that no project has then starts from each of its roots
 // (canonical). A relative pattern starts from each of them, from cwd, and from the rule's own directory: from the
 // roots, too, because the cwd moves with the session's commands, and a `cd` must not lift a rule; for the same reason

@@ -177,28 +177,9 @@ type Modes struct {
 	// when the call began. nil: the session is no sub-agent's.
 	Above func(context.Context) permission.Mode
 	Limit Cell[Limit] // what a person has set for the session
-	Said  []string    // of that, as of this call: what the session was not told yet
-}
-
-// A Limit is what a person has set for one session, on a page.
-type Limit struct {
-	// Mode is the one in which the session works, and above which it never goes; "": those of Modes. One of no known
-	// name is plan.
-	Mode string   `json:"mode,omitempty"`
-	News []string `json:"news,omitempty"` // what the session was not told yet of what the person did
-}
-
-// Of returns the modes that hold under the limit: in which a session starts, and the highest.
-func (l Limit) Of(m Modes) (start, highest permission.Mode) {
-	if l.Mode == "" {
-		return m.Start, m.Highest
-	}
-	mode, err := permission.ParseMode(l.Mode)
-	if err != nil {
-		mode = permission.Plan
-	}
-	mode = mode.AtMost(m.Highest)
-	return mode, mode
+	// Over are the limits of the sessions whose sub-agent this is: their rules hold here, too. Above has their modes
+	Over []Cell[Limit]
+	Said []string // of that, as of this call: what the session was not told yet
 }
 
 // Reach is what a session has used of the web, and may.

@@ -84,7 +84,7 @@ async function watch(shown) {
 				throw new Error(r.status);
 			}
 			const fresh = new DOMParser().parseFromString(await r.text(), "text/html").getElementById("activity");
-			while (shown.contains(document.activeElement)) {
+			while (shown.contains(document.activeElement) || [...shown.querySelectorAll("input[type=text]")].some((i) => i.value)) {
 				await new Promise((done) => document.addEventListener("focusout", () => setTimeout(done), { once: true }));
 			}
 			shown.replaceWith(document.adoptNode(fresh));
