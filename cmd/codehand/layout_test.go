@@ -91,7 +91,7 @@ var rooms = map[string][]string{
 	"server/tenants": {"server/auth", "server/config", "server/toolset", "filestate/lock", "tools/confine", "tools/guarded", "tools/permission", "tools/results", "tools/sandbox", "tools/search", "tools/session", "tools/shell", "tools/skills", "tools/tasks", "tools/tool", "tools/workspace"},
 	"server/audit":   {"server/pipeline", "tools/results", "tools/secrets", "tools/tool"},
 	"server/bridge":  {"server/config", "server/jsonrpc", "server/stdio", "tools/results"},
-	"server/doctor": {"filestate/exchange", "server/clients", "server/clients/install", "server/config", "server/nodes", "server/public", "server/relay", "server/sessions", "server/state", "tools/confine", "tools/results",
+	"server/doctor": {"filestate/exchange", "server/clients", "server/auth", "server/clients/install", "server/config", "server/nodes", "server/pauses", "server/public", "server/relay", "server/sessions", "server/state", "tools/confine", "tools/results",
 		"tools/sandbox", "tools/web/search"},
 	"server/jsonrpc": {},
 	"server/listen":  {"server/auth", "server/config"},

@@ -57,6 +57,7 @@ type clusterView struct {
 	live    []nodes.Node
 	places  []nodes.Owner
 	sights  map[string]sight // by node
+	paused  []Finding
 }
 
 // A sight is how a node answered.
@@ -107,6 +108,9 @@ func look(ctx context.Context, cfg config.Config) (v clusterView, err error) {
 	if v.mark, err = nodes.KnownMark(ctx, s); err != nil {
 		return v, err
 	}
+	if v.paused, err = pausedIn(ctx, "pause", s); err != nil {
+		return v, err
+	}
 	if v.volume != "" {
 		v.mounted = nodes.SameMark(v.volume, v.mark)
 	}
@@ -145,7 +149,8 @@ func skew(from, to, at time.Time) time.Duration {
 }
 
 func (v clusterView) findings() []Finding {
-	return slices.Concat([]Finding{v.store()}, v.nodes(), v.versions(), v.clocks(), v.shared(), v.served())
+	return slices.Concat([]Finding{v.store()}, v.nodes(), v.versions(), v.clocks(), v.shared(), v.served(),
+		v.paused)
 }
 
 func (v clusterView) store() Finding {

@@ -15,6 +15,7 @@ import (
 	"codehand/filestate/leaktest"
 	"codehand/server/config"
 	"codehand/server/nodes"
+	"codehand/server/pauses"
 	"codehand/server/relay"
 	"codehand/server/replaytest"
 	"codehand/server/state"
@@ -156,6 +157,11 @@ func TestClusterLook(t *testing.T) {
 	find("clocks", OK, "within 2s")
 	find("volume", OK, "same directory")
 	find("places", OK, "1 principal served")
+	paused, err := pauses.NewTable(t.Context(), s, func(string, map[string]any) {}, slog.New(slog.DiscardHandler))
+	must(t, err)
+	defer paused.Close()
+	must(t, paused.Pause(t.Context(), "alice", false))
+	find("pause", Warn, "by alice: no call of alice runs in codehand serve")
 	must(t, os.Remove(filepath.Join(shared, "cluster.id")))
 	find("volume", Fail, "a does not see the directory that the others share")
 	find("volume", Fail, "on this machine "+shared)

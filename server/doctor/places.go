@@ -198,7 +198,7 @@ func (m Machine) journal(ctx context.Context) []Finding {
 // store tries the Store of serve in a directory of its own beside the real one, and reads a copy of the real one.
 func (m Machine) store(ctx context.Context) []Finding {
 	if state.Kind(m.Config.Store.URL) == "nats" {
-		return []Finding{natsStore(ctx, m.Config)}
+		return natsStore(ctx, m.Config)
 	}
 	if m.Config.Store.URL != state.OnDisk {
 		return []Finding{{"store", OK, m.Config.Store.URL + " serve keeps nothing on disk", ""}}
@@ -209,31 +209,35 @@ func (m Machine) store(ctx context.Context) []Finding {
 		// starts beside this check make it, too.
 		return []Finding{{"store", OK, fmt.Sprintf("embedded in %s: the first serve makes it", dir), ""}}
 	}
-	text, err := tryStore(ctx, dir)
+	text, paused, err := tryStore(ctx, dir)
 	if err != nil {
 		return []Finding{storeFailed(dir, err)}
 	}
-	return []Finding{{"store", OK, fmt.Sprintf("embedded in %s: %s", dir, text), ""}}
+	return append([]Finding{{"store", OK, fmt.Sprintf("embedded in %s: %s", dir, text), ""}}, paused...)
 }
 
 // natsStore looks whether serve could begin on the servers of NATS. A server that works with them is the best sign.
-func natsStore(ctx context.Context, cfg config.Config) Finding {
+func natsStore(ctx context.Context, cfg config.Config) []Finding {
 	o, url := cfg.StoreOptions(), cfg.Store.URL
 	o.Impatient = true
 	s, err := state.Open(ctx, url, o)
 	if held, ok := errors.AsType[*state.HeldError](err); ok {
-		return Finding{"store", OK,
-			fmt.Sprintf("%s: codehand serve on %s (process %d) uses it", url, held.Host, held.PID), ""}
+		return []Finding{{"store", OK,
+			fmt.Sprintf("%s: codehand serve on %s (process %d) uses it", url, held.Host, held.PID), ""}}
 	}
+	var paused []Finding
 	if err == nil {
-		err = errors.Join(s.Ping(ctx), s.Close())
+		if err = s.Ping(ctx); err == nil {
+			paused, err = pausedIn(ctx, "store", s)
+		}
+		err = errors.Join(err, s.Close())
 	}
 	if err != nil {
-		return Finding{"store", Fail, err.Error(), "start the servers of NATS, or fix what the line says; see " +
-			"docs/team-nats.md"}
+		return []Finding{{"store", Fail, err.Error(), "start the servers of NATS, or fix what the line says; see " +
+			"docs/team-nats.md"}}
 	}
-	return Finding{"store", OK, url + ": streams are as they must be. Whether the servers sync what they write " +
-		"(sync_interval: always) no client can see", ""}
+	return append([]Finding{{"store", OK, url + ": streams are as they must be. Whether the servers sync what they " +
+		"write (sync_interval: always) no client can see", ""}}, paused...)
 }
 
 func storeFailed(dir string, err error) Finding {
@@ -249,11 +253,11 @@ func storeFailed(dir string, err error) Finding {
 }
 
 // tryStore carries out one of each operation on a copy of the Store of dir, or on a new one if a server uses it or it
-// is too large to be copied.
-func tryStore(ctx context.Context, dir string) (text string, err error) {
+// is too large to be copied. paused is what the copy says of calls that people have paused.
+func tryStore(ctx context.Context, dir string) (text string, paused []Finding, err error) {
 	scratch, err := os.MkdirTemp(dir, "doctor-*")
 	if err != nil {
-		return "", fmt.Errorf("no file can be made in %s: %s", dir, cause(err))
+		return "", nil, fmt.Errorf("no file can be made in %s: %s", dir, cause(err))
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 	text = "written and read back"
@@ -262,14 +266,16 @@ func tryStore(ctx context.Context, dir string) (text string, err error) {
 			text += fmt.Sprintf(" (process %d)", pid)
 		}
 	} else if err := copyStore(filepath.Join(dir, "store"), filepath.Join(scratch, "store")); err != nil {
-		return "", err
+		return "", nil, err
 	}
 	s, err := state.Open(ctx, state.OnDisk, state.Options{Dir: scratch})
 	if err != nil {
-		return "", anonymous(err, scratch, dir)
+		return "", nil, anonymous(err, scratch, dir)
 	}
-	err = useStore(ctx, s)
-	return text, anonymous(errors.Join(err, s.Close()), scratch, dir)
+	if paused, err = pausedIn(ctx, "store", s); err == nil {
+		err = useStore(ctx, s)
+	}
+	return text, paused, anonymous(errors.Join(err, s.Close()), scratch, dir)
 }
 
 // anonymous makes an error about the copy one about the original.

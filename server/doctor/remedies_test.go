@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -15,6 +16,7 @@ import (
 
 	"codehand/filestate/leaktest"
 	"codehand/server/config"
+	"codehand/server/pauses"
 	"codehand/server/state"
 	"codehand/tools/sandbox"
 )
@@ -318,6 +320,22 @@ var placeRemedies = []remedy{
 		"left", "free some space", func(r *rig) {
 			r.system.free = func(string) (int64, bool) { return 2 * leastFree, true }
 		}},
+	{"pause", "on", func(r *rig) { r.must(pauses.Dir(r.at("state")).Pause(r.Context(), "local", false)) }, Warn,
+		"UTC, by local: no call of a session on stdio runs", "codehand page",
+		func(r *rig) { r.must(pauses.Dir(r.at("state")).Resume(r.Context(), "local", "local", false)) }},
+	{"pause", "unreadable", func(r *rig) { r.write("state/paused.json", "{") }, Warn,
+		"Pause everything is on: no call of a session on stdio runs", "codehand page",
+		func(r *rig) { r.must(pauses.Dir(r.at("state")).Resume(r.Context(), "local", "local", false)) }},
+	{"store", "everybody paused", func(r *rig) {
+		inRealStore(r, func(t *pauses.Table) error { return t.Pause(r.Context(), "root", true) })
+	}, Warn, "UTC, by root: no call runs in codehand serve", "the page of codehand serve", func(r *rig) {
+		inRealStore(r, func(t *pauses.Table) error { return t.Resume(r.Context(), "", "root", true) })
+	}},
+	{"store", "ann paused", func(r *rig) {
+		inRealStore(r, func(t *pauses.Table) error { return t.Pause(r.Context(), "ann", false) })
+	}, Warn, "UTC, by ann: no call of ann runs in codehand serve", "the page of codehand serve", func(r *rig) {
+		inRealStore(r, func(t *pauses.Table) error { return t.Resume(r.Context(), "ann", "ann", false) })
+	}},
 	{"journal", "unreadable", func(r *rig) { r.write("state/journal", "") }, Warn, "the journal cannot be read",
 		"directory journal", func(r *rig) { r.remove("state/journal") }},
 	{"store", "damaged", func(r *rig) {
@@ -340,6 +358,18 @@ func useRealStore(r *rig) {
 	s, err := state.Open(r.Context(), "embedded:", state.Options{Dir: r.at("state")})
 	r.must(err)
 	r.must(s.Set(r.Context(), state.Key(state.Replica, "x"), []byte("x")))
+	r.must(s.Close())
+}
+
+// inRealStore pauses or resumes calls in the Store of serve.
+func inRealStore(r *rig, do func(*pauses.Table) error) {
+	r.Helper()
+	s, err := state.Open(r.Context(), "embedded:", state.Options{Dir: r.at("state")})
+	r.must(err)
+	t, err := pauses.NewTable(r.Context(), s, func(string, map[string]any) {}, slog.New(slog.DiscardHandler))
+	r.must(err)
+	r.must(do(t))
+	t.Close()
 	r.must(s.Close())
 }
 

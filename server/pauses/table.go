@@ -85,20 +85,13 @@ func (t *Table) follow(ctx context.Context, key string) {
 	}
 }
 
-// read takes a record of the Store, if it is newer than what is known. One that does not parse was written by a newer
-// version, and pauses.
+// read takes a record of the Store, if it is newer than what is known.
 func (t *Table) read(ctx context.Context, key string) error {
 	t.turn.Lock()
 	defer t.turn.Unlock()
-	value, rev, err := t.store.Get(ctx, key)
+	r, rev, err := recordOf(ctx, t.store, key)
 	if err != nil {
 		return err
-	}
-	r := written{}
-	if rev != 0 {
-		if err := json.Unmarshal(value, &r); err != nil {
-			r = written{On: true}
-		}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -107,6 +100,36 @@ func (t *Table) read(ctx context.Context, key string) error {
 		t.note(key, r)
 	}
 	return nil
+}
+
+// recordOf reads a record. One that does not parse was written by a newer version, and pauses.
+func recordOf(ctx context.Context, store state.Store, key string) (r written, rev uint64, err error) {
+	value, rev, err := store.Get(ctx, key)
+	if err != nil || rev == 0 {
+		return r, rev, err
+	}
+	if json.Unmarshal(value, &r) != nil {
+		r = written{On: true}
+	}
+	return r, rev, nil
+}
+
+// In returns what is paused in a Store that no Table of this process follows.
+func In(ctx context.Context, store state.Store) (all []Pause, err error) {
+	keys, err := store.Keys(ctx, state.Pause)
+	if err != nil {
+		return nil, fmt.Errorf("read what is paused: %w", err)
+	}
+	for _, key := range keys {
+		r, _, err := recordOf(ctx, store, key)
+		if err != nil {
+			return nil, fmt.Errorf("read what is paused: %w", err)
+		}
+		if r.On {
+			all = append(all, r.Pause)
+		}
+	}
+	return ordered(all), nil
 }
 
 // note is what the Table knows from then on. mu is held.
