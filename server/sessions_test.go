@@ -61,6 +61,8 @@ type setup struct {
 
 	change func(*config.Config) // what settings cannot say; nil: nothing
 	model  loop.Model           // of sub-agents; nil: none
+
+	onPage bool // codehand page can reach it, and its commands count as confined
 }
 
 // making is what makes the tools of a test server.
@@ -95,13 +97,21 @@ func start(t testing.TB, o setup) *fixture {
 	if o.change != nil {
 		o.change(&cfg)
 	}
-	s, err := New(Options{Options: engines.Options{Proven: limitsOnly, Config: cfg, Tools: making(o.tools, o.make), Sources: o.sources, Version: "test", Model: o.model}})
+	proven := limitsOnly
+	if o.onPage {
+		proven = confined
+	}
+	s, err := New(Options{Options: engines.Options{Proven: proven, Config: cfg, Tools: making(o.tools, o.make), Sources: o.sources, Version: "test", Model: o.model}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.patience = replaytest.HangAfter // however slow this machine is, a test loses no note
 	patient(s, o.roots)
 	f := &fixture{server: s, work: work, ended: make(chan error, 1)}
+	unreachable := func() {}
+	if o.onPage {
+		unreachable = s.Reachable(context.Background())
+	}
 	f.Wire = connect(s, f.ended, o.client, o.modern)
 	t.Cleanup(func() {
 		_ = f.In.Close()
@@ -117,6 +127,7 @@ func start(t testing.TB, o setup) *fixture {
 		case <-time.After(replaytest.HangAfter):
 			t.Fatal("Stdio does not return")
 		}
+		unreachable()
 		if err := s.Close(); err != nil {
 			t.Errorf("Close: %v", err)
 		}
