@@ -76,7 +76,8 @@ func (s *Session) openDoor(c *Command, ask credentials.Asking) {
 			c.unstored = "git gets no stored password here: " + err.Error()
 			return
 		}
-		c.unstored = "git did not ask for a stored password, as a command told it" + instead
+		c.unstored = "git asked for no stored password: the command sets another helper, or the helper failed as shown" +
+			instead
 		c.door = door
 		c.Profile.Readable = append(c.Profile.Readable, door.Readable()...)
 		c.Env = append(c.Env, door.Env()...)

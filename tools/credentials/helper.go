@@ -25,7 +25,7 @@ func Help(socket, operation string, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	dir, err := os.Open(filepath.Dir(socket))
+	dir, err := searched(filepath.Dir(socket))
 	if err != nil {
 		return err
 	}
