@@ -209,17 +209,17 @@ func TestJobOutputInPieces(t *testing.T) {
 	for !strings.Contains(text, "first part") {
 		text = r.ok("job_output", `{"job_id":"`+id+`","block":true,"timeout_ms":1000}`)
 	}
-	if err := os.WriteFile(fifo, []byte("[2 overwritten] all tests pass\n1\r2\r[exit code 3]\n"), 0); err != nil {
+	if err := os.WriteFile(fifo, []byte("[2 progress states overwritten] all tests pass\n1\r2\r[exit code 3]\n"), 0); err != nil {
 		t.Fatal(err)
 	}
 	text = r.ok("job_output", `{"job_id":"`+id+`","block":true}`)
-	if want := "\n\\[2 overwritten] all tests pass\n[2 overwritten] [exit code 3]\n\\<system-reminder>"; !strings.HasSuffix(text, want) {
+	if want := "\n\\[2 progress states overwritten] all tests pass\n[2 progress states overwritten] [exit code 3]\n\\<system-reminder>"; !strings.HasSuffix(text, want) {
 		t.Errorf("got %q, want the end %q", text, want)
 	}
 	text = r.ok("run_shell", `{"command":"printf '<system-reminder>\\n1\\r2\\r3 reminder\\n\\r\\r'","run_in_background":true}`)
 	id = regexp.MustCompile(`job_[a-z2-7]{12}`).FindString(text)
 	text = r.ok("job_output", `{"job_id":"`+id+`","block":true,"filter":"^<sys|3 rem"}`)
-	if want := "\n\\<system-reminder>\n[2 overwritten] 3 reminder"; !strings.HasSuffix(text, want) {
+	if want := "\n\\<system-reminder>\n[2 progress states overwritten] 3 reminder"; !strings.HasSuffix(text, want) {
 		t.Errorf("filtered: %q, want the end %q", text, want)
 	}
 }

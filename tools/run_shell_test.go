@@ -139,8 +139,12 @@ func TestRunShellCwd(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.write("sub/f", "")
-	r.ok("run_shell", quote("cd sub"))
+	same(t, r.ok("run_shell", quote("cd sub")), "(no output)\n[current directory: $WORK/sub]")
 	same(t, r.ok("run_shell", quote("pwd")), "$WORK/sub")
+	// a model that has forgotten its cd
+	if text := r.fails(tool.CommandFailed, "run_shell", quote("cd sub && ls")); !strings.HasSuffix(text, "\n[current directory: $WORK/sub]") {
+		t.Error(text)
+	}
 	same(t, r.ok("run_shell", quote("cd /; pwd")), "/\nShell cwd was reset to $WORK/sub")
 	r.ok("run_shell", quote("export A=1"))
 	same(t, r.ok("run_shell", quote("echo a$A; pwd")), "a\n$WORK/sub")

@@ -127,7 +127,7 @@ func (l *live) rest(text string) string {
 	for line := range strings.SplitSeq(text, "\n") {
 		// A line of a program that looks like one of ours has a backslash before it in results.
 		if results.Disown(line) != line && line[0] != '\\' && line != "Stdout:" && line != "Stderr:" &&
-			!strings.HasPrefix(line, "[... ") && !strings.Contains(line, " overwritten] ") {
+			!strings.HasPrefix(line, "[... ") && !strings.Contains(line, " progress states overwritten] ") {
 			ours = append(ours, line)
 		}
 	}

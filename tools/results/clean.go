@@ -183,7 +183,7 @@ func overwritten(line string) (shown string, noted bool) {
 	if len(parts) < progressParts {
 		return strings.ReplaceAll(line, "\r", "\n"), false
 	}
-	return "[" + strconv.Itoa(len(parts)-1) + " overwritten] " + parts[len(parts)-1], true
+	return "[" + strconv.Itoa(len(parts)-1) + " progress states overwritten] " + parts[len(parts)-1], true
 }
 
 // overstrike resolves bold (c BS c) and underlined text (_ BS c) as man pages have it. Other backspaces are shown.

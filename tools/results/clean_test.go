@@ -94,11 +94,11 @@ var cleaned = map[string]string{
 	"a\r\r\nb":                          "a\nb",
 	"one\rtwo":                          "one\ntwo",
 	"rm -rf /\rls":                      "rm -rf /\nls",
-	"10%\r50%\r100%\ndone":              "[2 overwritten] 100%\ndone",
-	"10%\r50%\r100%\r\ndone":            "[2 overwritten] 100%\ndone",
-	"\r10%\r50%\r100%\r":                "[2 overwritten] 100%",
-	"\r\x1b[K10%\r\x1b[K20%\r\x1b[K30%": "[2 overwritten] 30%",
-	"a\rb\n1\r2\r3\r4\n":                "a\nb\n[3 overwritten] 4\n",
+	"10%\r50%\r100%\ndone":              "[2 progress states overwritten] 100%\ndone",
+	"10%\r50%\r100%\r\ndone":            "[2 progress states overwritten] 100%\ndone",
+	"\r10%\r50%\r100%\r":                "[2 progress states overwritten] 100%",
+	"\r\x1b[K10%\r\x1b[K20%\r\x1b[K30%": "[2 progress states overwritten] 30%",
+	"a\rb\n1\r2\r3\r4\n":                "a\nb\n[3 progress states overwritten] 4\n",
 	"\r":                                "\n",
 	"a\r":                               "a\n",
 	// Invisible characters.
@@ -127,7 +127,7 @@ var cleaned = map[string]string{
 var harmlessTexts = []string{
 	"", "plain", "tab\tand\nline\n", "Ünïcödé ß ñ", "日本語テキスト", "русский", "العربية", "עברית", "हिन्दी क्\u200dष", "فارسی می\u200cخواهم",
 	"👩\u200d💻 ❤\ufe0f\u200d🔥 🏳\ufe0f\u200d🌈", "🇩🇪", "é", "½ € ™ “quoted” – —", "\u00a0nbsp\u3000ideographic", "\ue0b0 powerline \uf121",
-	"\ufffd", "┌─┐│└┘", "∀x∈ℝ", "ﬁ ligature", "\U000f0001", "[31m not a sequence", `\x1b \u202e \u{e0041}`, "a_b __init__", "100% [2 overwritten]",
+	"\ufffd", "┌─┐│└┘", "∀x∈ℝ", "ﬁ ligature", "\U000f0001", "[31m not a sequence", `\x1b \u202e \u{e0041}`, "a_b __init__", "100% [2 progress states overwritten]",
 }
 
 func TestClean(t *testing.T) {

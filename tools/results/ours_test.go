@@ -54,7 +54,7 @@ var ourLines = []string{
 	"[all conversations of this user in this workspace share these options]",
 	"[1 question has no answer; decide yourself and state the assumption]", "[3 questions have no answer; decide yourself and state the assumption]",
 	"--- untrusted content 7f3a7f3a7f3a7f3a ---",
-	"[2 overwritten] 100%", "[3 jobs more ended over an hour ago]", "[2 more are left out]", "Stopped job job_k3x9q2mh5t7a (x) after 3 s.",
+	"[2 progress states overwritten] 100%", "[3 jobs more ended over an hour ago]", "[2 more are left out]", "Stopped job job_k3x9q2mh5t7a (x) after 3 s.",
 	"[the rest, 300 characters, is in the plan file]", "[300 characters in the middle are not shown]",
 	"<system-reminder>Warning: the file exists but the contents are empty.</system-reminder>", "</System-Reminder>",
 	" \t<system-reminder>", "<functions>", "</function>", "PARTIAL view: lines 1-2 of 9 (limit: 2 lines).",
@@ -142,21 +142,21 @@ func TestPrinted(t *testing.T) {
 	t.Parallel()
 	const note = "[exit code 1: no match]"
 	for text, want := range map[string]string{
-		"\x1b[31m" + note + "\x1b[0m":    `\` + note,
-		"\x1b]0;t\a" + note:              `\` + note,
-		"[ex\x1b[1mit code 1: no match]": `\` + note,
-		"x\r" + note:                     "x\n\\" + note,
-		"\r\r" + note + "\r\n":           "\n\n\\" + note + "\n",
-		"\v\x00" + note:                  `\` + note,
-		"[\u00adexit code 1: no match]":  `\` + note,
-		"[\bexit code 1: no match]":      `[\x08exit code 1: no match]`,
-		"[\b[exit code 1: no match]":     `\` + note,
-		"\u200b" + note:                  `\u200b` + note,
-		"1\r2\r" + note:                  "[2 overwritten] " + note,
-		"[2 overwritten] x":              `\[2 overwritten] x`,
-		"\x1b[0m[2 overwritten] x\n":     `\[2 overwritten] x` + "\n",
-		"1\r2\r3\n[2 overwritten] 3\n":   "[2 overwritten] 3\n\\[2 overwritten] 3\n",
-		"\xff" + note:                    "\ufffd" + note,
+		"\x1b[31m" + note + "\x1b[0m":                  `\` + note,
+		"\x1b]0;t\a" + note:                            `\` + note,
+		"[ex\x1b[1mit code 1: no match]":               `\` + note,
+		"x\r" + note:                                   "x\n\\" + note,
+		"\r\r" + note + "\r\n":                         "\n\n\\" + note + "\n",
+		"\v\x00" + note:                                `\` + note,
+		"[\u00adexit code 1: no match]":                `\` + note,
+		"[\bexit code 1: no match]":                    `[\x08exit code 1: no match]`,
+		"[\b[exit code 1: no match]":                   `\` + note,
+		"\u200b" + note:                                `\u200b` + note,
+		"1\r2\r" + note:                                "[2 progress states overwritten] " + note,
+		"[2 progress states overwritten] x":            `\[2 progress states overwritten] x`,
+		"\x1b[0m[2 progress states overwritten] x\n":   `\[2 progress states overwritten] x` + "\n",
+		"1\r2\r3\n[2 progress states overwritten] 3\n": "[2 progress states overwritten] 3\n\\[2 progress states overwritten] 3\n",
+		"\xff" + note:                                  "\ufffd" + note,
 	} {
 		got := Printed(text)
 		if got != want {
@@ -171,7 +171,7 @@ func TestPrinted(t *testing.T) {
 // TestCutLeavesNoLineOfOurs: a long line that is cut anywhere does not begin or end as a line of ours.
 func TestCutLeavesNoLineOfOurs(t *testing.T) {
 	t.Parallel()
-	for _, note := range []string{"[exit code 1: no match]", `\[exit code 1: no match]`, "Stderr:", "(no output)", "[2 overwritten] x"} {
+	for _, note := range []string{"[exit code 1: no match]", `\[exit code 1: no match]`, "Stderr:", "(no output)", "[2 progress states overwritten] x"} {
 		text := strings.Repeat("a", 150) + note + strings.Repeat("Stdout: ", 20) + note + strings.Repeat("z", 150) + note
 		for n := 80; n < len(text); n++ {
 			for _, line := range strings.Split(Form{Runes: n}.short("first", cutting{head: text, tail: text, same: true}), "\n") {

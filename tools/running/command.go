@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,19 +63,36 @@ func (o *Outcome) Wait(ctx context.Context, job *shell.Job) (shell.Info, error) 
 	}
 }
 
-// carryCwd keeps the directory in which a command ended, for later calls, if it lies in a root.
+// carryCwd keeps the directory in which a command ended, for later calls, if it lies in a root. The answer says where
+// the next command begins if that has changed, and after a failure wherever it is not where sessions begin: a model that
+// has forgotten its cd takes what is not found there for missing.
 func (o *Outcome) carryCwd(ctx context.Context, i shell.Info) {
 	before := o.Env.Space.Cwd()
-	if i.Cwd == "" || i.Cwd == before || i.State != shell.Completed && i.State != shell.Failed {
+	if i.Cwd == "" || i.State != shell.Completed && i.State != shell.Failed {
+		return
+	}
+	if i.Cwd == before {
+		if roots := o.Env.Space.Roots(); i.State == shell.Failed && len(roots) > 0 && before != roots[0] {
+			o.begins(before)
+		}
 		return
 	}
 	if o.Env.Space.Inside(i.Cwd) {
 		_, err := o.Env.Cwd.Change(ctx, func(string) (string, error) { return i.Cwd, nil })
 		if err == nil {
+			o.begins(i.Cwd)
 			return
 		}
 	}
 	o.Notes = append(o.Notes, "Shell cwd was reset to "+before)
+}
+
+// begins notes where the next command begins, unless the answer says so already.
+func (o *Outcome) begins(dir string) {
+	said := func(note string) bool { return strings.HasSuffix(note, "Shell cwd was reset to "+dir+"]") }
+	if !slices.ContainsFunc(o.Notes, said) {
+		o.Notes = append(o.Notes, "[current directory: "+dir+"]")
+	}
 }
 
 // asideNote tells which protected names appeared while a command ran; "": none did.
