@@ -17,6 +17,9 @@ var personal = []string{
 	"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy",
 }
 
+// gpgAgent is the gap of commands that reach the gpg-agent of a person.
+const gpgAgent = "gpg-agent"
+
 // rings are the files of GnuPG that hold no secret and without which its agent signs nothing, in its directory.
 var rings = []string{"pubring.kbx", "pubring.gpg", "public-keys.d", "trustdb.gpg", "gpg.conf", "common.conf"}
 
@@ -72,9 +75,9 @@ func desktopOf(home string, env []string) (d desktop) {
 		for i, name := range rings {
 			public[i] = filepath.Join(gnupg, name)
 		}
-		add("gpg-agent", filepath.Join(gnupg, "S.gpg-agent"), public...)
+		add(gpgAgent, filepath.Join(gnupg, "S.gpg-agent"), public...)
 		if run != "" {
-			add("gpg-agent", filepath.Join(run, "gnupg", "S.gpg-agent"), public...)
+			add(gpgAgent, filepath.Join(run, "gnupg", "S.gpg-agent"), public...)
 		}
 	}
 	cookie := value(env, "XAUTHORITY")

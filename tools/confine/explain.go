@@ -76,10 +76,10 @@ func (c Command) Explain(errors, dir string) string {
 		}
 		if c.Profile.Network == sandbox.NetworkList {
 			return fmt.Sprintf("[sandbox level %d: commands reach only the hosts in sandbox.domains here, and not "+
-				"what other commands and jobs serve; the operator can change that and sandbox.network]", c.Level)
+				"what other commands and jobs serve; %s can change that and sandbox.network]", c.Level, c.opener())
 		}
 		return fmt.Sprintf("[sandbox level %d: commands have no network here and do not reach what other commands and "+
-			"jobs serve; the operator can change sandbox.network]", c.Level)
+			"jobs serve; %s can change sandbox.network]", c.Level, c.opener())
 	}
 	return ""
 }
@@ -119,12 +119,12 @@ func (c Command) Refusal(errors, dir string) string {
 	}
 	if tracing().MatchString(errors) {
 		return c.said("no command traces a process or makes namespaces, as strace, gdb, dlv, unshare and the sandbox " +
-			"of a browser do (browsers start with --no-sandbox); the operator can only switch all of this off, with " +
-			`sandbox.policy = "off"`)
+			"of a browser do (browsers start with --no-sandbox); " + c.opener() + " can only switch all of this off, " +
+			`with sandbox.policy = "off"`)
 	}
 	if nameless && c.Level == sandbox.LevelKernel && !c.readOnly {
 		return c.said("commands change files in the workspace and in $TMPDIR, and nothing in /tmp or the home " +
-			"directory; the operator can add directories to sandbox.writable")
+			"directory; " + c.opener() + " can add directories to sandbox.writable")
 	}
 	if c.Proxy != nil {
 		if refused := c.Proxy.Refused(); len(refused) > 0 {
@@ -169,11 +169,31 @@ func (c Command) unseen(errors string) string {
 		return fmt.Sprintf("%s is not visible to commands; sandbox.readable = [%q] gives commands the rights of what "+
 			"listens there", m[1], real)
 	}
-	switch {
-	case strings.Contains(errors, "gpg failed to sign the data"):
-		return "gpg does not reach its keys here; commit with -c commit.gpgsign=false, or let the user sign"
+	if strings.Contains(errors, "gpg failed to sign the data") {
+		return c.unsigned() + "; commit with -c commit.gpgsign=false, or let the user sign"
 	}
 	return ""
+}
+
+// unsigned says why gpg signed nothing.
+func (c Command) unsigned() string {
+	switch {
+	case slices.Contains(c.Gaps, gpgAgent):
+		return "the user's gpg-agent did not sign: it does not run, lacks the key or waits for a passphrase"
+	case c.readOnly || !c.personal:
+		return "gpg does not reach its keys here"
+	case c.Profile.Network != sandbox.NetworkOn:
+		return `commands reach gpg-agent only with sandbox.network = "on"`
+	}
+	return "commands reach gpg-agent only if codehand is started with GPG_TTY or XDG_RUNTIME_DIR in its environment"
+}
+
+// opener is who can change settings.
+func (c Command) opener() string {
+	if c.personal {
+		return "the user"
+	}
+	return "the operator"
 }
 
 // said is a line about what confines the command.
@@ -193,11 +213,11 @@ func (c Command) NoNetwork() string {
 		return ""
 	}
 	if c.Profile.Network == sandbox.NetworkList {
-		return fmt.Sprintf("[sandbox level %d: commands reach only the hosts in sandbox.domains here; the operator "+
-			"can change that and sandbox.network]", c.Level)
+		return fmt.Sprintf("[sandbox level %d: commands reach only the hosts in sandbox.domains here; %s can "+
+			"change that and sandbox.network]", c.Level, c.opener())
 	}
-	return fmt.Sprintf("[sandbox level %d: commands have no network here; the operator can change sandbox.network]",
-		c.Level)
+	return fmt.Sprintf("[sandbox level %d: commands have no network here; %s can change sandbox.network]", c.Level,
+		c.opener())
 }
 
 // pathsIn returns the paths that a message names, absolute and clean.
@@ -247,19 +267,19 @@ func (c Command) refuses(path, line string, gone bool) string {
 	switch {
 	case in(p.Hidden):
 		if rule := c.rule(path); rule != "" {
-			return path + " is hidden from commands by the rule " + rule + "; the operator can remove that rule"
+			return path + " is hidden from commands by the rule " + rule + "; " + c.opener() + " can remove that rule"
 		}
 		if slices.ContainsFunc(misowned(os.Geteuid()), func(dir string) bool { return within(path, dir) }) {
 			return path + " is hidden from commands: there root's files seem to be of another user, and ssh does not " +
 				"start with such files"
 		}
 		return path + " is hidden from commands, since it holds secrets or stands in sandbox.hide"
-	case gone && exists(path) && !in(p.Readable) && !in(p.Writable):
-		return path + " is not visible to commands; the operator can add it to sandbox.readable"
+	case gone && exists(path) && !ofSystem(path) && !in(p.Readable) && !in(p.Writable):
+		return path + " is not visible to commands; " + c.opener() + " can add it to sandbox.readable"
 	case gone:
 		return ""
 	case c.rule(path) != "":
-		return path + " does not change, by the rule " + c.rule(path) + "; the operator can remove that rule"
+		return path + " does not change, by the rule " + c.rule(path) + "; " + c.opener() + " can remove that rule"
 	case slices.ContainsFunc(p.Linked, func(l sandbox.Link) bool { return l.Path == path }):
 		return path + " can be written, also by git config, but neither renamed, replaced nor removed"
 	case in(p.Protected) || in(p.Writable) && heldFor(path, p.Protected):
@@ -272,12 +292,12 @@ func (c Command) refuses(path, line string, gone bool) string {
 	case c.readOnly && (in(p.Readable) || !exists(path)):
 		return "" // not for the sandbox's sake
 	case c.readOnly:
-		return path + " is not visible to commands; the operator can add it to sandbox.readable"
+		return path + " is not visible to commands; " + c.opener() + " can add it to sandbox.readable"
 	case c.Level < sandbox.LevelFull && !in(p.Readable): // at LevelFull it would not be there
-		return path + " is outside of what commands may read or change; the operator can add it to sandbox.readable, " +
-			"or a directory to sandbox.writable"
+		return path + " is outside of what commands may read or change; " + c.opener() + " can add it to " +
+			"sandbox.readable, or a directory to sandbox.writable"
 	}
-	return path + " is outside of what commands may change; the operator can add a directory to sandbox.writable"
+	return path + " is outside of what commands may change; " + c.opener() + " can add a directory to sandbox.writable"
 }
 
 // temp is where a command finds its temporary directory.

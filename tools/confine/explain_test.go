@@ -158,3 +158,41 @@ func TestExplainUnseen(t *testing.T) {
 		}
 	}
 }
+
+// A commit that was not signed names what brings the agent into reach, and does not blame the sandbox where it is.
+func TestExplainUnsigned(t *testing.T) {
+	t.Parallel()
+	open, shut := &sandbox.Profile{Network: sandbox.NetworkOn}, &sandbox.Profile{Network: sandbox.NetworkOff}
+	for want, c := range map[string]Command{
+		"the user's gpg-agent did not sign":                 {Profile: open, personal: true, Gaps: []string{"gpg-agent"}},
+		"is started with GPG_TTY or XDG_RUNTIME_DIR in its": {Profile: open, personal: true},
+		`only with sandbox.network = "on"; commit with`:     {Profile: shut, personal: true},
+		"gpg does not reach its keys here; commit with":     {Profile: open},
+	} {
+		c.Level = sandbox.LevelFull
+		if got := c.Explain("error: gpg failed to sign the data", "/"); !strings.Contains(got, want) {
+			t.Errorf("%q: want %q", got, want)
+		}
+	}
+}
+
+// What a script of the system says that it does not find is not the script, which every command sees; and on stdio the
+// person who reads an answer is the one who can change settings.
+func TestExplainScript(t *testing.T) {
+	t.Parallel()
+	script := "/usr/bin/env" // it is there on every Unix
+	said := script + ": 882: www-browser: not found"
+	c := Command{Level: sandbox.LevelFull, Profile: &sandbox.Profile{}, personal: true}
+	if got := c.Explain(said, t.TempDir()); got != "" {
+		t.Errorf("%q is explained by %q", said, got)
+	}
+	dir := t.TempDir()
+	said = "cat: " + dir + ": No such file or directory"
+	if got := c.Explain(said, "/"); !strings.Contains(got, "; the user can add it to sandbox.readable") {
+		t.Errorf("%q", got)
+	}
+	c.personal = false
+	if got := c.Explain(said, "/"); !strings.Contains(got, "; the operator can add it to sandbox.readable") {
+		t.Errorf("%q", got)
+	}
+}

@@ -50,6 +50,7 @@ type Command struct {
 	configs  *configs          // what the command may change of git's configuration; nil: nothing
 	by       map[string]string // of Profile
 	readOnly bool              // Profile is that of commands that only read
+	personal bool              // it is of the person whose settings are in force
 }
 
 // An UnavailableError means that commands need more than this machine does, or that it was too busy to prove what it
@@ -93,7 +94,7 @@ func (s *Session) Command(u Use) (Command, error) {
 	if needed := s.o.Needed(); proven.Unknown() || proven.Level < needed {
 		return Command{}, &UnavailableError{proven.Level, needed, proven.Failed}
 	}
-	c := Command{Level: proven.Level, Gaps: slices.Clone(proven.Gaps)}
+	c := Command{Level: proven.Level, Gaps: slices.Clone(proven.Gaps), personal: s.o.Personal}
 	if proven.Lowered && !s.toldLower.Swap(true) {
 		c.News = lowered(proven)
 	}
@@ -252,7 +253,7 @@ func (s *Session) Unreached(errors string) string {
 		return ""
 	}
 	p := &sandbox.Profile{Network: s.o.Network.Network, Sockets: true}
-	return Command{Level: known.Level, Profile: p}.Unreached(errors)
+	return Command{Level: known.Level, Profile: p, personal: s.o.Personal}.Unreached(errors)
 }
 
 // Reported returns what is in force, for people: level, gaps, and why it is not more.
