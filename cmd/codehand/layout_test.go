@@ -262,7 +262,7 @@ var modules = []struct {
 	{path: "golang.org/x/term", rooms: []string{"cmd/codehand"}},                                                      // typing a password unseen
 	{path: "golang.org/x/text", rooms: []string{"server/people", "tools/guarded", "tools/permission", "tools/textedit"}},
 	{path: "mvdan.cc/sh/v3", rooms: []string{"tools/bash"}},
-	{path: "golang.org/x/sys", rooms: []string{"filestate", "filestate/disk", "filestate/exchange", "server/doctor", "tools/confine/look", "tools/git/changes", "tools/sandbox", "tools/sandbox/cgroup", "tools/sandbox/kernel", "tools/sandbox/probe", "tools/search", "tools/workspace"}},
+	{path: "golang.org/x/sys", rooms: []string{"filestate", "filestate/disk", "filestate/exchange", "server/doctor", "tools/confine/look", "tools/credentials", "tools/git/changes", "tools/sandbox", "tools/sandbox/cgroup", "tools/sandbox/kernel", "tools/sandbox/probe", "tools/search", "tools/workspace"}},
 }
 
 // guarded are packages of the standard library that only some rooms may import, and what the others do.

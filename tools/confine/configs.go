@@ -227,8 +227,8 @@ func (c *configs) drop() {
 
 // Drop gives up what was made for a command that was not started.
 func (c Command) Drop() {
-	if c.door != nil {
-		c.door.Close()
+	if c.pass.door != nil {
+		c.pass.door.Close()
 	}
 	if c.configs != nil {
 		c.configs.drop()
@@ -240,9 +240,9 @@ func (c Command) Drop() {
 // get. background: it went on beside what the person does. What git would obey of what appeared meanwhile is taken for
 // its work even so, since a command has only to wait until it is a job, but nothing of it is lost.
 func (c Command) Over(background bool) (lines []string) {
-	if c.door != nil {
-		c.door.Close()
-		for _, why := range c.door.Why() {
+	if c.pass.door != nil {
+		c.pass.door.Close()
+		for _, why := range c.pass.door.Why() {
 			lines = append(lines, c.said(why))
 		}
 	}

@@ -13,6 +13,12 @@ import (
 // CredentialsGap names that git in commands gets passwords of the person.
 const CredentialsGap = "git-credentials"
 
+// passwords are what git in a command gets of them.
+type passwords struct {
+	door *credentials.Door // where it asks; nil: nowhere
+	none string            // why it got none, if it asked for none there
+}
+
 // Begin looks, before the first command of a session, which passwords its git may get: those for the remotes that its
 // repositories have now, and for what the operator named. About another host the person is asked separately, since a
 // command may have added it. roots are those of the session, canonical.
@@ -64,21 +70,22 @@ func entriesOf(dir string) []os.DirEntry {
 
 // openDoor lets git in a command ask for passwords, or notes why it cannot.
 func (s *Session) openDoor(c *Command, ask credentials.Asking) {
+	const none = "git gets no stored password here: "
 	const instead = "; use an ssh remote, with which the user's agent works, or let the user push"
 	switch {
 	case s.o.Credentials == "" && s.o.Personal:
-		c.unstored = `git gets no stored password here: sandbox.git_credentials is "off", or this is a server` + instead
+		c.pass.none = none + `sandbox.git_credentials is "off", or this is a server` + instead
 	case s.desk == nil:
-		c.unstored = "git gets no stored password here: the network is not open" + instead
+		c.pass.none = none + "the network is not open" + instead
 	default:
 		door, err := s.desk.Open(ask)
 		if err != nil {
-			c.unstored = "git gets no stored password here: " + err.Error()
+			c.pass.none = none + err.Error()
 			return
 		}
-		c.unstored = "git asked for no stored password: the command sets another helper, or the helper failed as shown" +
-			instead
-		c.door = door
+		c.pass.none = "git asked for no stored password: the command sets another helper, or the helper failed as " +
+			"shown" + instead
+		c.pass.door = door
 		c.Profile.Readable = append(c.Profile.Readable, door.Readable()...)
 		c.Env = append(c.Env, door.Env()...)
 		if s.desk.Allowed() {

@@ -92,11 +92,11 @@ func (c Command) Refusal(errors, dir string) string {
 	}
 	if strings.Contains(errors, "could not read Username for") ||
 		strings.Contains(errors, "could not read Password for") {
-		if c.door != nil && len(c.door.Why()) > 0 {
+		if c.pass.door != nil && len(c.pass.door.Why()) > 0 {
 			return "" // Over says it
 		}
-		if c.unstored != "" { // before what a helper of the person's misses in the sandbox
-			return c.said(c.unstored)
+		if c.pass.none != "" { // before what a helper of the person's misses in the sandbox
+			return c.said(c.pass.none)
 		}
 	}
 	nameless := false // refused, and the program does not say what, as ed of its own temporary file

@@ -152,7 +152,7 @@ func TestExplainUnseen(t *testing.T) {
 		{"/home/a/helper: not found\nfatal: could not read Password for 'https://x': terminal prompts disabled", nil,
 			"[sandbox level 3: none is stored]"},
 	} {
-		c := Command{Level: sandbox.LevelFull, Profile: &sandbox.Profile{Readable: s.open}, unstored: "none is stored"}
+		c := Command{Level: sandbox.LevelFull, Profile: &sandbox.Profile{Readable: s.open}, pass: passwords{none: "none is stored"}}
 		if got := c.Explain(s.errors, dir); got != s.want {
 			t.Errorf("%q: %q, want %q", s.errors, got, s.want)
 		}

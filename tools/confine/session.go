@@ -45,8 +45,7 @@ type Command struct {
 	// Hold keeps the private caches as they are until release, for the time of the command; nil: it has none
 	Hold func() (release func(), err error)
 
-	door     *credentials.Door // where git asks for passwords; nil: nowhere
-	unstored string            // why git gets none without a door
+	pass     passwords
 	configs  *configs          // what the command may change of git's configuration; nil: nothing
 	by       map[string]string // of Profile
 	readOnly bool              // Profile is that of commands that only read

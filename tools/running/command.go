@@ -64,8 +64,8 @@ func (o *Outcome) Wait(ctx context.Context, job *shell.Job) (shell.Info, error) 
 }
 
 // carryCwd keeps the directory in which a command ended, for later calls, if it lies in a root. The answer says where
-// the next command begins if that has changed, and after a failure wherever it is not where sessions begin: a model that
-// has forgotten its cd takes what is not found there for missing.
+// the next command begins if that has changed, and after a failure wherever it is not where sessions begin: a model
+// that has forgotten its cd takes what is not found there for missing.
 func (o *Outcome) carryCwd(ctx context.Context, i shell.Info) {
 	before := o.Env.Space.Cwd()
 	if i.Cwd == "" || i.State != shell.Completed && i.State != shell.Failed {
