@@ -1,7 +1,9 @@
 package config
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -123,14 +125,30 @@ func (l *loader) byAccident(dir string) string {
 	return ""
 }
 
+// checkRoots checks the roots of one person. One that is not there any more, such as a folder on a disk that is not
+// plugged in, is left out while another is: a client that starts codehand shows no reason when that fails.
 func (l *loader) checkRoots() {
+	var roots []string
+	var missing Problems
 	for _, root := range l.config.Roots {
-		if err := existing(root); err != nil {
+		switch err := existing(root); {
+		case errors.Is(err, fs.ErrNotExist):
+			missing.add(l.config.origins["roots"], err.Error())
+		case err != nil:
 			l.problems.add(l.config.origins["roots"], err.Error())
-			continue
+		default:
+			roots = append(roots, root)
+			l.warnAboutHome(root)
 		}
-		l.warnAboutHome(root)
 	}
+	if len(roots) == 0 {
+		l.problems = append(l.problems, missing...)
+		return
+	}
+	for _, p := range missing {
+		l.warnings = append(l.warnings, Warning{Origin: p.Origin, Text: p.Text + "; it is left out"})
+	}
+	l.config.Roots = roots
 }
 
 func (l *loader) warnAboutHome(root string) {

@@ -78,6 +78,25 @@ func TestBadRoots(t *testing.T) {
 	}
 }
 
+// A client that a click starts went without tools when one of its folders was gone. The others are used, and a warning
+// names what is left out.
+func TestMissingRootBesideAnother(t *testing.T) {
+	w := newWorld(t)
+	w.write(t, "project/here/x", "")
+	w.Roots = []string{"gone", "here"}
+	c, warnings := w.load(t)
+	if want := []string{w.path("project/here")}; !slices.Equal(c.Roots, want) {
+		t.Errorf("roots: %v, want %v", c.Roots, want)
+	}
+	if len(warnings) != 1 || !strings.Contains(warnings[0].String(), "gone") || !strings.Contains(warnings[0].String(), "left out") {
+		t.Errorf("warnings: %v", warnings)
+	}
+	w.Roots = []string{"gone", "gone too"}
+	if got := w.refused(t).Error(); !strings.Contains(got, "gone too") {
+		t.Error(got)
+	}
+}
+
 // The home directory by name is allowed, with a warning and a rule that keeps changes away from the state directory.
 func TestHomeAsRoot(t *testing.T) {
 	w := newWorld(t)
