@@ -70,7 +70,7 @@ func (s *Server) shownLive() live.Process {
 		Rights: func(ctx context.Context, name string) ([]sessions.Rights, error) {
 			return s.sessions.Rights(ctx, sessionsNamed(name))
 		},
-		SetRights: s.setRights,
+		SetRights: func(ctx context.Context, w live.Wish) error { return setRights(ctx, s.sessions, w) },
 	}
 }
 
@@ -80,14 +80,14 @@ func sessionsNamed(name string) func(session.Key) bool {
 }
 
 // setRights does what a person wants of the rights of a session.
-func (s *Server) setRights(ctx context.Context, w live.Wish) error {
+func setRights(ctx context.Context, t *sessions.Table, w live.Wish) error {
 	switch {
 	case w.Add != nil:
-		return s.sessions.AddRule(ctx, sessionsNamed(w.Session), *w.Add, w.By)
+		return t.AddRule(ctx, sessionsNamed(w.Session), *w.Add, w.By)
 	case w.Take != nil:
-		return s.sessions.TakeBack(ctx, sessionsNamed(w.Session), *w.Take)
+		return t.TakeBack(ctx, sessionsNamed(w.Session), *w.Take)
 	}
-	return s.sessions.SetMode(ctx, sessionsNamed(w.Session), w.Mode)
+	return t.SetMode(ctx, sessionsNamed(w.Session), w.Mode)
 }
 
 // barsPage says why no answer from a page counts here: a command might give it. "": nothing bars it.

@@ -57,7 +57,7 @@ func (m Machine) Checks() []Check {
 	checks = append(checks, []Check{
 		{ID: "roots", Run: func(context.Context) []Finding { return m.roots() }},
 		{ID: "state", Run: func(context.Context) []Finding { return m.state() }},
-		{ID: "pause", Run: func(context.Context) []Finding { return m.paused() }},
+		{ID: "pause", Run: func(context.Context) []Finding { return pausedHere(m.Config.StateDir) }},
 		{ID: "journal", Run: m.journal},
 		{ID: "store", Run: m.store},
 		{ID: "programs", Run: func(context.Context) []Finding { return m.programs() }},

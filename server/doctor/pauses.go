@@ -9,9 +9,9 @@ import (
 	"codehand/server/state"
 )
 
-// paused says that this user has paused the calls of sessions on stdio: to clients that looks like a fault.
-func (m Machine) paused() (found []Finding) {
-	for _, p := range pauses.Dir(m.Config.StateDir).Of(auth.LocalID, false) {
+// pausedHere says that this user has paused the calls of sessions on stdio: to clients that looks like a fault.
+func pausedHere(stateDir string) (found []Finding) {
+	for _, p := range pauses.Dir(stateDir).Of(auth.LocalID, false) {
 		found = append(found, pausedFinding("pause", p, "no call of a session on stdio runs",
 			"resume them on the page that codehand page opens"))
 	}
@@ -27,7 +27,8 @@ func pausedIn(ctx context.Context, id string, s state.Store) ([]Finding, error) 
 		if p.Of != "" {
 			whose = "no call of " + p.Of + " runs"
 		}
-		found = append(found, pausedFinding(id, p, whose+" in codehand serve", "resume them on the page of codehand serve"))
+		found = append(found, pausedFinding(id, p, whose+" in codehand serve",
+			"resume them on the page of codehand serve"))
 	}
 	return found, err
 }

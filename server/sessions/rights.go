@@ -205,8 +205,8 @@ func (t *Table) settable(st heldSession, r NamedRule) error {
 	case st.Shared:
 		return errors.New("several conversations share this session, and a rule that allows is for one of them")
 	case st.Prefs.ManagedRules:
-		return errors.New("permissions.managed_rules_only is set: the administrator of this machine alone makes rules " +
-			"that allow")
+		return errors.New("permissions.managed_rules_only is set: the administrator of this machine alone makes " +
+			"rules that allow")
 	}
 	return t.Check(st.at, r.List, permission.Rule{Text: r.Rule, Origin: "this page"})
 }
