@@ -16,9 +16,9 @@ func TestApprovalsInChromium(t *testing.T) {
 }
 
 // TestConsoleInChromium: what the page shows of changes and of what runs is found, read, stopped and taken back on a phone
-// and a desk, light and dark, by keyboard alone and without script, and so are calls paused, the mode of a session set and
-// its hand-over copied; names, commands and contents that are markup stay text; and codehand page lets in the browser that
-// was given its address.
+// and a desk, light and dark, by keyboard alone and without script, and so are calls paused, mode and rules of a session
+// set and its hand-over copied; names, commands and contents that are markup stay text; and codehand page lets in the
+// browser that was given its address.
 func TestConsoleInChromium(t *testing.T) {
 	t.Parallel()
 	long(t)

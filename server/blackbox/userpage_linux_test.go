@@ -153,6 +153,30 @@ func TestUserPage(t *testing.T) {
 		t.Errorf("what failed is not listed: %s", got)
 	}
 
+	session := regexp.MustCompile(`activity\?session=([0-9a-f]{8})`).FindStringSubmatch(b.get("/activity"))[1]
+	set := func(want string, form map[string]string) {
+		t.Helper()
+		b.get("/activity?session=" + session)
+		form["of"], form["session"] = "local", session
+		if got := b.post("/console/rights", form); !strings.Contains(got, want) {
+			t.Errorf("%v: %s", form, got)
+		}
+	}
+	wrote := func(want string) {
+		t.Helper()
+		if got := p.Must(t, "write_file", replaytest.AsJSON(t, "file_path", filepath.Join(h.work, "d.txt"), "content", want)); !strings.Contains(got, want) {
+			t.Errorf("%s: want %s", got, want)
+		}
+	}
+	set("The rule holds from the next call on.", map[string]string{"list": "deny", "rule": "Edit(d.txt)"})
+	wrote("rule Edit(d.txt), set for this session on the page")
+	set("The rule does not hold any more", map[string]string{"list": "deny", "rule": "Edit(d.txt)", "do": "take"})
+	set("The mode holds from the next call on.", map[string]string{"mode": "plan"})
+	wrote("PLAN_MODE")
+	set("Choose one of what is offered.", map[string]string{"mode": "auto"})
+	set("The mode holds from the next call on.", map[string]string{"mode": ""})
+	wrote("Created ")
+
 	address := strings.TrimPrefix(b.url, "http://")
 	host, port, _ := strings.Cut(address, ":")
 	must(t, os.WriteFile(filepath.Join(h.work, "look"), []byte(getPage), 0o600))

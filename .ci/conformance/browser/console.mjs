@@ -139,7 +139,7 @@ for (const [size, viewport] of Object.entries(sizes)) {
 			await page.context().close();
 		});
 
-		await check(`${size}, ${colorScheme}: the mode of a session is set by keyboard`, async () => {
+		await check(`${size}, ${colorScheme}: the mode and a rule of a session are set by keyboard`, async () => {
 			const what = `${size}-${colorScheme}`, one = await sessionOf('rights', `rights-${what}.txt`);
 			const again = () => one.tool('write_file', { file_path: `more-${what}.txt`, content: 'one\n' });
 			const page = await open(browser, origin, { viewport, colorScheme });
@@ -160,6 +160,17 @@ for (const [size, viewport] of Object.entries(sizes)) {
 			await tab(page, 'select[name=mode] + button');
 			await page.keyboard.press('Enter');
 			await page.waitForSelector('text=It is that of the settings');
+			assert(!(await again()).isError);
+			await tab(page, 'input[name=rule]');
+			await page.keyboard.type(`Edit(more-${what}.txt)`);
+			await page.keyboard.press('Enter'); // the strictest list stands first
+			await page.waitForSelector('text=The rule holds from the next call on.');
+			await accessible(page);
+			await shoot(page, flags.out, `rules-${what}`);
+			assert.match((await again()).content[0].text, /^PERMISSION_DENIED.*set for this session on the page/);
+			await walk(page, 'td button.danger', /^Activity$/);
+			await page.waitForSelector('text=The rule does not hold any more');
+			await page.waitForSelector('text=This session has no rules of its own.');
 			assert(!(await again()).isError);
 			quiet(page);
 			await page.context().close();
@@ -271,6 +282,20 @@ await check('without script', async () => {
 	await page.click('text=Set mode');
 	await page.waitForSelector('text=The mode holds from the next call on.');
 	assert.match((await other.tool('write_file', { file_path: 'more.txt', content: 'x' })).content[0].text, /^PLAN_MODE/);
+	await page.selectOption('select[name=mode]', '');
+	await page.click('text=Set mode');
+	await page.selectOption('select[name=list]', 'ask');
+	await page.fill('input[name=rule]', 'Edit(');
+	await page.click('text=Set rule');
+	await page.waitForSelector('text=want Tool or Tool(what)');
+	await page.goBack();
+	await page.fill('input[name=rule]', 'Edit(more.txt)');
+	await page.selectOption('select[name=list]', 'deny');
+	await page.click('text=Set rule');
+	await page.waitForSelector('text=set here by local');
+	assert.match((await other.tool('write_file', { file_path: 'more.txt', content: 'x' })).content[0].text, /^PERMISSION_DENIED/);
+	await page.click('td button.danger');
+	await page.waitForSelector('text=The rule does not hold any more');
 	await page.goto(`${origin}/handover?session=${other.name}`);
 	assert.match(await page.locator('textarea').inputValue(), /plainly\.txt/);
 	quiet(page);
