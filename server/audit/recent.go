@@ -47,6 +47,9 @@ type Query struct {
 	Principal string    // "": of all
 	Before    time.Time // only calls that ended earlier; zero: all
 	Limit     int       // 0: 100
+	// Session says whether calls of a session are wanted, by its key; nil: those of all. What it passes over is not
+	// parsed, which is most of what a question takes.
+	Session func(key string) bool
 	// Fits has the last word about a call, with all that the log says of it; nil: all fit.
 	Fits func(PastCall) bool
 }
@@ -108,6 +111,18 @@ func Recent(dir string, q Query) (list []PastCall, more bool, err error) {
 	return list[:min(len(list), limit)], more, nil
 }
 
+// rawKey is the key of the session in a line, as it stands there; false: it is not known without a parser. No other
+// value holds these bytes: within a text quotes are escaped.
+func rawKey(line []byte) (key []byte, ok bool) {
+	const before = `"sk":"`
+	at := bytes.Index(line, []byte(before))
+	if at < 0 {
+		return nil, false
+	}
+	key, _, ok = bytes.Cut(line[at+len(before):], []byte{'"'})
+	return key, ok && !bytes.ContainsRune(key, '\\')
+}
+
 // recentIn returns the newest calls of a file that fit, at most so many and none before oldest, the newest first. What
 // it reads it takes off budget.
 func recentIn(path string, q Query, most int, oldest time.Time, budget *int64) (list []PastCall, err error) {
@@ -115,8 +130,19 @@ func recentIn(path string, q Query, most int, oldest time.Time, budget *int64) (
 	whole := 0                // calls in list of which all is known, and which fit
 	misfit := map[int]bool{}  // places in list of calls that do not fit, as their beginning says
 	fits := func(c PastCall) bool { return q.Fits == nil || q.Fits(c) }
+	wantedKeys := map[string]bool{}
 	err = backwards(path, budget, func(line []byte) (goOn bool) {
 		var l recentLine
+		if key, ok := rawKey(line); ok && q.Session != nil {
+			wanted, known := wantedKeys[string(key)]
+			if !known {
+				wanted = q.Session(string(key))
+				wantedKeys[string(key)] = wanted
+			}
+			if !wanted {
+				return true
+			}
+		}
 		if json.Unmarshal(line, &l) != nil || l.T.IsZero() {
 			return true
 		}
@@ -125,7 +151,7 @@ func recentIn(path string, q Query, most int, oldest time.Time, budget *int64) (
 			return true
 		case l.T.Before(oldest), whole >= most && len(ended) == 0:
 			return false
-		case q.Principal != "" && l.P != q.Principal:
+		case q.Principal != "" && l.P != q.Principal, q.Session != nil && !q.Session(l.SK):
 			return true
 		}
 		c := PastCall{Time: l.T, Principal: l.P, Session: l.SK, Client: l.Client, Dir: l.Dir, ID: l.Call, Tool: l.Tool,

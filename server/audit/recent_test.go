@@ -87,6 +87,12 @@ func TestRecent(t *testing.T) {
 	if err != nil || !more || len(in) != 3 || in[0].ID+in[1].ID+in[2].ID != "r1-27r1-24r1-21" || in[1].Job != "job_a" {
 		t.Errorf("of one directory: %+v %t %v", in, more, err)
 	}
+	for name, want := range map[string]int{"s": 60, "x": 0} {
+		list, _, err := Recent(dir, Query{Session: func(key string) bool { return key == name }})
+		if err != nil || len(list) != want {
+			t.Errorf("of session %s: %d, %v", name, len(list), err)
+		}
+	}
 	if list, more, err := Recent(filepath.Join(dir, "none"), Query{}); len(list) != 0 || more || err != nil {
 		t.Errorf("%v %t %v", list, more, err)
 	}

@@ -87,7 +87,9 @@ const (
 	// mostListed is how many changes are looked at for one page, or to take back a session.
 	mostListed = 2_000
 	// mostShown is how many of them a page lists.
-	mostShown = 200
+	mostShown = 150
+	// mostSessions is how many of their sessions it lists, those that were used last.
+	mostSessions = 50
 )
 
 // A sessionRow is a session with changes.
@@ -197,6 +199,9 @@ func (c *Console) list(ctx context.Context, p Person, v *changesView) error {
 		v.Sessions = append(v.Sessions, *row)
 	}
 	slices.SortFunc(v.Sessions, func(a, b sessionRow) int { return b.Last.Compare(a.Last) })
+	if len(v.Sessions) > mostSessions {
+		v.Sessions, v.More = v.Sessions[:mostSessions], true
+	}
 	return nil
 }
 

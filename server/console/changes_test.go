@@ -115,11 +115,14 @@ func TestChangesListed(t *testing.T) {
 	}
 	many := &journal{}
 	for i := range mostListed + 100 {
-		many.all = append(many.all, Change{ID: fmt.Sprintf("%016d", i), Session: "00000001", Time: time.Now(), Tool: "write_file"})
+		many.all = append(many.all, Change{ID: fmt.Sprintf("%016d", i), Session: fmt.Sprintf("%08x", i), Time: time.Now(), Tool: "write_file"})
 	}
 	text := get(changing(ann(), many), "/changes").Body.String()
 	if n := strings.Count(text, `href="./changes/0`); n != mostShown || !strings.Contains(text, "There are older ones.") || len(many.asked) != mostListed/2 {
 		t.Errorf("%d listed, asked %d times", n, len(many.asked))
+	}
+	if n := strings.Count(text, `href="./changes?session=`); n != mostSessions || len(text) > 80_000 {
+		t.Errorf("%d sessions in %d bytes", n, len(text))
 	}
 }
 

@@ -19,8 +19,9 @@ import (
 )
 
 const (
-	// pageSize is how many changes are read at once.
-	pageSize = 200
+	// pageSize is how many changes are read at once: each time the names of all notes of a day are listed, which takes
+	// longer than to read some of them (BenchmarkPage).
+	pageSize = 2_000
 	// mostOpen is how many workspaces are open at once.
 	mostOpen = 8
 )
