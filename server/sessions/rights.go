@@ -156,7 +156,7 @@ func (t *Table) SetMode(ctx context.Context, of func(session.Key) bool, mode str
 		if mode != "" {
 			said = "set the mode of this session to " + mode + "; it does not go above that"
 		}
-		err := limited(ctx, st.State, said, func(l *session.Limit) { l.Mode = mode })
+		err := limited(ctx, st.State, said, func(l *session.Limit) error { l.Mode = mode; return nil })
 		if err == nil {
 			_, err = st.Plan.Change(ctx, func(p session.Plan) (session.Plan, error) { p.Left = false; return p, nil })
 		}
@@ -171,8 +171,12 @@ func (t *Table) SetMode(ctx context.Context, of func(session.Key) bool, mode str
 	return nil
 }
 
-// mostRules is how many rules that deny or ask a person may set for a session: each is parsed for each call.
-const mostRules = 100
+const (
+	// mostRules is how many rules that deny or ask a person may set for a session: each is parsed for each call.
+	mostRules = 100
+	// longestRule is how many bytes one has.
+	longestRule = 1_000
+)
 
 // AddRule sets a rule for sessions in use, from their next call on: one that denies or asks until it is taken back, one
 // that allows as long as what a person allows when a call asks. It allows nothing that the settings deny or ask about.
@@ -201,6 +205,8 @@ func (t *Table) AddRule(ctx context.Context, of func(session.Key) bool, r NamedR
 // settable says why a session may not have a rule.
 func (t *Table) settable(st heldSession, r NamedRule) error {
 	switch {
+	case len(r.Rule) > longestRule:
+		return fmt.Errorf("a rule has %d bytes at most", longestRule)
 	case r.List != allows:
 	case st.Shared:
 		return errors.New("several conversations share this session, and a rule that allows is for one of them")
@@ -212,29 +218,30 @@ func (t *Table) settable(st heldSession, r NamedRule) error {
 }
 
 func setRule(ctx context.Context, st *session.State, r NamedRule, by string) (err error) {
-	now, full := time.Now(), false
+	now := time.Now()
 	if r.List == allows {
 		_, err = st.Grants.Change(ctx, func(all []permission.Grant) ([]permission.Grant, error) {
 			return permission.WithGrant(all, permission.Grant{Rule: r.Rule, At: now, By: by}), nil
 		})
 	}
 	if err == nil {
-		said := "set a rule for this session: " + r.List + " " + r.Rule
-		err = limited(ctx, st, said, func(l *session.Limit) {
+		err = limited(ctx, st, "set a rule for this session: "+r.List+" "+r.Rule, func(l *session.Limit) error {
 			if r.List == allows {
-				return
+				return nil
 			}
 			others := without(l.Rules, r)
-			if full = len(others) >= mostRules; !full {
-				l.Rules = append(others, session.SetRule{Rule: r.Rule, Asks: r.List == asks, At: now, By: by})
+			if len(others) >= mostRules {
+				return &RuleError{fmt.Sprintf("a session has %d rules at most: take one back first", mostRules)}
 			}
+			l.Rules = append(others, session.SetRule{Rule: r.Rule, Asks: r.List == asks, At: now, By: by})
+			return nil
 		})
 	}
-	switch {
-	case err != nil:
+	if wrong, ok := errors.AsType[*RuleError](err); ok {
+		return wrong
+	}
+	if err != nil {
 		return fmt.Errorf("set a rule of a session: %w", err)
-	case full:
-		return &RuleError{fmt.Sprintf("a session has %d rules at most: take one back first", mostRules)}
 	}
 	return nil
 }
@@ -272,7 +279,7 @@ func (t *Table) TakeBack(ctx context.Context, of func(session.Key) bool, r Named
 		if err == nil && had {
 			found = true
 			said := "took back a rule of this session: " + r.List + " " + r.Rule
-			err = limited(ctx, st.State, said, func(*session.Limit) {})
+			err = limited(ctx, st.State, said, func(*session.Limit) error { return nil })
 		}
 		if err != nil {
 			return fmt.Errorf("take back a rule of a session: %w", err)
@@ -287,10 +294,13 @@ func (t *Table) TakeBack(ctx context.Context, of func(session.Key) bool, r Named
 // mostNews is how many lines wait to be told; the oldest goes.
 const mostNews = 8
 
-// limited changes what a person has set for a session, which is told of it with its next result.
-func limited(ctx context.Context, st *session.State, said string, change func(*session.Limit)) error {
+// limited changes what a person has set for a session, which is told of it with its next result. An error of change
+// comes back wrapped, and nothing is changed.
+func limited(ctx context.Context, st *session.State, said string, change func(*session.Limit) error) error {
 	_, err := st.Limit.Change(ctx, func(l session.Limit) (session.Limit, error) {
-		change(&l)
+		if err := change(&l); err != nil {
+			return l, err
+		}
 		l.News = append(l.News, "[on the page the user "+said+"]")
 		l.News = l.News[max(0, len(l.News)-mostNews):]
 		return l, nil
