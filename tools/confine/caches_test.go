@@ -19,7 +19,7 @@ func TestLinksInCaches(t *testing.T) {
 		t.Fatal("there are no caches")
 	}
 	for _, u := range []Use{{}, {ReadOnly: true}} {
-		p, _, _ := c.profile(u)
+		p, _, _, _ := c.profile(&u)
 		for _, dir := range p.Writable {
 			if dir == filepath.Dir(all) || within(filepath.Dir(all), dir) {
 				t.Errorf("%+v may change %s, which holds the caches", u, dir)

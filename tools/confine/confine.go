@@ -135,6 +135,7 @@ func (c *Confiner) commonsOf(u Use) (all []string) {
 // A Use is what one command is about.
 type Use struct {
 	Roots    []string           // of its session, canonical
+	Dir      string             // where it begins, canonical; "": in the first root
 	Rules    *permission.Policy // of its session
 	ReadOnly bool               // it was proved to change nothing
 	Readable []string           // what else its session may read: kept results, logs of jobs, skills
@@ -161,37 +162,40 @@ type Use struct {
 }
 
 // profile says what a command may reach, which files with git's configuration are in it, and what the rules of its
-// session come to.
-func (c *Confiner) profile(u Use) (p sandbox.Profile, configs []string, now ruled) {
+// session come to. It takes out of u what these deny as a whole; not is what they deny.
+func (c *Confiner) profile(u *Use) (p sandbox.Profile, configs []string, now ruled, not denied) {
 	now = ruledNow(&c.looker, u.Rules, u.Roots)
+	not = c.deniedBy(now, u.Roots)
 	masked := c.apart(u.Roots)
-	open := func(paths []string) []string { return beside(paths, masked, u.Roots) }
+	open := func(paths []string) []string { return not.but(beside(paths, masked, u.Roots)) }
+	usual := func(paths []string) []string { return not.butUsual(beside(paths, masked, u.Roots)) }
+	u.Roots, u.Open, u.Readable = not.but(u.Roots), not.but(u.Open), not.but(u.Readable)
 	p = sandbox.Profile{
 		Masked:   masked,
-		Readable: slices.Concat(open(c.home()), open(c.o.Readable), u.Readable),
-		Hidden:   slices.Concat(now.Hide, c.o.Hide, secretsOf(c.o.Home, u.Roots), misowned(os.Geteuid())),
+		Readable: slices.Concat(usual(c.home()), open(c.o.Readable), u.Readable),
+		Hidden:   slices.Concat(not.rules, c.o.Hide, secretsOf(c.o.Home, u.Roots), misowned(os.Geteuid())),
 	}
 	if u.ReadOnly {
 		p.Readable = append(p.Readable, u.Roots...)
 		p.Hidden = around(p.Hidden, p.Readable)
-		p.Readable = append(p.Readable, c.commonsOf(u)...)
+		p.Readable = append(p.Readable, c.commonsOf(*u)...)
 		if cache, inspected := c.cache(); cache != "" {
 			p.Readable, p.Writable = append(p.Readable, cache), []string{inspected}
 			p.Hidden = around(p.Hidden, []string{cache, inspected})
 		}
-		return p, nil, now
+		return p, nil, now, not
 	}
 	p.Writable = slices.Concat(u.Roots, slices.DeleteFunc(open(c.o.Writable), gone), u.Open)
 	if cache, _ := c.cache(); cache != "" {
 		p.Writable = append(p.Writable, cache)
 	}
 	p.Temp, p.Network, p.Sockets = u.Temp, c.o.Network.Network, true
-	protected, found, whole := c.protectedNames(u)
+	protected, found, whole := c.protectedNames(*u)
 	configs = found.configs
 	p.Protected, p.Unwatched = slices.Concat(now.Keep, protected), u.Background
-	p.Readable = append(p.Readable, c.desktop().paths...)
+	p.Readable = append(p.Readable, usual(c.desktop().paths)...)
 	p.Hidden = around(p.Hidden, slices.Concat(p.Readable, p.Writable, []string{u.Temp}))
-	for _, common := range c.commonsOf(u) {
+	for _, common := range c.commonsOf(*u) {
 		p.Writable = append(p.Writable, common)
 		in, ok := c.finder(nil).repositoryOf(common)
 		whole = whole && ok
@@ -214,7 +218,7 @@ func (c *Confiner) profile(u Use) (p sandbox.Profile, configs []string, now rule
 		names := permission.Rule{Text: "names that are protected", Origin: "permissions.protect"}
 		now.Broken = append(now.Broken, names)
 	}
-	return p, sorted(configs), now
+	return p, sorted(configs), now, not
 }
 
 // protectedIn returns what a root has of protected names.

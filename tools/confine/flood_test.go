@@ -17,7 +17,13 @@ import (
 // denying returns a policy of rules that deny, at root.
 func denying(t *testing.T, root string, texts ...string) *permission.Policy {
 	t.Helper()
-	var o permission.Options
+	return denyingAt(t, "", root, texts...)
+}
+
+// denyingAt is denying with a home directory, for rules that begin with `~`.
+func denyingAt(t *testing.T, home, root string, texts ...string) *permission.Policy {
+	t.Helper()
+	o := permission.Options{Home: home}
 	for _, text := range texts {
 		o.Deny = append(o.Deny, permission.Rule{Text: text, Origin: "test"})
 	}
@@ -220,6 +226,6 @@ func BenchmarkProfile(b *testing.B) {
 	}
 	c := New(Options{Protected: names}, func() []string { return nil })
 	for b.Loop() {
-		c.profile(Use{Roots: []string{root}})
+		c.profile(&Use{Roots: []string{root}})
 	}
 }

@@ -81,7 +81,7 @@ func (e *UnkeptError) Error() string {
 const sockets = "sockets"
 
 // Command returns how a command is confined; u.Readable and u.Temp are the session's. It waits until the machine was
-// probed. Errors: *UnavailableError, *UnkeptError, or that the temporary directory cannot be made.
+// probed. Errors: *UnavailableError, *UnkeptError, *DeniedError, or that the temporary directory cannot be made.
 func (s *Session) Command(u Use) (Command, error) {
 	if s == nil {
 		return Command{Level: sandbox.LevelLimits}, nil
@@ -109,8 +109,12 @@ func (s *Session) Command(u Use) (Command, error) {
 			return Command{}, err
 		}
 	}
-	p, found, now := s.profile(u)
+	roots := u.Roots
+	p, found, now, not := s.profile(&u)
 	if proven.Level == sandbox.LevelFull {
+		if err := not.at(u.Dir, roots); err != nil {
+			return Command{}, err
+		}
 		if len(now.Broken) > 0 {
 			return Command{}, &UnkeptError{now.Broken}
 		}

@@ -31,7 +31,7 @@ func TestBackgroundIsUnwatched(t *testing.T) {
 	t.Parallel()
 	c := New(Options{}, func() []string { return nil })
 	for _, background := range []bool{false, true} {
-		if p, _, _ := c.profile(Use{Background: background}); p.Unwatched != background {
+		if p, _, _, _ := c.profile(&Use{Background: background}); p.Unwatched != background {
 			t.Errorf("background %v: unwatched is %v", background, p.Unwatched)
 		}
 	}

@@ -20,7 +20,7 @@ import (
 // is needed it is a refusal.
 func Confine(env tool.Env, readOnly, background bool, ask credentials.Asking) (confine.Command, error) {
 	c, err := confineAs(env, confine.Use{
-		Roots: rootsOf(env), Rules: env.Rules, ReadOnly: readOnly,
+		Roots: rootsOf(env), Dir: env.Space.Cwd(), Rules: env.Rules, ReadOnly: readOnly,
 		Allowed: changedByName(env), Removed: removedAlone(env),
 		Background: background, Configs: true, Ask: ask, Repositories: env.Repositories(),
 	})
@@ -41,6 +41,10 @@ func confineAs(env tool.Env, u confine.Use) (confine.Command, error) {
 		return c, tool.Refuse(tool.SandboxUnavailable, "The command was not started: %v. Nothing else keeps "+
 			"them from a command. Tell the user: remove what fills the roots, give fewer roots, or begin the rules "+
 			"with / where only the top of a root is meant.", e)
+	}
+	if e, is := errors.AsType[*confine.DeniedError](err); is {
+		return c, tool.Refuse(tool.PermissionDenied, "Permission denied: commands begin in %s, and %s denies that. The "+
+			"operator can remove that.", e.Dir, e.Rule)
 	}
 	return c, err
 }
