@@ -163,6 +163,8 @@ func TestRepositoriesOfACommand(t *testing.T) {
 		{"hooks", makeLib + makeHook},
 		{"hooks-link", makeLib + makeScript + "mv $1/.git/hooks $1/.git/h; ln -s h $1/.git/hooks; cp hook $1/.git/h/post-index-change; touch $1/n; git -C $1 add n; "},
 		{"commondir", makeLib + "mkdir -p NAME/a/b/c/d; cp -rL $1/.git NAME/a/b/c/d/e; " + makeConfig + ">NAME/a/b/c/d/e/config; echo ../../a/b/c/d/e >$1/.git/commondir"},
+		{"bare-commondir", "mkdir -p NAME/lib NAME/shared/objects NAME/shared/refs; echo 'ref: refs/heads/x' >NAME/lib/HEAD; echo ../shared >NAME/lib/commondir; " +
+			makeConfig + ">NAME/shared/config; printf '[core]\n\tbare = false\n\tworktree = .\n' >NAME/lib/config.worktree; printf '[extensions]\n\tworktreeConfig = true\n' >>NAME/shared/config"},
 		{"file", makeDeep + makeConfig + ">$1/.git/config; echo 'gitdir: ../a/b/c/d/e/.git' >NAME/lib/.git"},
 		{"file-hooks", makeDeep + makeHook + "echo 'gitdir: ../a/b/c/d/e/.git' >NAME/lib/.git"},
 		{"file-nul", makeDeep + makeConfig + ">$1/.git/config; printf 'gitdir: ../a/b/c/d/e/.git\\0x\\n' >NAME/lib/.git"},

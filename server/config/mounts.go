@@ -39,7 +39,7 @@ type Mount struct {
 type MountProgram struct {
 	Argv []string // the program is absolute, or a name in PATH; empty: there is none
 	Env  map[string]string
-	Cwd  string // absolute; "": the first root, or the home directory
+	Cwd  string // absolute; "": the home directory, or the first root where it is confined
 }
 
 // A MountAddress is where a server is reached over HTTP.
@@ -174,7 +174,7 @@ func MountSettings() []Setting {
 		{Key: "args", Doc: "its arguments"},
 		{Key: "env", Doc: "variables that it gets besides the usual ones, as {NAME = \"value\"}; ${VAR} stands for a " +
 			"variable of codehand, ${file:/PATH} for the content of a file that only its owner may read"},
-		{Key: "cwd", Doc: "its working directory; empty: the first root, or the home directory"},
+		{Key: "cwd", Doc: "its working directory; empty: the home directory; with sandbox the first root"},
 		{Key: "url", Doc: "address of a server that is reached over HTTP, instead of command"},
 		{Key: "headers", Doc: "headers of each request, as {Authorization = \"Bearer ${TOKEN}\"}; with references as " +
 			"in env"},

@@ -115,7 +115,8 @@ func agentCommand(h handed, o Options) agent.Command {
 	c := o.Config.Tools.Agent.Command
 	env := func() []string {
 		return sandbox.Environ(sandbox.EnvOptions{
-			Roots: h.roots(), Allow: slices.Concat(o.Config.Shell.EnvAllow, c.EnvAllow),
+			Roots:       slices.Concat(h.roots(), o.Config.Sandbox.Writable),
+			Allow:       slices.Concat(o.Config.Shell.EnvAllow, c.EnvAllow),
 			AllowSecret: c.EnvAllow, Withhold: o.Config.KeyEnvs(), Personal: true,
 		})
 	}

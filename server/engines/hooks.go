@@ -16,6 +16,7 @@ func (o Options) hooks() (runner *hooks.Runner, around bool, err error) {
 		EnvAllow:   cfg.Shell.EnvAllow,
 		EnvSecret:  cfg.Shell.EnvAllowSecret,
 		Withhold:   cfg.KeyEnvs(),
+		Written:    cfg.Sandbox.Writable,
 		Personal:   !o.Serve,
 		Home:       cfg.Home,
 		Log:        o.Log,

@@ -151,7 +151,8 @@ func (o Options) reach(m config.Mount, roots []string) (upstream.Options, error)
 	}
 	to.Command.Argv = m.Program.Argv
 	to.Command.Env = sandbox.Environ(sandbox.EnvOptions{
-		Roots: roots, Allow: o.Config.Shell.EnvAllow, Withhold: o.Config.KeyEnvs(), Personal: !o.Serve,
+		Roots: slices.Concat(roots, o.Config.Sandbox.Writable), Allow: o.Config.Shell.EnvAllow,
+		Withhold: o.Config.KeyEnvs(), Personal: !o.Serve,
 	})
 	to.Command.Env = slices.DeleteFunc(to.Command.Env, func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
@@ -161,14 +162,35 @@ func (o Options) reach(m config.Mount, roots []string) (upstream.Options, error)
 	for _, name := range slices.Sorted(maps.Keys(own)) {
 		to.Command.Env = append(to.Command.Env, name+"="+own[name])
 	}
-	for _, dir := range append([]string{m.Program.Cwd}, append(slices.Clone(roots), o.Config.Home)...) {
-		if info, err := os.Stat(dir); dir != "" && err == nil && info.IsDir() {
+	for _, dir := range o.startDirs(m, roots) {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
 			to.Command.Dir = dir
 			return to, nil
 		}
-		if dir == m.Program.Cwd && dir != "" {
+		if dir == m.Program.Cwd {
 			return to, errors.New("its working directory " + dir + " is no directory")
 		}
 	}
 	return to, errors.New("there is no directory to start it in: set cwd")
+}
+
+// startDirs are the directories that a server may start in, the best first. Programs that start servers (npx, uvx,
+// python -m) take code and settings from there. So what runs outside of the sandbox does not start where commands
+// write, unless the operator says so.
+func (o Options) startDirs(m config.Mount, roots []string) (dirs []string) {
+	home := o.Config.Home
+	switch {
+	case m.Program.Cwd != "":
+		return []string{m.Program.Cwd}
+	case m.Sandbox:
+		dirs = slices.Clone(roots)
+	}
+	written := func(dir string) bool {
+		rel, err := filepath.Rel(dir, config.Canonical(home))
+		return err == nil && filepath.IsLocal(rel)
+	}
+	if home != "" && (m.Sandbox || !slices.ContainsFunc(slices.Concat(roots, o.Config.Sandbox.Writable), written)) {
+		dirs = append(dirs, home)
+	}
+	return append(dirs, filepath.VolumeName(home)+string(filepath.Separator))
 }

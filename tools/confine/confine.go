@@ -272,12 +272,28 @@ func (f *finder) led(root string, all names) (more names, whole bool) {
 
 // leads is git.Leads, also where what says it was shut.
 func (f *finder) leads(dot string) (dir, common string) {
-	f.opened(dot)
+	defer f.peek(dot)()
 	dir, common, ok := git.Leads(dot)
-	if ok && f.opened(filepath.Join(dir, "commondir")) {
+	if ok {
+		defer f.peek(filepath.Join(dir, "commondir"))()
 		dir, common, _ = git.Leads(dot)
 	}
 	return dir, common
+}
+
+// peek opens a file that this user shut, until done is called or the look is over: what it says counts also where a
+// command opens it only later.
+func (f *finder) peek(path string) (done func()) {
+	if f.open != nil {
+		f.open(path)
+		return func() {}
+	}
+	was := sandbox.Unshut(path, path, 0o500)
+	return func() {
+		for _, s := range was {
+			s.Again()
+		}
+	}
 }
 
 // repositoryOf returns what a repository has of protected names.

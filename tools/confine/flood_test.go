@@ -151,6 +151,18 @@ func TestShutDirectory(t *testing.T) {
 				t.Errorf("mode %o: %s hides %q, want %s", mode, rule, got, want)
 			}
 		}
+		// in a directory that commands write and that is no root
+		outside := tree(t, "a/b/secret.txt")
+		if err := os.Chmod(filepath.Join(outside, "a/b"), mode); err != nil {
+			t.Fatal(err)
+		}
+		got := below(t, outside, ruledNow(new(look.Looker), denying(t, root, "Read(/"+outside+"/a/*/secret.txt)", "Read(/"+outside+"/a/b/secret.txt)"), []string{root}).Hide)
+		if err := os.Chmod(filepath.Join(outside, "a/b"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Contains(got, "a/b") && !slices.Contains(got, "a/b/secret.txt") {
+			t.Errorf("mode %o: hides %q outside of the roots", mode, got)
+		}
 	}
 }
 

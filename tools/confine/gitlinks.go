@@ -47,6 +47,11 @@ func (f *finder) gitlinks(root, file, top string, seen map[string]bool) (all nam
 		if errors.Is(err, fs.ErrPermission) && f.opened(dir) {
 			info, err = os.Lstat(dot)
 		}
+		if errors.Is(err, fs.ErrPermission) {
+			if shut := shutAbove(dot, top); shut != "" { // a command could open it again
+				all.found = append(all.found, shut)
+			}
+		}
 		if err != nil {
 			continue // nothing is there yet
 		}
@@ -57,10 +62,9 @@ func (f *finder) gitlinks(root, file, top string, seen map[string]bool) (all nam
 			all.gits = append(all.gits, dot)
 			whole = whole && ok
 		} else {
-			f.opened(dot)
 			all.addDot(dot, f.name)
-			to, _, ok := git.Leads(dot)
-			if !ok {
+			to, _ := f.leads(dot)
+			if to == "" {
 				continue
 			}
 			below = filepath.Join(to, "index")
@@ -70,6 +74,16 @@ func (f *finder) gitlinks(root, file, top string, seen map[string]bool) (all nam
 		whole = whole && ok
 	}
 	return all, whole
+}
+
+// shutAbove returns the directory between top and path that this user owns and shut; "": there is none.
+func shutAbove(path, top string) string {
+	for dir := filepath.Dir(path); within(dir, top); dir = filepath.Dir(dir) {
+		if look.Shut(dir) {
+			return dir
+		}
+	}
+	return ""
 }
 
 // linksOf returns the entries of an index that are repositories, relative to the top of its work tree. What cannot be
@@ -86,10 +100,8 @@ func (f *finder) linksOf(path string) []string {
 	if found && known && old.at == at {
 		return old.links
 	}
+	defer f.peek(path)()
 	content, err := git.ReadSmall(path, maxIndex)
-	if errors.Is(err, fs.ErrPermission) && f.opened(path) {
-		content, err = git.ReadSmall(path, maxIndex)
-	}
 	if err != nil {
 		return nil
 	}

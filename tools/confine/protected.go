@@ -43,7 +43,7 @@ type names struct {
 	configs []string // those of found that are git's configuration: a command writes a copy, see ownConfigs
 	missing []string // what does not exist, and would make git run something in a repository that does
 	gits    []string // each `.git` that is a directory
-	dots    []string // each `.git` that is none
+	dots    []string // what leads to a repository: each `.git` that is no directory, and those that go by another name
 	led     []led    // what git's configuration leads to
 }
 
@@ -120,6 +120,7 @@ func (f *finder) protectedNow(root string) (all names, whole bool) {
 		case protectedBare:
 			more, ok := f.repositoryNow(filepath.Dir(h.Path))
 			all.add(more)
+			all.dots = append(all.dots, filepath.Dir(h.Path))
 			whole = whole && ok
 		case protectedDot:
 			f.opened(h.Path)
@@ -139,9 +140,11 @@ func (n *names) addDot(path string, name func(rel string) string) {
 	}
 }
 
-// isBare says whether git takes a directory with a HEAD for a repository, though it is not named `.git`.
+// isBare says whether git takes a directory with a HEAD for a repository, though it is not named `.git`. Where another
+// directory shares its objects, that has them.
 func isBare(dir string) bool {
-	return exists(filepath.Join(dir, "objects")) && exists(filepath.Join(dir, "refs"))
+	return exists(filepath.Join(dir, "objects")) && exists(filepath.Join(dir, "refs")) ||
+		exists(filepath.Join(dir, "commondir"))
 }
 
 // repositoryNow returns what exists and what is missing of the names of a repository and its submodules, but for those
@@ -149,6 +152,8 @@ func isBare(dir string) bool {
 func (f *finder) repositoryNow(repository string) (all names, whole bool) {
 	if f.open != nil {
 		f.openIn(repository)
+	} else if shut := shutIn(repository); len(shut) > 0 {
+		defer func() { all.found = append(all.found, shut...) }()
 	}
 	all.found = slices.DeleteFunc(namedIn(repository, repositoryNames), func(path string) bool {
 		rel, _ := filepath.Rel(repository, path) // it lies below
@@ -199,14 +204,28 @@ func (f *finder) ledBy(repository, top string) (all []led) {
 	return all
 }
 
+// repositoryDirs are the directories of a repository on the way to its names, from above to below.
+var repositoryDirs = []string{"info", "objects", "objects/info", "modules", "worktrees", "worktrees/*"}
+
 // openIn opens what is shut on the way to the names of a repository.
 func (f *finder) openIn(repository string) {
 	f.open(repository)
-	for _, name := range []string{"info", "objects", "objects/info", "modules", "worktrees", "worktrees/*"} {
+	for _, name := range repositoryDirs {
 		for _, path := range namedIn(repository, []string{name}) {
 			f.open(path)
 		}
 	}
+}
+
+// shutIn returns the directories on that way that this user owns and shut. Nothing of what they hold can be found, and a
+// command could open them again: they stay as they are, as a whole.
+func shutIn(repository string) (all []string) {
+	for _, dir := range append([]string{repository}, namedIn(repository, repositoryDirs)...) {
+		if look.Shut(dir) {
+			all = append(all, dir)
+		}
+	}
+	return all
 }
 
 // submodulesNow is repositoryNow for what lies in the repositories of submodules, whose names may have slashes and

@@ -142,24 +142,23 @@ func (w *walk) each(dir, part string, rest []string) {
 	if w.shut(dir, err) {
 		return
 	}
+	fits := w.rule.Component(part)
 	for _, e := range entries {
 		if w.left--; w.left < 0 {
 			w.broken = true
 			return
 		}
-		// A pattern that this cannot read is left to the rule itself, which is asked about everything that is found.
-		if fits, err := filepath.Match(part, e.Name()); err == nil && !fits {
+		if !fits(e.Name()) {
 			continue
 		}
 		w.follow(filepath.Join(dir, e.Name()), rest)
 	}
 }
 
-// shut adds a directory of this user's that this user may not look into: a command could open it. It says so if err is
-// about that.
+// shut adds a directory of this user's that this user may not look into: a command could open it, also one of
+// sandbox.writable. It says so if err is about that.
 func (w *walk) shut(dir string, err error) bool {
-	inside := func(root string) bool { return within(dir, root) }
-	if !errors.Is(err, fs.ErrPermission) || !slices.ContainsFunc(w.roots, inside) {
+	if !errors.Is(err, fs.ErrPermission) {
 		return false
 	}
 	if info, err := os.Lstat(dir); err == nil && look.Mine(info) {

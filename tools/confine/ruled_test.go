@@ -65,6 +65,8 @@ func TestRuledNow(t *testing.T) {
 		"Read(*.pem)":       {hide: []string{"d/key.pem", "key.pem"}},
 		"Read(/*.pem)":      {hide: []string{"key.pem"}},
 		"Read(conf/*.yml)":  {hide: []string{"conf/x.yml"}},
+		"Read(/conf/[!y]*)": {hide: []string{"conf/x.yml"}},
+		"Read(/conf/[^x]*)": {hide: []string{"conf/y.json"}},
 		"Read(/d)":          {hide: []string{"d"}},
 		"Read(nothing/**)":  {},
 		"Edit(locked.txt)":  {keep: []string{"locked.txt"}},
@@ -108,14 +110,15 @@ func TestProtectedNow(t *testing.T) {
 		".mcp.json", "a/b/c/d/.mcp.json", "node_modules/x/.mcp.json", ".git/modules/m/config", "plain.txt",
 		".git/modules/m/HEAD", ".git/modules/m/objects/config", ".git/modules/lib/a/b/config", ".git/modules/lib/a/b/hooks/x",
 		".git/modules/m/modules/n/commondir", ".git/modules/config/hooks/", "bare/HEAD", "bare/config", "bare/hooks/", "bare/objects/",
-		"bare/refs/", "no/HEAD", "no/config", ".jj/repo/config.toml", "hg/.hg/hgrc", "hg/.hg/store/x")
+		"bare/refs/", "no/HEAD", "no/config", ".jj/repo/config.toml", "hg/.hg/hgrc", "hg/.hg/store/x",
+		"linked/HEAD", "linked/commondir", "linked/config.worktree")
 	names, err := guarded.ProtectedNames(nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{".git/config", ".git/hooks", ".git/modules/config/hooks", ".git/modules/lib/a/b/config", ".git/modules/lib/a/b/hooks",
 		".git/modules/m/config", ".git/modules/m/modules/n/commondir", ".jj/repo/config.toml", ".mcp.json", "bare/config", "bare/hooks",
-		"hg/.hg/hgrc", "sub/.git/config",
+		"hg/.hg/hgrc", "linked/commondir", "linked/config.worktree", "sub/.git/config",
 		"sub/deep/.vscode"}
 	if got := below(t, root, protectedFound(t, root, names.Find)); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
@@ -140,4 +143,23 @@ func protectedFound(t *testing.T, root string, name func(string) string) []strin
 		t.Error("it is not whole")
 	}
 	return all.found
+}
+
+// Git takes a directory for a repository whose objects another directory has, which need not look like one. A command
+// made both, and what the other one's configuration says ran when the person looked at the first.
+func TestBareLeads(t *testing.T) {
+	t.Parallel()
+	root := tree(t, "a/HEAD", "b/c/d/e/f/objects/", "b/c/d/e/f/refs/", "b/c/d/e/f/config", "b/c/d/e/f/hooks/")
+	if err := os.WriteFile(filepath.Join(root, "a/commondir"), []byte("../b/c/d/e/f\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	names, err := guarded.ProtectedNames(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := New(Options{Protected: names, Whose: Whose{Roots: []string{root}}}, func() []string { return nil })
+	all, whole := c.finder(nil).protectedIn(root)
+	if got, want := below(t, root, all.found), []string{"a/commondir", "b/c/d/e/f/config", "b/c/d/e/f/hooks"}; !whole || !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }

@@ -60,8 +60,10 @@ type done struct {
 // the project is, under the name that scripts know, too.
 func (r *Runner) program(command []string, timeout time.Duration, e Event, input []byte) program {
 	p := program{command: command, timeout: timeout, input: input}
-	p.env = sandbox.Environ(sandbox.EnvOptions{Roots: e.Roots, Allow: r.o.EnvAllow, AllowSecret: r.o.EnvSecret,
-		Withhold: r.o.Withhold, Personal: r.o.Personal})
+	p.env = sandbox.Environ(sandbox.EnvOptions{
+		Roots: slices.Concat(e.Roots, r.o.Written), Allow: r.o.EnvAllow, AllowSecret: r.o.EnvSecret, Withhold: r.o.Withhold,
+		Personal: r.o.Personal,
+	})
 	if len(e.Roots) > 0 {
 		p.env = append(p.env, "CLAUDE_PROJECT_DIR="+e.Roots[0], "CODEHAND_PROJECT_DIR="+e.Roots[0])
 	}

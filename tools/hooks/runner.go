@@ -43,6 +43,7 @@ type Options struct {
 	EnvAllow   []string // variables that programs get beside the usual ones
 	EnvSecret  []string // likewise, also those that sound like a secret
 	Withhold   []string // variables that hold keys of the operator, which no program gets
+	Written    []string // directories besides the roots that commands write: no program is looked for there
 	Personal   bool     // programs get the agents and the display of the person who started this process
 	Home       string   // what `~/` in a condition means
 	Log        *slog.Logger

@@ -119,6 +119,21 @@ func (c Coverage) Below(dir string) []string {
 	return places
 }
 
+// Component returns what says whether a name fits one component of a pattern, as the rule itself compares it.
+func (c Coverage) Component(part string) func(name string) bool {
+	folds := c.policy.folds && !c.rule.allows
+	if folds {
+		part = foldPath(part)
+	}
+	list := ignore.Parse([]byte("/" + part))
+	return func(name string) bool {
+		if folds {
+			name = foldPath(name)
+		}
+		return list.Match(name, true) == ignore.Ignore
+	}
+}
+
 // Dirs returns, for each of Paths, the directory that all it can match lies in.
 func (c Coverage) Dirs() []string {
 	var dirs []string

@@ -532,3 +532,73 @@ func TestManyAtOnce(t *testing.T) {
 		t.Errorf("left in the directory: %v, %v", left, err)
 	}
 }
+
+// A command put a link where the directory of a missing protected name would be. The server's handle follows none that
+// is absolute or leads out of the root, so the name seemed to be missing, and stayed.
+func TestLinkOnTheWay(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		text    string
+		removed bool
+	}{
+		"absolute":        {`mkdir -p ev/git; echo x >ev/git/config; ln -s "$PWD/ev" .config`, true},
+		"out of the root": {`mkdir -p "$OTHER/git"; echo x >"$OTHER/git/config"; ln -s "$OTHER" .config`, true},
+		"up and down":     {`mkdir -p ev/git; echo x >ev/git/config; ln -s "../${PWD##*/}/ev" .config`, true},
+		"by another":      {`mkdir -p ev/git; echo x >ev/git/config; ln -s "$PWD/ev" z; ln -s z .config`, true},
+		"filled later":    {`mkdir ev; ln -s "$PWD/ev" .config; mkdir ev/git; echo x >ev/git/config`, true},
+		"to something":    {`mkdir ev; echo x >ev/y; ln -s "$PWD/ev" .config`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, other := t.TempDir(), t.TempDir()
+			file := filepath.Join(dir, ".config/git/config")
+			r := confined(t, LevelFull, &Profile{Writable: []string{dir, other}, Protected: []string{file}}, dir, c.text+"; echo done", "OTHER="+other)
+			if got := r.text(t); got != "done\n" {
+				t.Errorf("got %q", got)
+			}
+			r.End(0)
+			if _, err := os.Stat(file); err == nil {
+				t.Errorf("%s stays", file)
+			}
+			var want []string
+			if c.removed {
+				want = []string{filepath.Join(dir, ".config")}
+			}
+			if got := r.Removed(); !slices.Equal(got, want) {
+				t.Errorf("removed %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// Another command may shut a directory between the look for what is denied and the start. The command that started then
+// opened it again.
+func TestShutMeanwhile(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() == 0 {
+		t.Skip("root looks into every directory")
+	}
+	dir := t.TempDir()
+	for _, file := range []string{"a/b/secret", "c/d/.envrc"} {
+		must(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, file)), 0o700))
+		must(t, os.WriteFile(filepath.Join(dir, file), []byte("kept\n"), 0o600))
+	}
+	for _, shut := range []string{"a", "c"} {
+		must(t, os.Chmod(filepath.Join(dir, shut), 0))
+		t.Cleanup(func() { _ = os.Chmod(filepath.Join(dir, shut), 0o700) })
+	}
+	p := &Profile{Writable: []string{dir}, Hidden: []string{dir + "/a/b/secret"}, Protected: []string{dir + "/c/d/.envrc"}}
+	r := confined(t, LevelFull, p, dir, `exec 2>/dev/null; chmod 700 a c; cat a/b/secret; echo x >>c/d/.envrc; mv a x; mv c y; echo done`)
+	if got := r.text(t); got != "done\n" {
+		t.Errorf("got %q", got)
+	}
+	r.End(0)
+	for _, shut := range []string{"a", "c"} {
+		must(t, os.Chmod(filepath.Join(dir, shut), 0o700))
+	}
+	for _, file := range []string{"a/b/secret", "c/d/.envrc"} {
+		if text, err := os.ReadFile(filepath.Join(dir, file)); err != nil || string(text) != "kept\n" {
+			t.Errorf("%s has %q, %v", file, text, err)
+		}
+	}
+}

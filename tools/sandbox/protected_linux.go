@@ -204,10 +204,35 @@ func (p *protection) sweepName(n name) (shut bool) {
 			p.mu.Unlock()
 		}
 	}
+	if out, leads := p.leadsOut(n, err); leads && p.setAside(out) == nil {
+		p.mu.Lock()
+		p.removed = append(p.removed, out.path())
+		p.mu.Unlock()
+	}
 	if n.link != "" && !errors.Is(err, fs.ErrPermission) {
 		err = root.Symlink(n.link, n.below) // its directory may be gone, too
 	}
 	return errors.Is(err, fs.ErrPermission)
+}
+
+// leadsOut returns the link on the way to a name that makes programs find it, while our handle follows it nowhere: it is
+// absolute, or leads out of the writable directory. err is why the handle did not find the name.
+func (p *protection) leadsOut(n name, err error) (link name, leads bool) {
+	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return name{}, false
+	}
+	if _, err := os.Lstat(n.path()); err != nil {
+		return name{}, false // nothing is there yet; the next command has what the link leads to watched
+	}
+	for i := range n.below {
+		if n.below[i] != '/' {
+			continue
+		}
+		if _, err := p.roots[n.root].Readlink(n.below[:i]); err == nil {
+			return name{root: n.root, below: n.below[:i]}, true
+		}
+	}
+	return name{}, false
 }
 
 // settle stops looking for the names, but for a last time.

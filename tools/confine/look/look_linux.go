@@ -25,6 +25,14 @@ func Mine(info fs.FileInfo) bool {
 
 const searchable = 1 // X_OK
 
+// Shut says whether this user owns a directory and may not look into it at the moment.
+func Shut(dir string) bool {
+	info, err := os.Lstat(dir)
+	return err == nil && info.IsDir() && Mine(info) && syscall.Access(dir, searchable|readable) != nil
+}
+
+const readable = 4 // R_OK
+
 // shut says why this user may not reach what is in a directory whose entries can be read.
 func shut(dir string) error { return syscall.Access(dir, searchable) }
 

@@ -70,7 +70,7 @@ func (w *world) guard() error {
 
 func (w *world) hide(c *cover) error {
 	named := c.path
-	path, err := (&world{links: map[string]string{}}).resolve(named)
+	path, err := resolved(named)
 	if missing(err) || errors.Is(err, unix.ELOOP) { // links in a circle lead nowhere
 		return nil
 	}
@@ -92,6 +92,25 @@ func (w *world) hide(c *cover) error {
 		from = "dir"
 	}
 	return w.coverWith(from, path)
+}
+
+// resolved returns what a path leads to. Where this user shut a directory on the way, it is that directory: whoever
+// found the path could look into it a moment ago, and a command opens it again.
+func resolved(named string) (string, error) {
+	path, err := (&world{links: map[string]string{}}).resolve(named)
+	if !errors.Is(err, fs.ErrPermission) {
+		return path, err
+	}
+	for dir := slash.Dir(path); ; dir = slash.Dir(dir) {
+		var info unix.Stat_t
+		if unix.Lstat(dir, &info) != nil {
+			continue // the one that is shut is above
+		}
+		if info.Uid != uint32(os.Geteuid()) {
+			return path, err // no command opens it
+		}
+		return dir, nil
+	}
 }
 
 // coverWith mounts something of the void over a path.
@@ -135,7 +154,7 @@ func missing(err error) bool {
 
 func (w *world) protect(c *cover) error {
 	named := c.path
-	path, err := (&world{links: map[string]string{}}).resolve(named)
+	path, err := resolved(named)
 	if missing(err) || errors.Is(err, unix.ELOOP) { // links in a circle lead nowhere
 		c.free = w.names == nil
 		return nil // the server watches it
