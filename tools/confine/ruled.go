@@ -163,6 +163,7 @@ func (w *walk) shut(dir string, err error) bool {
 	}
 	if info, err := os.Lstat(dir); err == nil && look.Mine(info) {
 		w.add(dir)
+		w.by[dir] += " (its user cannot look into " + dir + ", so what it holds is not known)"
 	}
 	return true
 }

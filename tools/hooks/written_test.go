@@ -22,7 +22,7 @@ func TestNoProgramsOfCommands(t *testing.T) {
 	list := string(filepath.ListSeparator)
 	t.Setenv("PATH", in("ws/bin")+list+in("written/bin")+list+in("own/bin"))
 	r := &Runner{o: Options{Written: []string{in("written")}}}
-	if env := r.program([]string{"x"}, 0, Event{Roots: []string{in("ws")}}, nil).env; !slices.Contains(env, "PATH="+in("own/bin")) {
+	if env := r.program([]string{"x"}, 0, Event{Place: Place{Roots: []string{in("ws")}}}, nil).env; !slices.Contains(env, "PATH="+in("own/bin")) {
 		t.Errorf("its environment is %q", env)
 	}
 }
