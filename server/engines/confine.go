@@ -53,6 +53,7 @@ func (o Options) confinement(dir string, proven func() sandbox.Report) *Confinem
 	made.tidy.begin(config.CacheDir(dir), cfg.Sandbox.CacheMax, o.Log)
 	c := confine.Options{
 		Readable: canonical(cfg.Sandbox.Readable), Writable: canonical(cfg.Sandbox.Writable),
+		Named:  named(cfg),
 		Hide:   append(ownSecrets(cfg), cfg.Sandbox.Hide...),
 		Caches: config.CacheDir(dir),
 		Network: confine.Network{Network: networks[cfg.Sandbox.Network], Domains: cfg.Sandbox.Domains,
@@ -113,6 +114,44 @@ func ownSecrets(cfg config.Config) []string {
 	own = append(own, cfg.KeyFiles()...)
 	return slices.DeleteFunc(own,
 		func(path string) bool { return !filepath.IsAbs(path) || slices.Contains(cfg.Projects, path) })
+}
+
+// named returns what settings name that commands must not change, wherever it is: what opens places to commands, and
+// programs with their files that run outside of the sandbox.
+func named(cfg config.Config) (all []confine.Named) {
+	add := func(by string, words ...string) {
+		for _, word := range words {
+			if !filepath.IsAbs(word) {
+				continue
+			}
+			word = filepath.Clean(word)
+			all = append(all, confine.Named{Path: word, By: by})
+			if real := config.Canonical(word); real != word {
+				all = append(all, confine.Named{Path: real, By: by})
+			}
+		}
+	}
+	add("sandbox.readable", cfg.Sandbox.Readable...)
+	for _, dir := range cfg.Sandbox.Writable {
+		if config.Canonical(dir) != filepath.Clean(dir) { // the link; what it leads to is written
+			all = append(all, confine.Named{Path: filepath.Clean(dir), By: "sandbox.writable"})
+		}
+	}
+	for _, h := range cfg.Hooks.Entries {
+		if !h.Project { // those run in the sandbox
+			add("hooks", h.Command...)
+		}
+	}
+	add("permissions.classifier", cfg.Permissions.Classifier...)
+	add("console.notify", cfg.Console.Notify...)
+	add("agent.command", cfg.Tools.Agent.Command.Argv...)
+	add("agent.command", cfg.Tools.Agent.Command.Resume...)
+	for _, m := range cfg.Mounts {
+		if !m.Sandbox {
+			add("mcp.servers."+m.Name, m.Program.Argv...)
+		}
+	}
+	return all
 }
 
 // canonical resolves links, since a profile has none: changing one would change what commands reach.

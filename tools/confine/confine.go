@@ -21,19 +21,25 @@ import (
 // Options are what all commands of one principal have in common.
 type Options struct {
 	Readable, Writable, Hide []string // the operator's, absolute
-	Protected                Names    // names that commands do not change unless a person allowed it
-	Whose                             // commands they are
-	State                    string   // the server's own directory, which holds no toolchain; "": it has none
-	Caches                   string   // private caches are directories below it; "": none
-	Network                  Network
-	Off                      bool                          // commands are not confined
-	Proven                   func() sandbox.Report         // what this machine does; it may take a moment
-	Known                    func() (sandbox.Report, bool) // the same, as far as it is known without waiting
-	Needed                   func() sandbox.Level          // below it no command runs
-	AutoAllow                bool                          // a command at level 3 needs no question
-	Credentials              string                        // mode of the desk for passwords of git; "": there is none
-	CredentialSites          []string                      // besides those of remotes, as credentials.Site returns them
+	// Named are further paths that settings name, and that commands must not change where they could: from them the
+	// server opens places to commands, or starts programs outside of the sandbox
+	Named           []Named
+	Protected       Names  // names that commands do not change unless a person allowed it
+	Whose                  // commands they are
+	State           string // the server's own directory, which holds no toolchain; "": it has none
+	Caches          string // private caches are directories below it; "": none
+	Network         Network
+	Off             bool                          // commands are not confined
+	Proven          func() sandbox.Report         // what this machine does; it may take a moment
+	Known           func() (sandbox.Report, bool) // the same, as far as it is known without waiting
+	Needed          func() sandbox.Level          // below it no command runs
+	AutoAllow       bool                          // a command at level 3 needs no question
+	Credentials     string                        // mode of the desk for passwords of git; "": there is none
+	CredentialSites []string                      // besides those of remotes, as credentials.Site returns them
 }
+
+// A Named is a path that a setting names, absolute.
+type Named struct{ Path, By string }
 
 // Whose are commands, and where these people keep what is theirs.
 type Whose struct {
@@ -205,6 +211,8 @@ func (c *Confiner) profile(u *Use) (p sandbox.Profile, configs []string, now rul
 			p.Protected = append(p.Protected, in.missing...)
 		}
 	}
+	found.led = append(found.led, c.namedIn(*u, p.Writable)...)
+	p.Held = slices.DeleteFunc(not.but(c.o.Writable), func(dir string) bool { return !strictlyIn(dir, p.Writable) })
 	for _, l := range found.led {
 		if now.by[l.path] == "" && (exists(l.path) || !u.Background) {
 			p.Protected = append(p.Protected, l.path)
@@ -219,6 +227,27 @@ func (c *Confiner) profile(u *Use) (p sandbox.Profile, configs []string, now rul
 		now.Broken = append(now.Broken, names)
 	}
 	return p, sorted(configs), now, not
+}
+
+// namedIn returns what settings name where the command could change it, and what its session reads from there besides
+// its roots, as skills of a person's to which a link leads. Where it led elsewhere, the next session would open that.
+func (c *Confiner) namedIn(u Use, writable []string) (all []led) {
+	for _, n := range c.o.Named {
+		if strictlyIn(n.Path, writable) && !slices.Contains(writable, n.Path) {
+			all = append(all, led{n.Path, n.By})
+		}
+	}
+	for _, path := range u.Readable {
+		if strictlyIn(path, u.Roots) {
+			all = append(all, led{path, "it is a directory of skills or agents"})
+		}
+	}
+	return all
+}
+
+// strictlyIn says whether a path lies below one of dirs.
+func strictlyIn(path string, dirs []string) bool {
+	return slices.ContainsFunc(dirs, func(dir string) bool { return path != dir && within(path, dir) })
 }
 
 // protectedIn returns what a root has of protected names.

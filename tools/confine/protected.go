@@ -217,8 +217,8 @@ func (f *finder) openIn(repository string) {
 	}
 }
 
-// shutIn returns the directories on that way that this user owns and shut. Nothing of what they hold can be found, and a
-// command could open them again: they stay as they are, as a whole.
+// shutIn returns the directories on that way that this user owns and shut. Nothing of what they hold can be found, and
+// a command could open them again: they stay as they are, as a whole.
 func shutIn(repository string) (all []string) {
 	for _, dir := range append([]string{repository}, namedIn(repository, repositoryDirs)...) {
 		if look.Shut(dir) {

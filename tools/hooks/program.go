@@ -61,8 +61,8 @@ type done struct {
 func (r *Runner) program(command []string, timeout time.Duration, e Event, input []byte) program {
 	p := program{command: command, timeout: timeout, input: input}
 	p.env = sandbox.Environ(sandbox.EnvOptions{
-		Roots: slices.Concat(e.Roots, r.o.Written), Allow: r.o.EnvAllow, AllowSecret: r.o.EnvSecret, Withhold: r.o.Withhold,
-		Personal: r.o.Personal,
+		Roots: slices.Concat(e.Roots, r.o.Written), Allow: r.o.EnvAllow, AllowSecret: r.o.EnvSecret,
+		Withhold: r.o.Withhold, Personal: r.o.Personal,
 	})
 	if len(e.Roots) > 0 {
 		p.env = append(p.env, "CLAUDE_PROJECT_DIR="+e.Roots[0], "CODEHAND_PROJECT_DIR="+e.Roots[0])

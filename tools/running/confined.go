@@ -43,8 +43,8 @@ func confineAs(env tool.Env, u confine.Use) (confine.Command, error) {
 			"with / where only the top of a root is meant.", e)
 	}
 	if e, is := errors.AsType[*confine.DeniedError](err); is {
-		return c, tool.Refuse(tool.PermissionDenied, "Permission denied: commands begin in %s, and %s denies that. The "+
-			"operator can remove that.", e.Dir, e.Rule)
+		return c, tool.Refuse(tool.PermissionDenied, "Permission denied: commands begin in %s, and %s denies that. "+
+			"The operator can remove that.", e.Dir, e.Rule)
 	}
 	return c, err
 }

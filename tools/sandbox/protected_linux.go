@@ -215,8 +215,8 @@ func (p *protection) sweepName(n name) (shut bool) {
 	return errors.Is(err, fs.ErrPermission)
 }
 
-// leadsOut returns the link on the way to a name that makes programs find it, while our handle follows it nowhere: it is
-// absolute, or leads out of the writable directory. err is why the handle did not find the name.
+// leadsOut returns the link on the way to a name that makes programs find it, while our handle follows it nowhere: it
+// is absolute, or leads out of the writable directory. err is why the handle did not find the name.
 func (p *protection) leadsOut(n name, err error) (link name, leads bool) {
 	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return name{}, false

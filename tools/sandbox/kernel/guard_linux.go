@@ -41,11 +41,19 @@ type cover struct {
 
 // guard hides the hidden paths and makes the protected ones read-only.
 func (w *world) guard() error {
+	for _, at := range w.places { // where one lies in a writable one, its name stays what the next profile finds
+		if err := w.hold(slash.Dir(at.path) + "/"); err != nil {
+			return err
+		}
+	}
 	for _, path := range w.profile.Protected {
 		w.covers = append(w.covers, cover{path: path, put: w.protect})
 	}
 	for _, l := range w.profile.Linked {
 		w.covers = append(w.covers, cover{path: l.Path, linked: true, put: func(*cover) error { return w.link(l) }})
+	}
+	for _, path := range w.profile.Held {
+		w.covers = append(w.covers, cover{path: path, put: w.keepName})
 	}
 	hidden := w.profile.Hidden
 	for _, pattern := range secret {
@@ -171,6 +179,18 @@ func (w *world) protect(c *cover) error {
 		return err
 	}
 	return w.coverAround(path)
+}
+
+// keepName mounts a directory, and those on the way there, onto itself.
+func (w *world) keepName(c *cover) error {
+	path, err := resolved(c.path)
+	if missing(err) || errors.Is(err, unix.ELOOP) || err == nil && path != c.path {
+		return nil // it was made or led elsewhere after the profile was
+	}
+	if err != nil {
+		return failed(err, "look at %s", path)
+	}
+	return w.hold(path + "/")
 }
 
 // coverAround makes what is at path read-only, but for the writable directories below it.

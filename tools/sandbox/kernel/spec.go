@@ -37,6 +37,9 @@ type Profile struct {
 	// Writable below one stays writable. A file that a program outside replaces is covered again, as what is Hidden and
 	// Linked is: for a moment, and during the first quarter of a second, the command can change it. Needs LevelFull.
 	Protected []string
+	// Held are directories inside Writable that the command neither renames nor removes; what is in them it changes.
+	// Needs LevelFull.
+	Held []string
 	// Linked are files inside Writable that the command finds as links to files of its own: what it writes there, also
 	// by renaming another file onto what the link leads to, is in those. It neither changes, renames nor removes the
 	// files of these names. One that is missing or no file is an error. Needs LevelFull.

@@ -46,7 +46,7 @@ func (s Spec) each(f func(string) string) Spec {
 	if s.Profile != nil {
 		p := *s.Profile
 		p.Writable, p.Readable = all(p.Writable), all(p.Readable)
-		p.Hidden, p.Masked, p.Protected = all(p.Hidden), all(p.Masked), all(p.Protected)
+		p.Hidden, p.Masked, p.Protected, p.Held = all(p.Hidden), all(p.Masked), all(p.Protected), all(p.Held)
 		p.Temp = f(p.Temp)
 		p.Linked = slices.Clone(p.Linked)
 		for i, l := range p.Linked {
