@@ -139,13 +139,9 @@ func realPath(path string) string {
 	return path
 }
 
-// maxCommandFiles is how many files of a command are looked for on the disk. What is more counts by its spelling, and
-// as outside the roots.
-const maxCommandFiles = 200
-
 // commandFiles are the files that a command is known to touch, as its shell would open them.
 func (c onDisk) commandFiles(a *bash.Analysis) []permission.Target {
-	files := a.Files[:min(len(a.Files), maxCommandFiles)]
+	files := a.OnDisk()
 	targets := make([]permission.Target, 0, len(files))
 	for _, f := range files {
 		t := permission.Target{Kind: permission.Path, Value: c.opened(f.Path), Use: permission.CommandReads}

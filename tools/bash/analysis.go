@@ -141,6 +141,13 @@ type FileUse struct {
 	Guess bool
 }
 
+// maxOnDisk is how many files of a command are looked for on the disk.
+const maxOnDisk = 200
+
+// OnDisk returns those of Files that a caller looks for on the disk, to see where links lead. What is more counts by
+// its spelling, and as outside the roots; nothing that a person answers opens it.
+func (a *Analysis) OnDisk() []FileUse { return a.Files[:min(len(a.Files), maxOnDisk)] }
+
 // NullDevice is a file that holds nothing, whatever a command writes to it.
 const NullDevice = "/dev/null"
 

@@ -103,7 +103,10 @@ func moves(a *bash.Analysis) bool {
 // asked before the command got here.
 func changedByName(env tool.Env) []string {
 	var paths []string
-	for _, use := range filesOf(env.Analysis) {
+	if env.Analysis == nil {
+		return nil
+	}
+	for _, use := range env.Analysis.OnDisk() {
 		if !use.Write || use.Perhaps || use.Own && env.Analysis.Held {
 			continue
 		}
@@ -117,13 +120,6 @@ func changedByName(env tool.Env) []string {
 		paths = append(paths, path)
 	}
 	return paths
-}
-
-func filesOf(a *bash.Analysis) []bash.FileUse {
-	if a == nil {
-		return nil
-	}
-	return a.Files
 }
 
 // unavailable tells the model that no command runs here, and the operator why.
