@@ -16,6 +16,7 @@ import (
 
 // keptExports are exported names that no other room uses, each with the reason.
 var keptExports = map[string]string{
+	"server/console activityView.Lists":                  "a page's template asks for it by that name",
 	"server/console view.Connects":                       "a page's template asks for it by that name",
 	"server/pauses Pause.Ends":                           "a page's template asks for it by that name",
 	"server/listen limitedConn.NetConn":                  "whoever asks for the peer of a socket unwraps it by that name, as a tls.Conn",

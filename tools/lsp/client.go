@@ -42,7 +42,6 @@ type Client struct {
 	replies chan struct{} // one for each answer that is being written
 	pulls   atomic.Bool   // the server registered for diagnostics that are asked for
 	project project
-	told    string // what it last said of its health; only its messages touch it
 	hung    atomic.Int32
 	checks  atomic.Int32 // that are under way
 	id      atomic.Uint64
@@ -337,17 +336,8 @@ func (h handler) Handle(_ context.Context, _ *jsonrpc2.Conn, r *jsonrpc2.Request
 		case r.Method == "textDocument/publishDiagnostics":
 			h.c.reports.published(*r.Params)
 		case r.Method == "experimental/serverStatus":
-			var status struct {
-				Quiescent       *bool
-				Health, Message string
-			}
-			if json.Unmarshal(*r.Params, &status) == nil && status.Quiescent != nil {
-				h.c.project.says(*status.Quiescent)
-			}
-			if status.Message != h.c.told {
-				h.c.told = status.Message
-				h.c.log.Info("a language server says", "server", h.c.server.Name, "health", status.Health, "message",
-					status.Message)
+			if message, news := h.c.project.told(*r.Params); news {
+				h.c.log.Info("a language server says", "server", h.c.server.Name, "message", message)
 			}
 		}
 		return

@@ -1,12 +1,16 @@
 package lsp
 
-import "sync"
+import (
+	"encoding/json"
+	"sync"
+)
 
 // A project is whether a server has read what it works on, as far as it tells: the notification
 // experimental/serverStatus, which rust-analyzer made up. A server that never tells has read it.
 type project struct {
 	mu   sync.Mutex
-	wait chan struct{} // closed when the server has read it; nil: it never said that it does
+	wait chan struct{} // closed when the server has read it; nil: it does not say that it reads
+	last string        // message about its health
 }
 
 // closed is closed.
@@ -16,7 +20,26 @@ var closed = func() chan struct{} {
 	return c
 }()
 
-// says takes what a server told.
+// told takes the notification. It returns what the server says of its health if that is new.
+func (p *project) told(params json.RawMessage) (message string, news bool) {
+	var status struct {
+		Quiescent *bool
+		Message   string
+	}
+	if json.Unmarshal(params, &status) != nil {
+		return "", false
+	}
+	if status.Quiescent != nil {
+		p.says(*status.Quiescent)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	news = status.Message != "" && status.Message != p.last
+	p.last = status.Message
+	return status.Message, news
+}
+
+// says takes whether the server has read the project.
 func (p *project) says(read bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

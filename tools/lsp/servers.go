@@ -70,7 +70,8 @@ func Presets() []Server {
 			Name: "rust-analyzer", Argv: []string{"rust-analyzer"}, Preset: true,
 			Languages: map[string]string{".rs": "rust"},
 			Marks:     []string{"Cargo.toml", "Cargo.lock"},
-			// It has read a project before it has looked at all of its libraries, and cannot write what cargo check does.
+			// It has read a project before it has looked at all of its libraries, and cannot write what cargo check
+			// does.
 			Init: json.RawMessage(`{"cachePriming":{"enable":false},"checkOnSave":false}`),
 			// Cargo asks for the registry again and again before it sees that there is no network.
 			Env:      []string{"CARGO_NET_OFFLINE=true"},
