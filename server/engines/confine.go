@@ -52,9 +52,10 @@ func (o Options) confinement(dir string, proven func() sandbox.Report) *Confinem
 	made.prover, made.Proven = p, p.report
 	made.tidy.begin(config.CacheDir(dir), cfg.Sandbox.CacheMax, o.Log)
 	c := confine.Options{
-		Readable: canonical(cfg.Sandbox.Readable), Writable: canonical(cfg.Sandbox.Writable),
-		Named:  named(cfg),
-		Hide:   append(ownSecrets(cfg), cfg.Sandbox.Hide...),
+		Places: confine.Places{
+			Readable: canonical(cfg.Sandbox.Readable), Writable: canonical(cfg.Sandbox.Writable),
+			Hide: append(ownSecrets(cfg), cfg.Sandbox.Hide...), Named: named(cfg),
+		},
 		Caches: config.CacheDir(dir),
 		Network: confine.Network{Network: networks[cfg.Sandbox.Network], Domains: cfg.Sandbox.Domains,
 			Addresses: cfg.Sandbox.Addresses},

@@ -20,10 +20,7 @@ import (
 
 // Options are what all commands of one principal have in common.
 type Options struct {
-	Readable, Writable, Hide []string // the operator's, absolute
-	// Named are further paths that settings name, and that commands must not change where they could: from them the
-	// server opens places to commands, or starts programs outside of the sandbox
-	Named           []Named
+	Places                 // of settings
 	Protected       Names  // names that commands do not change unless a person allowed it
 	Whose                  // commands they are
 	State           string // the server's own directory, which holds no toolchain; "": it has none
@@ -38,7 +35,15 @@ type Options struct {
 	CredentialSites []string                      // besides those of remotes, as credentials.Site returns them
 }
 
-// A Named is a path that a setting names, absolute.
+// Places are what settings say of paths, all absolute.
+type Places struct {
+	Readable, Writable, Hide []string // the operator's
+	// Named are further paths, that commands must not change where they could: from them the server opens places to
+	// commands, or starts programs outside of the sandbox
+	Named []Named
+}
+
+// A Named is a path that a setting names.
 type Named struct{ Path, By string }
 
 // Whose are commands, and where these people keep what is theirs.

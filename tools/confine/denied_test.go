@@ -38,7 +38,7 @@ func TestDeniedAndOpened(t *testing.T) {
 		{"Read(nothing)", dir, []string{"home/.gitconfig", "home/.ssh/config", "home/.ssh/known_hosts"}}, // the rest is named
 	} {
 		for _, readOnly := range []bool{false, true} {
-			o := Options{Readable: []string{in("sdk")}, Writable: []string{in("data")}, Whose: Whose{Home: in("home"), Personal: true}, Protected: new(guarded.Names)}
+			o := Options{Places: Places{Readable: []string{in("sdk")}, Writable: []string{in("data")}}, Whose: Whose{Home: in("home"), Personal: true}, Protected: new(guarded.Names)}
 			if c.hide != "" {
 				o.Hide = []string{c.hide}
 			}

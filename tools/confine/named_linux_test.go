@@ -41,10 +41,11 @@ func TestNamedBySettings(t *testing.T) {
 				was[path], _ = filepath.EvalSymlinks(in(path))
 			}
 			c := New(Options{
-				Protected: new(guarded.Names), Readable: []string{in("a/read"), in("real")}, Writable: []string{in("a/write")},
-				Named: []Named{{in("a/read"), "sandbox.readable"}, {in("link"), "sandbox.readable"}, {in("real"), "sandbox.readable"},
-					{in("later/read"), "sandbox.readable"}, {in("b/hook.sh"), "hooks"}},
-			}, func() []string { return nil })
+				Protected: new(guarded.Names), Places: Places{
+					Readable: []string{in("a/read"), in("real")}, Writable: []string{in("a/write")},
+					Named: []Named{{in("a/read"), "sandbox.readable"}, {in("link"), "sandbox.readable"}, {in("real"), "sandbox.readable"},
+						{in("later/read"), "sandbox.readable"}, {in("b/hook.sh"), "hooks"}},
+				}}, func() []string { return nil })
 			u := Use{Roots: []string{root}, Readable: []string{in("a/skills")}}
 			p, _, _, _ := c.profile(&u)
 			dir, err := os.OpenRoot(root)
