@@ -187,8 +187,8 @@ func Refusal(ctx context.Context, server string, err error) error {
 		return tool.Refuse(tool.LSPTimeout, "%s did not answer within 30 s. It may still read the project: try again, "+
 			"or use grep_search.", server)
 	case errors.Is(err, lsp.ErrReading):
-		return tool.Refuse(tool.LSPTimeout, "%s still reads the project, and knows nothing of it until then. Try again "+
-			"in a minute, or use grep_search.", server)
+		return tool.Refuse(tool.LSPTimeout, "%s still reads the project, and knows nothing of it until then. Try "+
+			"again in a minute, or use grep_search.", server)
 	case errors.Is(err, lsp.ErrLost):
 		return tool.Refuse(tool.LSPFailed, "%s ended while it worked on this. Try again: it is started anew.", server)
 	case ctx.Err() != nil:
