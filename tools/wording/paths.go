@@ -140,6 +140,7 @@ func Below(dir, path string) bool {
 // RegexRefusal refuses an expression that cannot be searched for: what is wrong with it, where, and what to do.
 func RegexRefusal(e *search.PatternError) error {
 	next := map[string]string{
+		"syntax":         ` Write a backslash before a character that is meant as itself, such as \( or \{.`,
 		"look-around":    " Leave it out and narrow what is found with a second pattern, or run `rg -P` in a shell.",
 		"back-reference": " Write out what it can repeat, as in `(?:aa|bb)`, or run `rg -P` in a shell.",
 		"count":          " Write a smaller count, or * or + where the number does not matter.",
