@@ -323,13 +323,13 @@ func TestNoNetworkIsNamed(t *testing.T) {
 			t.Logf("not tried, since %s is not installed: %s", program, command)
 			continue
 		}
-		if text := p.Must(t, "run_shell", replaytest.AsJSON(t, "command", command)); !strings.Contains(text, "; the operator can change sandbox.network]") {
+		if text := p.Must(t, "run_shell", replaytest.AsJSON(t, "command", command)); !strings.Contains(text, "; the user can change sandbox.network]") {
 			t.Errorf("%s does not name the setting:\n%s", command, text)
 		}
 	}
 	started := p.Must(t, "run_shell", `{"command":"echo > /dev/tcp/192.0.2.1/80","run_in_background":true}`)
 	text := p.Must(t, "job_output", replaytest.AsJSON(t, "job_id", replaytest.JobID.FindString(started), "block", true))
-	if !strings.Contains(text, "; the operator can change sandbox.network]") {
+	if !strings.Contains(text, "; the user can change sandbox.network]") {
 		t.Errorf("a job does not name the setting: %s", text)
 	}
 	if text := p.Must(t, "run_shell", `{"command":"echo 'grep: Could not resolve host'"}`); strings.Contains(text, "sandbox.network") {
