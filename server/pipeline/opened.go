@@ -48,6 +48,7 @@ func decideOpened(c *call, r permission.Request, o workspace.Opened) error {
 		Unsure: !whole, Inside: o.Inside(), Folds: c.state.Rules.ComparesPaths() && o.Folds()}}
 	r.ReadOnly = r.ReadOnly || o.Access == workspace.Read
 	r.PlanFile, r.Judged = false, nil
+	onDisk{c.state}.obeyed(&r)
 	// a hook's allow was about the other file
 	r.Opinions = slices.DeleteFunc(slices.Clone(r.Opinions),
 		func(v permission.Verdict) bool { return v == permission.Allow })

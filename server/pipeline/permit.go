@@ -126,6 +126,9 @@ func because(d permission.Decision) string {
 	if d.Origin == "" {
 		return "rule " + d.Rule
 	}
+	if d.Obeyed != "" {
+		return "rule " + d.Rule + ", " + d.Origin + ", since git obeys " + d.About + " by " + d.Obeyed
+	}
 	return "rule " + d.Rule + ", " + d.Origin
 }
 

@@ -82,6 +82,7 @@ func (c *call) request() permission.Request {
 			onDisk{c.state}.resolve(t)
 		}
 	}
+	onDisk{c.state}.obeyed(&r)
 	return r
 }
 
@@ -100,6 +101,33 @@ func (c onDisk) resolve(t *permission.Target) {
 	}
 	t.Unsure = t.Unsure || !whole
 	t.Folds = c.state.Rules.ComparesPaths() && space.Folds(t.Value)
+}
+
+// obeyed finds what git obeys among the files that the call changes.
+func (c onDisk) obeyed(r *permission.Request) {
+	changes := func(t permission.Target) bool {
+		return t.Kind == permission.Path && t.Inside &&
+			(t.Use == permission.CommandWrites || t.Use == permission.ByCall && !r.ReadOnly && !r.PlanFile)
+	}
+	if !slices.ContainsFunc(r.Targets, changes) {
+		return
+	}
+	roots := c.state.Space.Roots()
+	if c.state.Worktree != "" { // a name that is protected hides it
+		roots = append(roots, c.state.Worktree)
+	}
+	all := c.state.Confine.Obeyed(roots)
+	for i := range r.Targets {
+		t := &r.Targets[i]
+		if len(all) == 0 || !changes(*t) {
+			continue
+		}
+		for _, name := range slices.Concat([]string{t.Value, t.Real}, t.Also) {
+			if o, found := all.Find(name); found {
+				t.Obeyed = permission.Obeyed{Key: o.Key, Name: o.Name}
+			}
+		}
+	}
 }
 
 const (

@@ -56,19 +56,19 @@ const (
 
 // ownConfigs gives a command copies of the configuration files that were found and that p protects, but for those that
 // rules keep. It changes p.
-func (s *Session) ownConfigs(p *sandbox.Profile, u Use, found, keep []string) *configs {
+func (s *Session) ownConfigs(p *sandbox.Profile, u Use, found names, keep []string) *configs {
 	c := &configs{
 		roots: u.Roots, written: slices.Concat(u.Roots, s.commonsOf(u)),
 		known: map[string]os.FileInfo{}, share: s.share,
 		allowed: slices.Concat(u.Allowed, u.removed()), others: append(slices.Clone(p.Writable), u.Temp),
 	}
-	c.before = s.now(u, p.Protected)
+	c.before = s.now(u, p.Protected, found.obeyed)
 	c.temp, _ = os.OpenRoot(u.Temp) // without it all files stay as they are
 	for _, path := range p.Protected {
 		// What is missing is watched only until the command becomes a job.
 		c.knows(path)
 	}
-	for _, path := range found {
+	for _, path := range found.configs {
 		c.knows(path)
 		if len(c.all) == maxConfigs || !slices.Contains(p.Protected, path) || slices.Contains(keep, path) {
 			continue

@@ -172,9 +172,9 @@ type Use struct {
 	Background bool
 }
 
-// profile says what a command may reach, which files with git's configuration are in it, and what the rules of its
-// session come to. It takes out of u what these deny as a whole; not is what they deny.
-func (c *Confiner) profile(u *Use) (p sandbox.Profile, configs []string, now ruled, not denied) {
+// profile says what a command may reach, which files with git's configuration and what git obeys are in it, and what
+// the rules of its session come to. It takes out of u what these deny as a whole; not is what they deny.
+func (c *Confiner) profile(u *Use) (p sandbox.Profile, found names, now ruled, not denied) {
 	now = ruledNow(&c.looker, u.Rules, u.Roots)
 	not = c.deniedBy(now, u.Roots)
 	masked := c.apart(u.Roots)
@@ -194,7 +194,7 @@ func (c *Confiner) profile(u *Use) (p sandbox.Profile, configs []string, now rul
 			p.Readable, p.Writable = append(p.Readable, cache), []string{inspected}
 			p.Hidden = around(p.Hidden, []string{cache, inspected})
 		}
-		return p, nil, now, not
+		return p, names{}, now, not
 	}
 	p.Writable = slices.Concat(u.Roots, slices.DeleteFunc(open(c.o.Writable), gone), u.Open)
 	if cache, _ := c.cache(); cache != "" {
@@ -202,7 +202,6 @@ func (c *Confiner) profile(u *Use) (p sandbox.Profile, configs []string, now rul
 	}
 	p.Temp, p.Network, p.Sockets = u.Temp, c.o.Network.Network, true
 	protected, found, whole := c.protectedNames(*u)
-	configs = found.configs
 	p.Protected, p.Unwatched = slices.Concat(now.Keep, protected), u.Background
 	p.Readable = append(p.Readable, usual(c.desktop().paths)...)
 	p.Hidden = around(p.Hidden, slices.Concat(p.Readable, p.Writable, []string{u.Temp}))
@@ -210,15 +209,14 @@ func (c *Confiner) profile(u *Use) (p sandbox.Profile, configs []string, now rul
 		p.Writable = append(p.Writable, common)
 		in, ok := c.finder(nil).repositoryOf(common)
 		whole = whole && ok
-		configs, found.led = append(configs, in.configs...), append(found.led, in.led...)
+		found.configs = append(found.configs, in.configs...)
 		p.Protected = append(p.Protected, in.found...)
 		if !u.Background {
 			p.Protected = append(p.Protected, in.missing...)
 		}
 	}
-	found.led = append(found.led, c.namedIn(*u, p.Writable)...)
 	p.Held = slices.DeleteFunc(not.but(c.o.Writable), func(dir string) bool { return !strictlyIn(dir, p.Writable) })
-	for _, l := range found.led {
+	for _, l := range c.namedIn(*u, p.Writable) {
 		if now.by[l.path] == "" && (exists(l.path) || !u.Background) {
 			p.Protected = append(p.Protected, l.path)
 		}
@@ -228,11 +226,15 @@ func (c *Confiner) profile(u *Use) (p sandbox.Profile, configs []string, now rul
 		p.Protected = append(p.Protected, otherTrees(repository, u.Roots)...)
 	}
 	if !whole {
-		names := permission.Rule{Text: "names that are protected", Origin: "permissions.protect"}
-		now.Broken = append(now.Broken, names)
+		broken := permission.Rule{Text: "names that are protected", Origin: "permissions.protect"}
+		now.Broken = append(now.Broken, broken)
 	}
-	return p, sorted(configs), now, not
+	found.configs = sorted(found.configs)
+	return p, found, now, not
 }
+
+// A led is a file or directory in the roots that a setting names.
+type led struct{ path, by string }
 
 // namedIn returns what settings name where the command could change it, and what its session reads from there besides
 // its roots, as skills of a person's to which a link leads. Where it led elsewhere, the next session would open that.
@@ -268,7 +270,9 @@ func (f *finder) protectedIn(root string) (all names, whole bool) {
 		add(filepath.Join(dot, "index"), filepath.Dir(dot))
 	}
 	if place, ok := git.Find(root); ok { // one around the root, or of a linked work tree
-		all.led = append(all.led, f.ledBy(place.Common, place.Top)...)
+		if dot := filepath.Join(place.Top, ".git"); !slices.Contains(all.gits, dot) && !slices.Contains(all.dots, dot) {
+			all.obeyed = append(all.obeyed, f.obeyedBy(place.Dir, place.Common, place.Top)...)
+		}
 		add(filepath.Join(place.Dir, "index"), place.Top)
 	}
 	more, ok := f.led(root, all)
@@ -285,6 +289,13 @@ func (f *finder) led(root string, all names) (more names, whole bool) {
 	seen, whole := map[string]bool{}, true
 	for _, dot := range sorted(slices.Concat(all.gits, all.dots)) {
 		dir, common := f.leads(dot)
+		top := filepath.Dir(dot)
+		if dir == dot && filepath.Base(dot) != ".git" {
+			top = dot // it has no work tree
+		}
+		if dir != "" {
+			more.obeyed = append(more.obeyed, f.obeyedBy(dir, common, top)...)
+		}
 		for _, at := range []string{dir, common} {
 			covered := func(git string) bool {
 				below := func(name string) bool { return within(at, filepath.Join(git, name)) }
@@ -340,14 +351,14 @@ func (f *finder) repositoryOf(dir string) (all names, whole bool) {
 func gone(path string) bool { return !exists(path) }
 
 // protectedNames returns what exists of protected names in the roots, and those at their tops and in their repositories
-// that do not exist, but for what a person allowed. other has the files with git's configuration and what these lead
-// to. whole is false if there was too much to look at.
+// that do not exist, and what git obeys, but for what a person allowed. other has the files with git's configuration and
+// all that git obeys. whole is false if there was too much to look at.
 func (c *Confiner) protectedNames(u Use) (all []string, other names, whole bool) {
 	whole = true
 	for _, root := range u.Roots {
 		found, ok := c.finder(nil).protectedIn(root)
 		whole, other.configs = whole && ok, append(other.configs, found.configs...)
-		other.led = append(other.led, found.led...)
+		other.obeyed = append(other.obeyed, found.obeyed...)
 		all = append(all, found.found...)
 		if !u.Background {
 			all = slices.Concat(all, missing(root, c.o.Protected.Texts()), missingTop(root), found.missing)
@@ -357,9 +368,15 @@ func (c *Confiner) protectedNames(u Use) (all []string, other names, whole bool)
 			}
 		}
 	}
+	for _, o := range other.obeyed {
+		if exists(o.Path) || !u.Background {
+			all = append(all, o.Path)
+		}
+	}
 	// A name above a protected one, as the root, was not what a person was asked about.
 	named := func(path string) bool {
-		return slices.ContainsFunc(u.Roots, func(root string) bool {
+		_, obeyed := other.obeyed.Find(path)
+		return obeyed || slices.ContainsFunc(u.Roots, func(root string) bool {
 			rel, err := filepath.Rel(root, path)
 			return err == nil && filepath.IsLocal(rel) && c.o.Protected.Find(filepath.ToSlash(rel)) != ""
 		})
@@ -372,9 +389,6 @@ func (c *Confiner) protectedNames(u Use) (all []string, other names, whole bool)
 	})
 	other.configs = slices.DeleteFunc(other.configs, func(path string) bool {
 		return slices.ContainsFunc(removed, func(dir string) bool { return within(path, dir) })
-	})
-	other.led = slices.DeleteFunc(other.led, func(l led) bool {
-		return slices.ContainsFunc(removed, func(dir string) bool { return within(l.path, dir) })
 	})
 	return all, other, whole
 }

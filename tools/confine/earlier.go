@@ -29,12 +29,14 @@ type fileWas struct {
 // settled are names of repositories that the end of a command looks at more closely.
 var settled = []string{"config", worktreeConfig, ".git", "hooks", "commondir"}
 
-// now returns what protected names are now. protected are those that a command must not change.
-func (c *Confiner) now(u Use, protected []string) earlier {
+// now returns what protected names, and what git obeys, are now. protected are those that a command must not change.
+func (c *Confiner) now(u Use, protected []string, obeyed AllObeyed) earlier {
 	e := earlier{files: map[string]fileWas{}}
 	for _, path := range protected {
 		info, err := os.Lstat(path)
-		if err == nil && !slices.Contains(settled, filepath.Base(path)) && c.isProtected(path, u.Roots) {
+		_, is := obeyed.Find(path)
+		is = is || c.isProtected(path, u.Roots) && !slices.Contains(settled, filepath.Base(path))
+		if err == nil && is {
 			e.files[path] = fileWas{info, look.Born(path), sumOf(path, info)}
 		}
 	}

@@ -44,12 +44,8 @@ type names struct {
 	missing []string // what does not exist, and would make git run something in a repository that does
 	gits    []string // each `.git` that is a directory
 	dots    []string // what leads to a repository: each `.git` that is no directory, and those that go by another name
-	led     []led    // what git's configuration leads to
+	obeyed  AllObeyed
 }
-
-// A led is a file or directory in the roots that git obeys since its configuration says so, and that has no protected
-// name. No person is asked about it, so that no command changes it.
-type led struct{ path, by string }
 
 func (n *names) add(more names) {
 	n.found = append(n.found, more.found...)
@@ -57,7 +53,7 @@ func (n *names) add(more names) {
 	n.missing = append(n.missing, more.missing...)
 	n.gits = append(n.gits, more.gits...)
 	n.dots = append(n.dots, more.dots...)
-	n.led = append(n.led, more.led...)
+	n.obeyed = append(n.obeyed, more.obeyed...)
 }
 
 // A finder is one look for protected names.
@@ -161,47 +157,9 @@ func (f *finder) repositoryNow(repository string) (all names, whole bool) {
 	})
 	all.configs = slices.DeleteFunc(slices.Clone(all.found), func(path string) bool { return !isConfig(path) })
 	all.missing = missingIn(repository, f.name)
-	all.led = f.ledBy(repository, filepath.Dir(repository))
 	more, whole := f.submodulesNow(repository)
 	all.add(more)
 	return all, whole
-}
-
-// ledBy returns what in the roots the configuration of a repository, or the person's own, includes, and where it has
-// hooks. Git obeys that as what has a protected name, whatever it is called. top is the work tree.
-func (f *finder) ledBy(repository, top string) (all []led) {
-	var files []string
-	if f.o.Home != "" {
-		files = append(files, filepath.Join(f.o.Home, ".gitconfig"), filepath.Join(f.o.Home, ".config/git/config"))
-	}
-	files = append(files, filepath.Join(repository, "config"), filepath.Join(repository, worktreeConfig))
-	add := func(path, by string) {
-		path = filepath.Clean(path)
-		i := slices.IndexFunc(f.o.Roots, func(root string) bool { return within(path, root) })
-		if i < 0 || within(top, path) || within(path, repository) {
-			return
-		}
-		rel, _ := filepath.Rel(f.o.Roots[i], path) // it lies below
-		if holds := func(root string) bool { return within(root, path) }; !slices.ContainsFunc(f.o.Roots, holds) &&
-			f.name(filepath.ToSlash(rel)) == "" {
-			all = append(all, led{path, by})
-		}
-	}
-	if f.name(".git/config") != "" {
-		for _, path := range git.Included(f.o.Home, files...) {
-			add(path, `include.path of git, unless permissions.unprotect has ".git/config"`)
-		}
-	}
-	if f.name(".git/hooks") != "" {
-		hooks, _ := git.Values(f.o.Home, "core.hookspath", files...) // what can be read counts
-		for _, path := range hooks {
-			if path = git.InHome(f.o.Home, path); !filepath.IsAbs(path) {
-				path = filepath.Join(top, path)
-			}
-			add(path, `core.hooksPath of git, unless permissions.unprotect has ".git/hooks"`)
-		}
-	}
-	return all
 }
 
 // repositoryDirs are the directories of a repository on the way to its names, from above to below.

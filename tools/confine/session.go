@@ -48,6 +48,7 @@ type Command struct {
 	pass     passwords
 	configs  *configs          // what the command may change of git's configuration; nil: nothing
 	by       map[string]string // of Profile
+	obeyed   AllObeyed         // likewise
 	readOnly bool              // Profile is that of commands that only read
 	personal bool              // it is of the person whose settings are in force
 }
@@ -136,7 +137,7 @@ func (s *Session) Command(u Use) (Command, error) {
 	}
 	p.Processes = proven.Processes
 	c.readOnly = u.ReadOnly
-	c.Profile, c.by, c.Groups, c.Spares = &p, now.by, proven.Groups, proven.Spares
+	c.Profile, c.by, c.obeyed, c.Groups, c.Spares = &p, now.by, found.obeyed, proven.Groups, proven.Spares
 	if all, inspected := s.cache(); all != "" {
 		c.Hold = func() (func(), error) { return caches.Hold(filepath.Dir(all)) }
 		if u.ReadOnly { // without a network it fills no cache but that of go's compiler

@@ -33,6 +33,15 @@ func KeyRuns(key string) bool {
 	return name == "program" || slices.Contains(keys, "*") || slices.Contains(keys, name)
 }
 
+// KeyStarts says whether the value of a key that KeyRuns knows may name a program, or a file that says what git starts.
+// Those of the others are addresses, names, directories or words of git's.
+func KeyStarts(key string) bool {
+	section, _, _ := strings.Cut(strings.ToLower(key), ".")
+	name := strings.ToLower(key[strings.LastIndexByte(key, '.')+1:])
+	return KeyRuns(key) && !slices.Contains([]string{"include", "includeif", "url", "protocol", "safe", "extensions"},
+		section) && !slices.Contains([]string{"worktree", "promisor", "proxy", "partialclonefilter", "vcs"}, name)
+}
+
 // configRuns returns the first key of a git configuration file that makes git start programs, as `core.fsmonitor`, or a
 // sentence about the line that git would not understand; "": there is none. What is harmless does not count.
 func configRuns(config []byte, harmless func(key, value string) bool) (found string) {

@@ -15,16 +15,18 @@ const maxIncluded = 50
 // include, in git's order. It follows an include whatever its condition is, so there may be values that do not hold. A
 // leading `~/` in an included name is home. not whole: there may be more, since a file cannot be read or understood.
 func Values(home, key string, files ...string) (values []string, whole bool) {
-	v := valueReader{home: home, key: key, seen: make(map[string]bool), whole: true}
-	for _, file := range files {
-		v.read(file)
-	}
-	return v.values, v.whole
+	_, whole = EachSetting(home, files, func(k, value string) {
+		if strings.EqualFold(k, key) {
+			values = append(values, value)
+		}
+	})
+	return values, whole
 }
 
-// Included returns the files that configuration files include, whatever the condition is, as far as they can be read.
-func Included(home string, files ...string) (included []string) {
-	v := valueReader{home: home, seen: make(map[string]bool)}
+// EachSetting tells each key of configuration files, as it is written, with its value, as Values finds them. included
+// are the files that they include, whether there are any or not.
+func EachSetting(home string, files []string, each func(key, value string)) (included []string, whole bool) {
+	v := valueReader{home: home, each: each, seen: make(map[string]bool), whole: true}
 	for _, file := range files {
 		v.read(file)
 	}
@@ -34,14 +36,14 @@ func Included(home string, files ...string) (included []string) {
 		}
 	}
 	slices.Sort(included)
-	return included
+	return included, v.whole
 }
 
 type valueReader struct {
-	home, key string
-	seen      map[string]bool // files that were read
-	values    []string
-	whole     bool
+	home  string
+	each  func(key, value string)
+	seen  map[string]bool // files that were read
+	whole bool
 }
 
 func (v *valueReader) read(file string) {
@@ -62,10 +64,8 @@ func (v *valueReader) read(file string) {
 		return
 	}
 	understood := configKeys(text, func(key, value string) bool {
-		key = strings.ToLower(key)
-		switch {
-		case key == v.key:
-			v.values = append(v.values, value)
+		v.each(key, value)
+		switch key = strings.ToLower(key); {
 		case key == "include.path", strings.HasPrefix(key, "includeif.") && strings.HasSuffix(key, ".path"):
 			if value = InHome(v.home, value); strings.HasPrefix(value, "~") || strings.HasPrefix(value, "%(") {
 				v.whole = false // the home of another user, or git's own place

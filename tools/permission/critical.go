@@ -86,16 +86,19 @@ func (p *Policy) guarded(r *Request) (Decision, bool) {
 		if t.Kind != Path {
 			continue
 		}
-		name := ""
+		name, obeyed := "", ""
 		r.spellings(t, func(path string) bool {
 			rel, _ := p.inRoot(path)
 			name = p.protected.Find(rel)
 			return name != ""
 		})
+		if name == "" {
+			name, obeyed = t.Obeyed.Name, t.Obeyed.Key
+		}
 		if name != "" {
 			return Decision{
 				Verdict: Ask, Hard: true, Rule: "Edit(**/" + name + ")", Origin: BuiltIn, About: t.Value,
-				Reason: "it changes a protected name, " + name,
+				Obeyed: obeyed, Reason: "it changes a protected name, " + name,
 			}, true
 		}
 	}

@@ -57,7 +57,14 @@ type Target struct {
 	Inside   bool           // Path: Value and Real are both inside the roots
 	Folds    bool           // Path: the file system does not tell letter cases apart
 	Use      Use            // Path
+	Obeyed   Obeyed         // Path that the call changes
 	Analysis *bash.Analysis // Command: nil if it is not parsed yet; it is parsed when rules need it
+}
+
+// An Obeyed says that git obeys a file, whatever its name is. The zero value: it does not.
+type Obeyed struct {
+	Key  string // of git's configuration that says so, as core.hooksPath
+	Name string // the protected name that the file counts as
 }
 
 // A Use says what a call does with a path.
@@ -105,5 +112,6 @@ type Decision struct {
 	Origin    string // file and line, flag, Granted, or the skill that lends it
 	// what the decision is about: a path as it was spelt, a sub-command, a host, a name; "": the call as a whole
 	About  string
+	Obeyed string // the key of git's configuration that makes About count as what the rule covers; "": none
 	Reason string // half a sentence
 }
