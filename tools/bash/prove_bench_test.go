@@ -1,6 +1,9 @@
 package bash
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -33,6 +36,29 @@ func BenchmarkAnalyze(b *testing.B) {
 			b.ReportMetric(float64(each[len(each)/2].Nanoseconds()), "p50-ns")
 		})
 	}
+}
+
+// BenchmarkEveryday is what 200 bytes of the longer everyday commands cost, as people and models write them.
+func BenchmarkEveryday(b *testing.B) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "testdata", "everyday", "commands.tsv"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	var commands []string
+	bytes := 0
+	for line := range strings.Lines(string(text)) {
+		var command string
+		fields := strings.Split(strings.TrimSpace(line), "\t")
+		if json.Unmarshal([]byte(fields[len(fields)-1]), &command) == nil && len(command) >= 100 {
+			commands, bytes = append(commands, command), bytes+len(command)
+		}
+	}
+	for b.Loop() {
+		for _, command := range commands {
+			Analyze(command, inRoot)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())*200/float64(b.N*bytes), "ns/200B")
 }
 
 // BenchmarkProve is the part of BenchmarkAnalyze that the rules R0 to R6 cost, without and with parsing, and what the
