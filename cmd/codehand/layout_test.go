@@ -178,7 +178,7 @@ var rooms = map[string][]string{
 	"tools/confine/caches":             {},
 	"tools/confine/look":               {},
 	"tools/credentials":                {"tools/sandbox"}, // the person's own git runs outside
-	"tools/confine":                    {"tools/bash/programs", "tools/confine/caches", "tools/confine/look", "tools/credentials", "tools/git", "tools/guarded", "tools/permission", "tools/sandbox", "tools/sandbox/proxy", "tools/web/guard"},
+	"tools/confine":                    {"filestate/owner", "tools/bash/programs", "tools/confine/caches", "tools/confine/look", "tools/credentials", "tools/git", "tools/guarded", "tools/permission", "tools/sandbox", "tools/sandbox/proxy", "tools/web/guard"},
 	"tools/search":                     {"filestate/disk", "tools/search/define", "tools/search/ignore", "tools/search/index", "tools/search/page", "tools/search/pattern"},
 	"tools/search/define":              {},
 	"tools/search/index":               {}, // pure: what is remembered between searches

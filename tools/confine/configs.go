@@ -31,6 +31,7 @@ type configs struct {
 	allowed []string               // files and directories that a person allowed it to change
 	others  []string               // what the command writes besides: caches, its temporary directory
 	before  earlier
+	unnote  func() // removes the note about the command
 	// it has become a job, so what appeared may be the person's
 	background bool
 	share      func(path string, by int) int // Confiner.share
@@ -81,6 +82,7 @@ func (s *Session) ownConfigs(p *sandbox.Profile, u Use, found names, keep []stri
 			p.Protected = slices.DeleteFunc(p.Protected, func(at string) bool { return at == path })
 		}
 	}
+	c.unnote = s.noteRunning(u, c.known)
 	c.newer = func(open func(string) bool) (now names, whole bool) {
 		whole = true
 		f := s.finder(open)
@@ -210,8 +212,9 @@ func (c *configs) open(path string) (*os.Root, error) {
 	return nil, fs.ErrNotExist
 }
 
-// drop removes the copies.
+// drop removes the copies, and the note about the command.
 func (c *configs) drop() {
+	c.unnote()
 	for _, one := range c.all {
 		c.share(one.path, -1)
 		_ = one.dir.Close() // a directory handle holds no data

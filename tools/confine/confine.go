@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"codehand/filestate/owner"
 	"codehand/tools/confine/look"
 	"codehand/tools/credentials"
 	"codehand/tools/git"
@@ -74,6 +75,7 @@ type Names interface {
 // A Confiner makes profiles. It is safe for concurrent use.
 type Confiner struct {
 	o    Options
+	self owner.Hand      // who names notes about commands that run
 	env  func() []string // of commands; where its programs are may be read
 	home func() []string // what commands may read of the home directory
 
@@ -89,7 +91,9 @@ type Confiner struct {
 // New returns a Confiner for commands with the environment env, which is asked for when the first one starts.
 func New(o Options, env func() []string) *Confiner {
 	c := &Confiner{
-		o: o, env: env, home: sync.OnceValue(func() []string { return toolchains(o, env()) }),
+		o: o, env: env,
+		self:    owner.Hand{Process: owner.ProcessOf(os.Getpid()), Host: owner.ThisHost()},
+		home:    sync.OnceValue(func() []string { return toolchains(o, env()) }),
 		commons: map[string]string{}, indexes: map[string]index{}, shared: map[string]int{},
 	}
 	for _, root := range o.Roots {
@@ -351,8 +355,8 @@ func (f *finder) repositoryOf(dir string) (all names, whole bool) {
 func gone(path string) bool { return !exists(path) }
 
 // protectedNames returns what exists of protected names in the roots, and those at their tops and in their repositories
-// that do not exist, and what git obeys, but for what a person allowed. other has the files with git's configuration and
-// all that git obeys. whole is false if there was too much to look at.
+// that do not exist, and what git obeys, but for what a person allowed. other has the files with git's configuration
+// and all that git obeys. whole is false if there was too much to look at.
 func (c *Confiner) protectedNames(u Use) (all []string, other names, whole bool) {
 	whole = true
 	for _, root := range u.Roots {

@@ -284,8 +284,8 @@ func (c Command) refuses(path, line string, gone bool) string {
 		return path + " can be written, also by git config, but neither renamed, replaced nor removed"
 	case in(p.Protected) || in(p.Writable) && heldFor(path, p.Protected):
 		if o, is := c.obeyed.Find(path); is {
-			return fmt.Sprintf("%s is protected: git obeys it by %s; it changes only by a command that names it and that "+
-				"a person allows; the user can open it with permissions.unprotect = [%q]", path, o.Key,
+			return fmt.Sprintf("%s is protected: git obeys it by %s; it changes only by a command that names it and "+
+				"that a person allows; the user can open it with permissions.unprotect = [%q]", path, o.Key,
 				strings.TrimSuffix(o.Name, "/**"))
 		}
 		return path + " is protected: it changes only by a command that names it and that a person allows; the " +

@@ -29,7 +29,7 @@ func explains(t *testing.T, root string) {
 	c := Command{Level: sandbox.LevelFull, Profile: &sandbox.Profile{
 		Sockets:  true,
 		Writable: []string{root + "/in"}, Hidden: []string{root + "/secret"}, Protected: []string{root + "/in/.git/config"},
-	}, by: map[string]string{root + "/secret": "Read(secret/**), test"}}
+	}, reasons: reasons{by: map[string]string{root + "/secret": "Read(secret/**), test"}}}
 	for printed, want := range map[string]string{
 		"bash: line 1: /etc/motd: Read-only file system":                                                         "/etc/motd is outside of what commands may change",
 		"touch: cannot touch '/etc/motd': Permission denied":                                                     "sandbox.writable",
@@ -96,7 +96,7 @@ func TestExplainReadOnly(t *testing.T) {
 	t.Parallel()
 	inTemp := filepath.Join(os.TempDir(), "root")
 	c := Command{
-		Level: sandbox.LevelFull, readOnly: true, Profile: &sandbox.Profile{Readable: []string{"/w", inTemp}},
+		Level: sandbox.LevelFull, reasons: reasons{readOnly: true}, Profile: &sandbox.Profile{Readable: []string{"/w", inTemp}},
 	}
 	for printed, want := range map[string]string{
 		"copying " + os.TempDir() + "/x/a.out: open demo: read-only file system": "/w/demo",
@@ -164,9 +164,9 @@ func TestExplainUnsigned(t *testing.T) {
 	t.Parallel()
 	open, shut := &sandbox.Profile{Network: sandbox.NetworkOn}, &sandbox.Profile{Network: sandbox.NetworkOff}
 	for want, c := range map[string]Command{
-		"the user's gpg-agent did not sign":                 {Profile: open, personal: true, Gaps: []string{"gpg-agent"}},
-		"is started with GPG_TTY or XDG_RUNTIME_DIR in its": {Profile: open, personal: true},
-		`only with sandbox.network = "on"; commit with`:     {Profile: shut, personal: true},
+		"the user's gpg-agent did not sign":                 {Profile: open, reasons: reasons{personal: true}, Gaps: []string{"gpg-agent"}},
+		"is started with GPG_TTY or XDG_RUNTIME_DIR in its": {Profile: open, reasons: reasons{personal: true}},
+		`only with sandbox.network = "on"; commit with`:     {Profile: shut, reasons: reasons{personal: true}},
 		"gpg does not reach its keys here; commit with":     {Profile: open},
 	} {
 		c.Level = sandbox.LevelFull
@@ -182,7 +182,7 @@ func TestExplainScript(t *testing.T) {
 	t.Parallel()
 	script := "/usr/bin/env" // it is there on every Unix
 	said := script + ": 882: www-browser: not found"
-	c := Command{Level: sandbox.LevelFull, Profile: &sandbox.Profile{}, personal: true}
+	c := Command{Level: sandbox.LevelFull, Profile: &sandbox.Profile{}, reasons: reasons{personal: true}}
 	if got := c.Explain(said, t.TempDir()); got != "" {
 		t.Errorf("%q is explained by %q", said, got)
 	}

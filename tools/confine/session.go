@@ -45,12 +45,17 @@ type Command struct {
 	// Hold keeps the private caches as they are until release, for the time of the command; nil: it has none
 	Hold func() (release func(), err error)
 
-	pass     passwords
-	configs  *configs          // what the command may change of git's configuration; nil: nothing
-	by       map[string]string // of Profile
-	obeyed   AllObeyed         // likewise
-	readOnly bool              // Profile is that of commands that only read
-	personal bool              // it is of the person whose settings are in force
+	pass    passwords
+	configs *configs // what the command may change of git's configuration; nil: nothing
+	reasons
+}
+
+// reasons are why Profile refuses.
+type reasons struct {
+	by       map[string]string // rules by their paths
+	obeyed   AllObeyed
+	readOnly bool // it is the profile of commands that only read
+	personal bool // commands are of the person whose settings are in force
 }
 
 // An UnavailableError means that commands need more than this machine does, or that it was too busy to prove what it
@@ -94,7 +99,7 @@ func (s *Session) Command(u Use) (Command, error) {
 	if needed := s.o.Needed(); proven.Unknown() || proven.Level < needed {
 		return Command{}, &UnavailableError{proven.Level, needed, proven.Failed}
 	}
-	c := Command{Level: proven.Level, Gaps: slices.Clone(proven.Gaps), personal: s.o.Personal}
+	c := Command{Level: proven.Level, Gaps: slices.Clone(proven.Gaps), reasons: reasons{personal: s.o.Personal}}
 	if proven.Lowered && !s.toldLower.Swap(true) {
 		c.News = lowered(proven)
 	}
@@ -133,11 +138,14 @@ func (s *Session) Command(u Use) (Command, error) {
 		}
 	}
 	if proven.Level == sandbox.LevelFull && !u.ReadOnly && u.Configs {
+		if line := s.killed(u); line != "" {
+			c.News = strings.TrimPrefix(c.News+"\n"+line, "\n")
+		}
 		c.configs = s.ownConfigs(&p, u, found, now.Keep)
 	}
 	p.Processes = proven.Processes
-	c.readOnly = u.ReadOnly
-	c.Profile, c.by, c.obeyed, c.Groups, c.Spares = &p, now.by, found.obeyed, proven.Groups, proven.Spares
+	c.Profile, c.Groups, c.Spares = &p, proven.Groups, proven.Spares
+	c.by, c.obeyed, c.readOnly = now.by, found.obeyed, u.ReadOnly
 	if all, inspected := s.cache(); all != "" {
 		c.Hold = func() (func(), error) { return caches.Hold(filepath.Dir(all)) }
 		if u.ReadOnly { // without a network it fills no cache but that of go's compiler
@@ -257,7 +265,7 @@ func (s *Session) Unreached(errors string) string {
 		return ""
 	}
 	p := &sandbox.Profile{Network: s.o.Network.Network, Sockets: true}
-	return Command{Level: known.Level, Profile: p, personal: s.o.Personal}.Unreached(errors)
+	return Command{Level: known.Level, Profile: p, reasons: reasons{personal: s.o.Personal}}.Unreached(errors)
 }
 
 // Reported returns what is in force, for people: level, gaps, and why it is not more.
