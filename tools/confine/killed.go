@@ -41,10 +41,8 @@ func (c *Confiner) noteRunning(u Use, known map[string]os.FileInfo) (remove func
 	if err == nil {
 		err = os.WriteFile(path, note, 0o600)
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = os.MkdirAll(dir, 0o700); err == nil {
-			err = os.WriteFile(path, note, 0o600)
-		}
+	if errors.Is(err, fs.ErrNotExist) && os.MkdirAll(dir, 0o700) == nil {
+		_ = os.WriteFile(path, note, 0o600) // as said above
 	}
 	return func() { _ = os.Remove(path) } // else the next server tells of it
 }

@@ -36,9 +36,9 @@ func (all AllObeyed) Find(path string) (o Obeyed, found bool) {
 	return all[i], true
 }
 
-// Obeyed returns what git obeys in roots as they are now: a person decides about a change of it, as of what has a
+// obeyedIn returns what git obeys in roots as they are now: a person decides about a change of it, as of what has a
 // protected name. In roots with too much to look through there may be more.
-func (c *Confiner) Obeyed(roots []string) (all AllObeyed) {
+func (c *Confiner) obeyedIn(roots []string) (all AllObeyed) {
 	for _, root := range roots {
 		found, _ := c.finder(nil).protectedIn(root) // no command starts there
 		all = append(all, found.obeyed...)
@@ -46,12 +46,13 @@ func (c *Confiner) Obeyed(roots []string) (all AllObeyed) {
 	return all
 }
 
-// Obeyed is Confiner.Obeyed; nil knows of nothing.
+// Obeyed returns what git obeys in roots as they are now, of which a person decides; nil knows of
+// nothing.
 func (s *Session) Obeyed(roots []string) AllObeyed {
 	if s == nil {
 		return nil
 	}
-	return s.Confiner.Obeyed(roots)
+	return s.Confiner.obeyedIn(roots)
 }
 
 // The protected names as which counts what git obeys.

@@ -38,7 +38,7 @@ func TestStarted(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, o := range c.Obeyed([]string{root}) {
+		for _, o := range c.obeyedIn([]string{root}) {
 			rel, _ := filepath.Rel(root, o.Path)
 			if got = append(got, rel); o.Key != "core.editor" || o.Name != ".git/config" {
 				t.Errorf("%s: %+v", line, o)
@@ -79,7 +79,7 @@ func TestObeyedIn(t *testing.T) {
 		}
 		c := New(Options{Protected: names, Whose: Whose{Roots: []string{root}, Home: filepath.Join(root, "home")}}, os.Environ)
 		var got []string
-		all := c.Obeyed([]string{root})
+		all := c.obeyedIn([]string{root})
 		for _, o := range all {
 			rel, _ := filepath.Rel(root, o.Path)
 			got = append(got, rel)
@@ -111,6 +111,6 @@ func BenchmarkObeyed(b *testing.B) {
 	}
 	c := New(Options{Protected: names, Whose: Whose{Roots: []string{root}}}, os.Environ)
 	for b.Loop() {
-		c.Obeyed([]string{root})
+		c.obeyedIn([]string{root})
 	}
 }

@@ -67,6 +67,7 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[current directory: `,
 		`\[.* is gone\. Shell cwd was reset to `,
 		`\[commands here are `, `\[sandbox level `, `\[read-only here: `,
+		`\[codehand was killed while `,
 		`\[made (?:under a protected name|or replaced while this )`,
 		`No command runs here: the operator wants `, `\[files that it changes from now on are not listed`,
 		`\[a process or thread of this command could not be started: `,
