@@ -122,7 +122,7 @@ await check('of two browsers one counts', async () => {
 	const call = push('race');
 	await Promise.all(pages.map((p) => card(p, 'race').waitFor()));
 	const said = await Promise.all(pages.map(async (p) => {
-		const form = await p.locator('form').first().evaluate((f) => Object.fromEntries(new FormData(f)));
+		const form = await card(p, 'race').locator('form').first().evaluate((f) => Object.fromEntries(new FormData(f)));
 		return p.evaluate(async (form) => {
 			const body = new URLSearchParams({ ...form, 'f-decision': 'allow once' });
 			return (await fetch('console/answer', { method: 'POST', body, headers: { Accept: 'application/json' } })).json();
