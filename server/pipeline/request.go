@@ -109,20 +109,27 @@ func (c onDisk) obeyed(r *permission.Request) {
 		return t.Kind == permission.Path && t.Inside &&
 			(t.Use == permission.CommandWrites || t.Use == permission.ByCall && !r.ReadOnly && !r.PlanFile)
 	}
-	if !slices.ContainsFunc(r.Targets, changes) {
+	names := func(t permission.Target) []string { return append([]string{t.Value, t.Real}, t.Also...) }
+	var paths []string
+	for _, t := range r.Targets {
+		if changes(t) {
+			paths = append(paths, names(t)...)
+		}
+	}
+	if len(paths) == 0 {
 		return
 	}
 	roots := c.state.Space.Roots()
 	if c.state.Worktree != "" { // a name that is protected hides it
 		roots = append(roots, c.state.Worktree)
 	}
-	all := c.state.Confine.Obeyed(roots)
+	all := c.state.Confine.Obeyed(roots, paths)
 	for i := range r.Targets {
 		t := &r.Targets[i]
 		if len(all) == 0 || !changes(*t) {
 			continue
 		}
-		for _, name := range slices.Concat([]string{t.Value, t.Real}, t.Also) {
+		for _, name := range names(*t) {
 			if o, found := all.Find(name); found {
 				t.Obeyed = permission.Obeyed{Key: o.Key, Name: o.Name}
 			}

@@ -83,9 +83,10 @@ type Confiner struct {
 	untold atomic.Bool // a model was told where it works before it was known how far commands are confined
 
 	mu      sync.Mutex
-	commons map[string]string // repositories of linked work trees outside of them, by root; "": it is none
-	indexes map[string]index  // of git, by their paths
-	shared  map[string]int    // running commands with a copy of a file with git's configuration, by its path
+	commons map[string]string   // repositories of linked work trees outside of them, by root; "": it is none
+	indexes map[string]index    // of git, by their paths
+	places  map[string][]string // of repositories, by root, as it was last looked at
+	shared  map[string]int      // running commands with a copy of a file with git's configuration, by its path
 }
 
 // New returns a Confiner for commands with the environment env, which is asked for when the first one starts.
@@ -94,7 +95,7 @@ func New(o Options, env func() []string) *Confiner {
 		o: o, env: env,
 		self:    owner.Hand{Process: owner.ProcessOf(os.Getpid()), Host: owner.ThisHost()},
 		home:    sync.OnceValue(func() []string { return toolchains(o, env()) }),
-		commons: map[string]string{}, indexes: map[string]index{}, shared: map[string]int{},
+		commons: map[string]string{}, indexes: map[string]index{}, places: map[string][]string{}, shared: map[string]int{},
 	}
 	for _, root := range o.Roots {
 		c.common(root) // as it is before any command runs
@@ -282,6 +283,7 @@ func (f *finder) protectedIn(root string) (all names, whole bool) {
 	more, ok := f.led(root, all)
 	all.add(more)
 	whole = whole && ok
+	f.keepPlaces(root, all.places())
 	all.found, all.configs, all.missing = sorted(all.found), sorted(all.configs), sorted(all.missing)
 	return all, whole
 }
@@ -291,15 +293,9 @@ func (f *finder) protectedIn(root string) (all names, whole bool) {
 // principal's roots are none of what commands change. root is without links.
 func (f *finder) led(root string, all names) (more names, whole bool) {
 	seen, whole := map[string]bool{}, true
-	for _, dot := range sorted(slices.Concat(all.gits, all.dots)) {
+	for _, dot := range all.places() {
 		dir, common := f.leads(dot)
-		top := filepath.Dir(dot)
-		if dir == dot && filepath.Base(dot) != ".git" {
-			top = dot // it has no work tree
-		}
-		if dir != "" {
-			more.obeyed = append(more.obeyed, f.obeyedBy(dir, common, top)...)
-		}
+		more.obeyed = append(more.obeyed, f.obeyedFrom(dot, dir, common)...)
 		for _, at := range []string{dir, common} {
 			covered := func(git string) bool {
 				below := func(name string) bool { return within(at, filepath.Join(git, name)) }

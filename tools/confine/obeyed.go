@@ -36,23 +36,67 @@ func (all AllObeyed) Find(path string) (o Obeyed, found bool) {
 	return all[i], true
 }
 
-// obeyedIn returns what git obeys in roots as they are now: a person decides about a change of it, as of what has a
-// protected name. In roots with too much to look through there may be more.
-func (c *Confiner) obeyedIn(roots []string) (all AllObeyed) {
+// obeyedBeside returns what git obeys in roots and may lie at paths, as its configuration says now: a person decides
+// about a change of it, as of what has a protected name. Repositories around the paths are found from there. Those
+// elsewhere in the roots are the ones that the last look found, which each command takes twice: a walk through large
+// roots would cost more than most calls.
+func (c *Confiner) obeyedBeside(roots, paths []string) (all AllObeyed) {
+	f := c.finder(nil)
+	dots := dotsAround(paths)
 	for _, root := range roots {
-		found, _ := c.finder(nil).protectedIn(root) // no command starts there
-		all = append(all, found.obeyed...)
+		c.mu.Lock()
+		known, looked := c.places[root]
+		c.mu.Unlock()
+		if !looked {
+			found, _ := f.protectedIn(root) // no command starts in what is too large
+			known = found.places()
+		}
+		dots = append(dots, known...)
+	}
+	for _, dot := range sorted(dots) {
+		dir, common := f.leads(dot)
+		all = append(all, f.obeyedFrom(dot, dir, common)...)
 	}
 	return all
 }
 
-// Obeyed returns what git obeys in roots as they are now, of which a person decides; nil knows of
+// dotsAround returns what leads to the repositories around paths: each `.git`, and directories that are one without.
+func dotsAround(paths []string) (dots []string) {
+	seen := map[string]bool{}
+	for _, path := range paths {
+		for dir := filepath.Dir(path); filepath.IsAbs(dir) && !seen[dir]; dir = filepath.Dir(dir) {
+			seen[dir] = true
+			if dot := filepath.Join(dir, ".git"); exists(dot) {
+				dots = append(dots, dot)
+			}
+			if exists(filepath.Join(dir, "HEAD")) && isBare(dir) {
+				dots = append(dots, dir)
+			}
+		}
+	}
+	return dots
+}
+
+// maxPlaces is of how many roots is kept where their repositories are. Agents have work trees of their own.
+const maxPlaces = 100
+
+// keepPlaces notes where a look found the repositories of a root.
+func (c *Confiner) keepPlaces(root string, places []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.places) >= maxPlaces {
+		clear(c.places)
+	}
+	c.places[root] = places
+}
+
+// Obeyed returns what git obeys in roots as they are now and may lie at paths, of which a person decides; nil knows of
 // nothing.
-func (s *Session) Obeyed(roots []string) AllObeyed {
+func (s *Session) Obeyed(roots, paths []string) AllObeyed {
 	if s == nil {
 		return nil
 	}
-	return s.Confiner.obeyedIn(roots)
+	return s.Confiner.obeyedBeside(roots, paths)
 }
 
 // The protected names as which counts what git obeys.
@@ -60,6 +104,18 @@ const (
 	asConfig = ".git/config"
 	asHooks  = ".git/hooks/**"
 )
+
+// obeyedFrom is obeyedBy for a `.git`, or a directory that is a repository without one, and what it leads to.
+func (f *finder) obeyedFrom(dot, dir, common string) AllObeyed {
+	if dir == "" {
+		return nil
+	}
+	top := filepath.Dir(dot)
+	if dir == dot && filepath.Base(dot) != ".git" {
+		top = dot // it has no work tree
+	}
+	return f.obeyedBy(dir, common, top)
+}
 
 // obeyedBy returns what in the roots the configuration of a repository, or the person's own, includes, which files the
 // programs are that it makes git start, and where it has hooks. dir is the work tree's part of the repository, common

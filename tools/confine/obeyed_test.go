@@ -38,7 +38,7 @@ func TestStarted(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, o := range c.obeyedIn([]string{root}) {
+		for _, o := range c.obeyedBeside([]string{root}, []string{filepath.Join(root, "x")}) {
 			rel, _ := filepath.Rel(root, o.Path)
 			if got = append(got, rel); o.Key != "core.editor" || o.Name != ".git/config" {
 				t.Errorf("%s: %+v", line, o)
@@ -52,7 +52,7 @@ func TestStarted(t *testing.T) {
 
 // Relative names count from the top of each work tree: also of a submodule, of a linked work tree and of a repository
 // without one.
-func TestObeyedIn(t *testing.T) {
+func TestObeyedBeside(t *testing.T) {
 	t.Parallel()
 	root := tree(t, "main/.git/HEAD", "main/.git/config", "main/.git/modules/sub/HEAD", "main/.git/modules/sub/config",
 		"main/.git/worktrees/w/HEAD", "main/sub/hooks/x", "w/hooks/x", "main/hooks/x", "bare/HEAD", "bare/objects/x",
@@ -79,7 +79,7 @@ func TestObeyedIn(t *testing.T) {
 		}
 		c := New(Options{Protected: names, Whose: Whose{Roots: []string{root}, Home: filepath.Join(root, "home")}}, os.Environ)
 		var got []string
-		all := c.obeyedIn([]string{root})
+		all := c.obeyedBeside([]string{root}, []string{filepath.Join(root, "x")})
 		for _, o := range all {
 			rel, _ := filepath.Rel(root, o.Path)
 			got = append(got, rel)
@@ -94,9 +94,54 @@ func TestObeyedIn(t *testing.T) {
 			t.Error("a name that begins alike is found")
 		}
 	}
-	if found := (*Session)(nil).Obeyed([]string{root}); found != nil {
+	if found := (*Session)(nil).Obeyed([]string{root}, nil); found != nil {
 		t.Errorf("without a session there is %v", found)
 	}
+}
+
+// What configurations say counts as they are now. A repository that was made meanwhile counts at once around a path, and
+// elsewhere after the next look, as a command takes it.
+func TestObeyedNow(t *testing.T) {
+	t.Parallel()
+	root := tree(t, "old/.git/HEAD", "old/.git/config", "hooks/x", "new/deep/down/a/b/x", "new/hooks/x")
+	names, err := guarded.ProtectedNames(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := New(Options{Protected: names, Whose: Whose{Roots: []string{root}}}, os.Environ)
+	config := func(repository, text string) {
+		if err := os.WriteFile(filepath.Join(root, repository, "config"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	holds := func(when, path string, want ...string) {
+		t.Helper()
+		var got []string
+		for _, o := range c.obeyedBeside([]string{root}, []string{filepath.Join(root, path)}) {
+			got = append(got, o.Path)
+		}
+		if got := below(t, root, got); !slices.Equal(got, want) {
+			t.Errorf("%s git obeys %q, want %q", when, got, want)
+		}
+	}
+	holds("before any setting", "x")
+	config("old/.git", "[core]\n\thooksPath = ../hooks\n")
+	holds("after a setting", "x", "hooks")
+	for _, at := range []string{"new/.git", "new/deep/down/a/b/.git"} { // deeper than a look goes
+		if err := os.MkdirAll(filepath.Join(root, at), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		config(at, "[core]\n\thooksPath = hooks\n")
+	}
+	holds("beside new repositories", "x", "hooks")
+	holds("in a new repository", "new/a", "hooks", "new/hooks")
+	holds("in two", "new/deep/down/a/b/c/gone/x", "hooks", "new/deep/down/a/b/hooks", "new/hooks")
+	c.finder(nil).protectedIn(root)
+	holds("after a look", "x", "hooks", "new/hooks")
+	if err := os.RemoveAll(filepath.Join(root, "old")); err != nil {
+		t.Fatal(err)
+	}
+	holds("without the first", "x", "new/hooks")
 }
 
 // What the look costs before each call that changes a file, in the repository of codehand.
@@ -110,7 +155,8 @@ func BenchmarkObeyed(b *testing.B) {
 		b.Fatal(err)
 	}
 	c := New(Options{Protected: names, Whose: Whose{Roots: []string{root}}}, os.Environ)
+	c.finder(nil).protectedIn(root)
 	for b.Loop() {
-		c.obeyedIn([]string{root})
+		c.obeyedBeside([]string{root}, []string{filepath.Join(root, "x")})
 	}
 }

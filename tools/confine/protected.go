@@ -56,6 +56,9 @@ func (n *names) add(more names) {
 	n.obeyed = append(n.obeyed, more.obeyed...)
 }
 
+// places are what leads to each repository.
+func (n *names) places() []string { return sorted(slices.Concat(n.gits, n.dots)) }
+
 // A finder is one look for protected names.
 type finder struct {
 	*Confiner
