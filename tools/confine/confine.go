@@ -95,7 +95,8 @@ func New(o Options, env func() []string) *Confiner {
 		o: o, env: env,
 		self:    owner.Hand{Process: owner.ProcessOf(os.Getpid()), Host: owner.ThisHost()},
 		home:    sync.OnceValue(func() []string { return toolchains(o, env()) }),
-		commons: map[string]string{}, indexes: map[string]index{}, places: map[string][]string{}, shared: map[string]int{},
+		commons: map[string]string{}, indexes: map[string]index{},
+		places: map[string][]string{}, shared: map[string]int{},
 	}
 	for _, root := range o.Roots {
 		c.common(root) // as it is before any command runs
