@@ -76,7 +76,7 @@ func runRunReadonly(ctx context.Context, env tool.Env, in runReadonlyInput) (too
 	if err := running.StillReads(env, in.Command); err != nil {
 		return tool.Result{}, err
 	}
-	confined, err := running.Confine(env, true, false, nil)
+	confined, err := running.Confine(ctx, env, true, false, nil)
 	if err != nil {
 		return tool.Result{}, err
 	}

@@ -21,7 +21,11 @@ func (t *turn) pageFor(client session.Client) pipeline.WebPage {
 		return pipeline.WebPage{}
 	}
 	url, open := t.h.Desk.Page(t.Req.Session.Principal)
-	return pipeline.WebPage{URL: url, Open: open}
+	page := pipeline.WebPage{URL: url, Open: open}
+	if url == "" && t.h.Desk != nil { // a process on stdio: serve has one as long as it answers
+		page.Start = "codehand page"
+	}
+	return page
 }
 
 // asked is the state of a call as a question about it sees its client.

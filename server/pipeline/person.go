@@ -48,8 +48,11 @@ func (c *decided) askPermission(ctx context.Context, hookSays string) error {
 	}
 	if a.Outcome == tool.Unanswered {
 		why := " and this client cannot ask one."
-		if at := c.arrival.Page.URL; at != "" && c.arrival.inside == nil {
-			why += " The user is asked on " + at + " as long as that page is open: tell them, and make this call again."
+		switch at := c.arrival.Page; {
+		case at.URL != "":
+			why += " The user is asked on " + at.URL + " as long as that page is open: tell them, and make this call again."
+		case at.Start != "":
+			why += " While `" + at.Start + "` runs, the user is asked on its page: tell them, and make this call again."
 		}
 		return c.unavailable(q.rule, why)
 	}

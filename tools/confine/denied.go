@@ -8,8 +8,9 @@ import (
 
 // A DeniedError means that a command would begin in a directory of which the rules let nothing be read.
 type DeniedError struct {
-	Dir  string
-	Rule string // with its origin, or the setting
+	Dir    string
+	Rule   string // with its origin, or the setting
+	Opener string // who can change that: "the user" or "the operator"
 }
 
 func (e *DeniedError) Error() string { return fmt.Sprintf("%s is denied by %s", e.Dir, e.Rule) }
@@ -71,12 +72,12 @@ func (d denied) butUsual(paths []string) []string {
 
 // at says why no command can begin in a directory; nil: one can. A command without a directory begins in the first
 // root.
-func (d denied) at(dir string, roots []string) error {
+func (d denied) at(dir string, roots []string, opener string) error {
 	if dir == "" && len(roots) > 0 {
 		dir = roots[0]
 	}
 	if rule := d.wholly(dir); dir != "" && rule != "" {
-		return &DeniedError{dir, rule}
+		return &DeniedError{dir, rule, opener}
 	}
 	return nil
 }

@@ -118,7 +118,7 @@ func (s *Session) Command(u Use) (Command, error) {
 	roots := u.Roots
 	p, found, now, not := s.profile(&u)
 	if proven.Level == sandbox.LevelFull {
-		if err := not.at(u.Dir, roots); err != nil {
+		if err := not.at(u.Dir, roots, c.opener()); err != nil {
 			return Command{}, err
 		}
 		if len(now.Broken) > 0 {

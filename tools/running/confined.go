@@ -1,6 +1,7 @@
 package running
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -18,8 +19,9 @@ import (
 // Confine says how the kernel confines a command that has been allowed. The caller starts it with Command.Over, or
 // calls Command.Drop. ask is for questions that come up while it runs; nil: nobody can be asked. Below the level that
 // is needed it is a refusal.
-func Confine(env tool.Env, readOnly, background bool, ask credentials.Asking) (confine.Command, error) {
-	c, err := confineAs(env, confine.Use{
+func Confine(ctx context.Context, env tool.Env, readOnly, background bool, ask credentials.Asking) (
+	confine.Command, error) {
+	c, err := confineAs(ctx, env, confine.Use{
 		Roots: rootsOf(env), Dir: env.Space.Cwd(), Rules: env.Rules, ReadOnly: readOnly,
 		Allowed: changedByName(env), Removed: removedAlone(env),
 		Background: background, Configs: true, Ask: ask, Repositories: env.Repositories(),
@@ -32,7 +34,7 @@ func Confine(env tool.Env, readOnly, background bool, ask credentials.Asking) (c
 }
 
 // confineAs says how the kernel confines a command. Below the level that is needed it is a refusal.
-func confineAs(env tool.Env, u confine.Use) (confine.Command, error) {
+func confineAs(ctx context.Context, env tool.Env, u confine.Use) (confine.Command, error) {
 	c, err := env.Confine.Command(u)
 	if e, is := errors.AsType[*confine.UnavailableError](err); is {
 		return c, unavailable(e)
@@ -43,10 +45,23 @@ func confineAs(env tool.Env, u confine.Use) (confine.Command, error) {
 			"with / where only the top of a root is meant.", e)
 	}
 	if e, is := errors.AsType[*confine.DeniedError](err); is {
-		return c, tool.Refuse(tool.PermissionDenied, "Permission denied: commands begin in %s, and %s denies that. "+
-			"The operator can remove that.", e.Dir, e.Rule)
+		return c, deniedStart(ctx, env, e)
 	}
 	return c, err
+}
+
+// deniedStart refuses a command that would begin in a denied directory, as after a rule that was added meanwhile. The
+// next one begins in the first root, or no command could leave that directory.
+func deniedStart(ctx context.Context, env tool.Env, e *confine.DeniedError) error {
+	next := "Tell the user: " + e.Opener + " can remove that. Go on with the other tools."
+	if roots := env.Space.Roots(); len(roots) > 0 && roots[0] != e.Dir {
+		_, err := env.Cwd.Change(ctx, func(string) (string, error) { return roots[0], nil })
+		if err == nil {
+			next = "The next command begins in " + roots[0] + ". Make the call again, with paths from there."
+		}
+	}
+	return tool.Refuse(tool.PermissionDenied, "Permission denied: the command would begin in %s, and %s denies that. "+
+		"Nothing was run. %s", e.Dir, e.Rule, next)
 }
 
 // rootsOf are the roots of a session, with the git work tree in which it works: it lies in one of them, below a name

@@ -24,7 +24,7 @@ func Launch(ctx context.Context, env tool.Env, trees *changes.Trees, c shell.Com
 	if !c.Background { // a job has nobody who waits for it
 		asked = newAsker(ctx, env)
 	}
-	confined, err := Confine(env, reads, c.Background, asked.asking())
+	confined, err := Confine(ctx, env, reads, c.Background, asked.asking())
 	if err != nil {
 		return nil, o, err
 	}

@@ -28,7 +28,7 @@ const scriptTime = 5 * time.Minute
 // Run runs a Script as a command of the session is run, and returns what it printed. An error is a refusal, or a fault;
 // an exit code is none.
 func (s Script) Run(ctx context.Context, env tool.Env) (stdout, stderr string, exit int, err error) {
-	confined, err := confineAs(env, confine.Use{Roots: rootsOf(env), Rules: env.Rules, Allowed: s.Allowed,
+	confined, err := confineAs(ctx, env, confine.Use{Roots: rootsOf(env), Rules: env.Rules, Allowed: s.Allowed,
 		Open: s.Open, Repositories: env.Repositories()})
 	if err != nil {
 		return "", "", 0, err
