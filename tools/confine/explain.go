@@ -301,8 +301,17 @@ func (c Command) refuses(path, line string, gone bool) string {
 	case c.Level < sandbox.LevelFull && !in(p.Readable): // at LevelFull it would not be there
 		return path + " is outside of what commands may read or change; " + c.opener() + " can add it to " +
 			"sandbox.readable, or a directory to sandbox.writable"
+	case slices.ContainsFunc(packageDirs, func(dir string) bool { return within(path, dir) }):
+		return path + " is no command's to change; what installs packages for the whole machine, the user runs in a " +
+			"terminal of their own"
 	}
 	return path + " is outside of what commands may change; " + c.opener() + " can add a directory to sandbox.writable"
+}
+
+// packageDirs are those where package managers look first whether they may work. To open one leads to the next.
+var packageDirs = []string{
+	"/var/lib/dpkg", "/var/lib/apt", "/var/cache/apt", "/var/lib/rpm", "/usr/lib/sysimage/rpm", "/var/lib/dnf",
+	"/var/cache/dnf", "/var/lib/pacman", "/lib/apk", "/usr/lib/apk",
 }
 
 // temp is where a command finds its temporary directory.

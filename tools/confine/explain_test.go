@@ -32,7 +32,9 @@ func explains(t *testing.T, root string) {
 	}, reasons: reasons{by: map[string]string{root + "/secret": "Read(secret/**), test"}}}
 	for printed, want := range map[string]string{
 		"bash: line 1: /etc/motd: Read-only file system":                                                         "/etc/motd is outside of what commands may change",
-		"touch: cannot touch '/etc/motd': Permission denied":                                                     "sandbox.writable",
+		"touch: cannot touch '/etc/motd': Permission denied":                                                     "/etc/motd is outside of what commands may change",
+		"touch: cannot touch '/srv/x': Permission denied":                                                        "sandbox.writable",
+		"E: Could not open lock file /var/lib/dpkg/lock-frontend - open (13: Permission denied)":                 "/var/lib/dpkg/lock-frontend is no command's to change",
 		"cat: " + root + "/secret/x: Permission denied":                                                          "is hidden from commands by the rule Read(secret/**), test",
 		"cat: " + root + "/outside: No such file or directory":                                                   "sandbox.readable",
 		"cat: " + root + "/nothing: No such file or directory":                                                   "",
