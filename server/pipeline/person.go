@@ -50,7 +50,8 @@ func (c *decided) askPermission(ctx context.Context, hookSays string) error {
 		why := " and this client cannot ask one."
 		switch at := c.arrival.Page; {
 		case at.URL != "":
-			why += " The user is asked on " + at.URL + " as long as that page is open: tell them, and make this call again."
+			why += " The user is asked on " + at.URL +
+				" as long as that page is open: tell them, and make this call again."
 		case at.Start != "":
 			why += " While `" + at.Start + "` runs, the user is asked on its page: tell them, and make this call again."
 		}

@@ -81,13 +81,13 @@ func dotsAround(paths []string) (dots []string) {
 const maxPlaces = 100
 
 // keepPlaces notes where a look found the repositories of a root.
-func (c *Confiner) keepPlaces(root string, places []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.places) >= maxPlaces {
-		clear(c.places)
+func (f *finder) keepPlaces(root string, places []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.places) >= maxPlaces {
+		clear(f.places)
 	}
-	c.places[root] = places
+	f.places[root] = places
 }
 
 // Obeyed returns what git obeys in roots as they are now and may lie at paths, of which a person decides; nil knows of
