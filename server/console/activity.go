@@ -120,6 +120,7 @@ type activityView struct {
 	Query  CallQuery
 	Stamp  string
 	Rights []sessions.Rights // of the session that the page is about
+	Limits []limited         // of the person, for all sessions
 }
 
 // A listedSession is a session of which calls are listed. Two of one client differ in their names and times.
@@ -294,7 +295,9 @@ func (c *Console) activity(w http.ResponseWriter, r *http.Request, p Person) {
 			c.broken(w, r, err)
 			return
 		}
-		v.Refresh = v.Activity.Query.Before.IsZero()
+		if v.Refresh = v.Activity.Query.Before.IsZero(); v.Refresh && v.Activity.Query.Session == "" {
+			v.Activity.Limits = limitsOf(c.o, p)
+		}
 	}
 	c.show(w, r, http.StatusOK, v)
 }

@@ -23,6 +23,7 @@ import (
 
 	"codehand/server/asking"
 	"codehand/server/auth"
+	"codehand/server/auth/limits"
 	"codehand/server/pauses"
 	"codehand/server/signin"
 	"codehand/tools/results"
@@ -63,10 +64,11 @@ type Options struct {
 	Changes   Changes
 	Activity  Activity
 	Pauses    Pauses
-	Notes     func() []string // what else is said above what waits; nil: nothing
-	SignIn    bool            // people sign in below signin/
-	Connects  bool            // clients connect at this address with /mcp behind it
-	Public    string          // the address as others know it; "": as the browser names it
+	Limits    func(auth.Principal) []limits.Use // what is used of them now; nil: there are none
+	Notes     func() []string                   // what else is said above what waits; nil: nothing
+	SignIn    bool                              // people sign in below signin/
+	Connects  bool                              // clients connect at this address with /mcp behind it
+	Public    string                            // the address as others know it; "": as the browser names it
 	Log       *slog.Logger
 }
 

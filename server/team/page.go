@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"codehand/server/auth"
+	"codehand/server/auth/limits"
 	"codehand/server/config"
 	"codehand/server/console"
 	"codehand/server/listen"
@@ -35,7 +36,8 @@ func newPage(t *Team) *webPage {
 	p := &webPage{team: t, none: modes.None, key: make([]byte, sha256.Size)}
 	_, _ = rand.Read(p.key) // it never fails
 	o := console.Options{Person: p.person, SignIn: modes.Pages(), Changes: pageChanges{t},
-		Activity: pageActivity{t}, Pauses: t.Pauses, Connects: true, Public: t.o.Config.HTTP.PublicURL, Log: t.o.Log}
+		Activity: pageActivity{t}, Pauses: t.Pauses, Connects: true, Public: t.o.Config.HTTP.PublicURL, Log: t.o.Log,
+		Limits: func(who auth.Principal) []limits.Use { return t.Porter.Limits(who).Uses() }}
 	if t.Desk != nil {
 		o.Questions = t.Desk
 	}
