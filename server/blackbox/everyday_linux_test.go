@@ -245,6 +245,12 @@ func TestEverydayReadOnly(t *testing.T) {
 				}
 				before := d.files()
 				a := c.Call("run_readonly", replaytest.AsJSON(t, "command", r.command, "timeout", 600_000), replaytest.Never(t))
+				for range 5 { // on a busy machine a build takes several calls
+					if !a.Failed || !strings.Contains(a.Text, ", so call again]") {
+						break
+					}
+					a = c.Call("run_readonly", replaytest.AsJSON(t, "command", r.command), replaytest.Never(t))
+				}
 				if after := d.files(); !maps.Equal(before, after) {
 					t.Errorf("CHANGED by %q: %s", r.command, a.Text)
 				}
