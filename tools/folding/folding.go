@@ -10,15 +10,11 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // least is how many lines must go for it to be worth saying.
 const least = 40
-
-// alarming matches what stays, in any line.
-var alarming = regexp.MustCompile(`(?i)error|fail|panic|fatal|warn|exception|traceback|denied|abort|assert|cannot|` +
-	`can't|could not|not found|undefined|time[ds]? ?out|deprecat|vulnerab|leak|\brace\b|kill|segfault|dumped|refused|` +
-	`missing|invalid|skip|xpass|✗|✘|✖|×`)
 
 // A row is what a program prints when all goes well.
 type row struct {
@@ -26,25 +22,38 @@ type row struct {
 	dull *regexp.Regexp // one such line
 }
 
-// rows are lines of programs: go and cargo of 2026, node 22 as testdata has them; pytest as src/_pytest/terminal.py of
-// version 8 writes them, which could not be recorded. They never change.
-var rows = []row{
-	{passing, regexp.MustCompile(`^ok  \t\S+\t(?:[\d.]+s|\(cached\))`)},                       // go test
-	{passing, regexp.MustCompile(`^test \S.* \.\.\. ok$`)},                                    // cargo test
-	{passing, regexp.MustCompile(`^\s*(?:✔|✓) .* \(?[\d.]+ ?m?s\)?$`)},                        // node --test, jest
-	{passing, regexp.MustCompile(`^\S+\.py::\S.* PASSED +\[ *\d+%\]$`)},                       // pytest -v
-	{passing, regexp.MustCompile(`^\S+\.py \.+ +\[ *\d+%\]$`)},                                // pytest
-	{"packages without tests", regexp.MustCompile(`^\?   \t\S+\t\[no test files\]$`)},         // go test
-	{"packages fetched or compiled", regexp.MustCompile(`^go: downloading \S+ \S+$`)},         // go
-	{"packages fetched or compiled", regexp.MustCompile(`^   (?: Checking|Compiling) \S+ v`)}, // cargo
+// A table is what tells lines from each other.
+type table struct {
+	alarming *regexp.Regexp // matches what stays, in any line
+	rows     []row          // lines of programs
+	// what go test -v prints of one test: from when on lines are of which test, and how each ended
+	goRuns, goEnded, goOver *regexp.Regexp
 }
 
-// What go test -v prints of one test: from when on lines are of which test, and how each ended.
-var (
-	goRuns  = regexp.MustCompile(`^=== (?:RUN|PAUSE|CONT|NAME)\s+(\S+)$`)
-	goEnded = regexp.MustCompile(`^\s*--- (PASS|FAIL|SKIP): (\S+)(?: \([\d.]+s\))?$`)
-	goOver  = regexp.MustCompile(`^(?:PASS|FAIL|ok  \t.*|FAIL\t.*|coverage: .*|exit status \d+)$`)
-)
+// known has lines of programs: go and cargo of 2026, node 22 as testdata has them; pytest as src/_pytest/terminal.py of
+// version 8 writes them, which could not be recorded. They are compiled when an output is long: the helper of each
+// command is a start of this program, too.
+var known = sync.OnceValue(func() table {
+	is := regexp.MustCompile
+	return table{
+		alarming: is(`(?i)error|fail|panic|fatal|warn|exception|traceback|denied|abort|assert|cannot|` +
+			`can't|could not|not found|undefined|time[ds]? ?out|deprecat|vulnerab|leak|\brace\b|kill|segfault|dumped|` +
+			`refused|missing|invalid|skip|xpass|✗|✘|✖|×`),
+		rows: []row{
+			{passing, is(`^ok  \t\S+\t(?:[\d.]+s|\(cached\))`)},                       // go test
+			{passing, is(`^test \S.* \.\.\. ok$`)},                                    // cargo test
+			{passing, is(`^\s*(?:✔|✓) .* \(?[\d.]+ ?m?s\)?$`)},                        // node --test, jest
+			{passing, is(`^\S+\.py::\S.* PASSED +\[ *\d+%\]$`)},                       // pytest -v
+			{passing, is(`^\S+\.py \.+ +\[ *\d+%\]$`)},                                // pytest
+			{"packages without tests", is(`^\?   \t\S+\t\[no test files\]$`)},         // go test
+			{"packages fetched or compiled", is(`^go: downloading \S+ \S+$`)},         // go
+			{"packages fetched or compiled", is(`^   (?: Checking|Compiling) \S+ v`)}, // cargo
+		},
+		goRuns:  is(`^=== (?:RUN|PAUSE|CONT|NAME)\s+(\S+)$`),
+		goEnded: is(`^\s*--- (PASS|FAIL|SKIP): (\S+)(?: \([\d.]+s\))?$`),
+		goOver:  is(`^(?:PASS|FAIL|ok  \t.*|FAIL\t.*|coverage: .*|exit status \d+)$`),
+	}
+})
 
 // passing is what the lines of tests say.
 const passing = "tests that passed"
@@ -61,7 +70,7 @@ type Folded struct {
 // than a third of the text: then it is better whole.
 func Fold(text string) (f Folded, ok bool) {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	passed := passedTests(lines)
+	passed, alarming := passedTests(lines), known().alarming
 	counts, order := map[string]int{}, []string{}
 	var b strings.Builder
 	for i, line := range lines {
@@ -95,7 +104,7 @@ func Fold(text string) (f Folded, ok bool) {
 
 // dull says what a line tells that is good; "": it may tell anything.
 func dull(line string) string {
-	for _, r := range rows {
+	for _, r := range known().rows {
 		if r.dull.MatchString(line) {
 			return r.what
 		}
@@ -108,21 +117,21 @@ func dull(line string) string {
 func passedTests(lines []string) []bool {
 	of := make([]string, len(lines)) // the test that a line is of
 	ended := map[string]string{}
-	current := ""
+	current, k := "", known()
 	for i, line := range lines {
 		of[i] = current
-		if m := goRuns.FindStringSubmatch(line); m != nil {
+		if m := k.goRuns.FindStringSubmatch(line); m != nil {
 			current = m[1]
 			if ended[current] == "PASS" {
 				delete(ended, current) // it runs again (-count)
 			}
 			of[i] = current
-		} else if m := goEnded.FindStringSubmatch(line); m != nil {
+		} else if m := k.goEnded.FindStringSubmatch(line); m != nil {
 			if of[i] = m[2]; ended[m[2]] != "FAIL" {
 				ended[m[2]] = m[1]
 			}
 			current = "" // nothing of a test that passed follows
-		} else if goOver.MatchString(line) {
+		} else if k.goOver.MatchString(line) {
 			of[i], current = "", ""
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // ofClients are the names that clients.Client.Protects has. go test ./server/clients -update writes them here, since
@@ -75,7 +76,9 @@ func lefthook() (names []string) {
 	return names
 }
 
-var protected = newNames(slices.Concat(namesOfGroups()...))
+// protected are the names of Groups. They and secrets are parsed when they are asked for: each helper of a command is a
+// start of this program, and needs none.
+var protected = sync.OnceValue(func() *Names { return newNames(slices.Concat(namesOfGroups()...)) })
 
 func namesOfGroups() (all [][]*fileName) {
 	for _, g := range Groups {
@@ -102,12 +105,12 @@ func namesOf(more func(*fileName), texts ...string) []*fileName {
 
 // Protected returns the built-in name (as `.git/hooks/**`) that path falls under, at any depth; "": none. path has
 // slashes and may be relative; of an absolute one every component counts, so give what is below a root relative to it.
-func Protected(path string) string { return protected.Find(path) }
+func Protected(path string) string { return protected().Find(path) }
 
 // ProtectedNames returns the built-in names together with those of protect and without those of unprotect. A name of
 // unprotect is one of the built-in ones or of those that SecretNames knows, with or without its `/**`.
 func ProtectedNames(protect, unprotect []string) (*Names, error) {
-	names, err := without(protected, unprotect)
+	names, err := without(protected(), unprotect)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +122,7 @@ func ProtectedNames(protect, unprotect []string) (*Names, error) {
 		names = append(names, n)
 	}
 	if len(protect)+len(unprotect) == 0 {
-		return protected, nil
+		return protected(), nil
 	}
 	return newNames(names), nil
 }
@@ -128,7 +131,7 @@ func ProtectedNames(protect, unprotect []string) (*Names, error) {
 func without(s *Names, texts []string) ([]*fileName, error) {
 	for _, text := range texts {
 		is := func(n *fileName) bool { return sameName(n, text) }
-		if !slices.ContainsFunc(protected.all, is) && !slices.ContainsFunc(secrets.all, is) {
+		if !slices.ContainsFunc(protected().all, is) && !slices.ContainsFunc(secrets().all, is) {
 			return nil, fmt.Errorf("%q is not one of the names that are protected or secret without being told", text)
 		}
 	}

@@ -3,16 +3,19 @@ package guarded
 import (
 	"slices"
 	"strings"
+	"sync"
 )
 
 // secrets are the names of files that hold keys and passwords, wherever they stand.
-var secrets = newNames(slices.Concat(
-	namesOf(nil, ".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure", ".password-store", ".netrc", ".npmrc",
-		".pypirc", ".git-credentials", ".vault-token", ".htpasswd", ".env", "credentials", "shadow", "gshadow",
-		"sudoers"),
-	namesOf(func(n *fileName) { n.plain = envExample }, ".env.*"),
-	namesOf(func(n *fileName) { n.plain = publicKey }, "id_rsa*", "id_ed25519*", "id_ecdsa*"),
-))
+var secrets = sync.OnceValue(func() *Names {
+	return newNames(slices.Concat(
+		namesOf(nil, ".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure", ".password-store", ".netrc", ".npmrc",
+			".pypirc", ".git-credentials", ".vault-token", ".htpasswd", ".env", "credentials", "shadow", "gshadow",
+			"sudoers"),
+		namesOf(func(n *fileName) { n.plain = envExample }, ".env.*"),
+		namesOf(func(n *fileName) { n.plain = publicKey }, "id_rsa*", "id_ed25519*", "id_ecdsa*"),
+	))
+})
 
 // envExample and publicKey know the exact spellings of what is made to be shown.
 func envExample(component string) bool {
@@ -27,15 +30,15 @@ func publicKey(component string) bool { return strings.HasSuffix(component, ".pu
 
 // Secret says whether one component of a path is the name of a secret, wherever it stands.
 func Secret(component string) bool {
-	return strings.IndexByte(component, '/') < 0 && secrets.Find(component) != ""
+	return strings.IndexByte(component, '/') < 0 && secrets().Find(component) != ""
 }
 
 // SecretNames returns the names of secrets without those of unprotect; find of it takes a path relative to its root,
 // and what it returns makes the rule about it (`Read(**/.env)`).
 func SecretNames(unprotect []string) (*Names, error) {
-	names, err := without(secrets, unprotect)
+	names, err := without(secrets(), unprotect)
 	if err != nil || len(unprotect) == 0 {
-		return secrets, err
+		return secrets(), err
 	}
 	return newNames(names), nil
 }

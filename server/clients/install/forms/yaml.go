@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
@@ -194,14 +195,16 @@ func (y yamlForm) Merge(data, snippet []byte) ([]byte, error) {
 }
 
 // emptyYAML is the line of a container that has nothing in it.
-var emptyYAML = regexp.MustCompile(`^( *[^ #]+ *:)[ \t]*(?:\{ *\}|\[ *\]|null|~)?([ \t]+#.*)?(\r?\n)$`)
+var emptyYAML = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^( *[^ #]+ *:)[ \t]*(?:\{ *\}|\[ *\]|null|~)?([ \t]+#.*)?(\r?\n)$`)
+})
 
 // mergeYAML puts our entry below a container that is there.
 func mergeYAML(lines, ours []string, old *ast.MappingValueNode) ([]byte, error) {
 	at := min(old.Key.GetToken().Position.Line, len(lines)) - 1
 	indent, entry, ok := childOf(lines, old)
 	if !ok {
-		m := emptyYAML.FindStringSubmatch(lines[at])
+		m := emptyYAML().FindStringSubmatch(lines[at])
 		if m == nil {
 			return nil, ErrNotUnderstood
 		}
