@@ -283,8 +283,8 @@ func (c *changer) change() {
 			return os.WriteFile(filepath.Join(c.dir, ".git/info/exclude"), []byte("f\n"), 0o644)
 		}},
 		{"link", func() error {
-			if strings.Contains(p, "/build/") { // is not always searched, so that a new name there stays unseen
-				return fs.ErrInvalid
+			if strings.Contains(p, "/build/") || strings.Contains(p, "/r/") {
+				return fs.ErrInvalid // ignored at times, so that a new name there stays unseen, as docs/search.md says
 			}
 			_ = os.Remove(p)
 			return os.Link(other, p)
