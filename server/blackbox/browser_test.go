@@ -2,7 +2,16 @@ package blackbox
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
+	"io"
+	"log"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -51,16 +60,56 @@ func shortDir(t *testing.T) string {
 }
 
 // TestPagesInChromium: the pages of sign-in, on a phone and a desk, light and dark, by keyboard alone, without script,
-// with a passkey, in a frame; axe finds nothing to mend.
+// with a passkey, in a frame; axe finds nothing to mend. Over plain http a person signs in for each client, over https
+// once.
 func TestPagesInChromium(t *testing.T) {
 	t.Parallel()
 	long(t)
-	d := opened(t, nil)
-	local := strings.Replace(d.s.url, "127.0.0.1", "localhost", 1) // an address has no passkeys
+	t.Run("plain http", func(t *testing.T) {
+		t.Parallel()
+		d := opened(t, nil)
+		d.pages(strings.Replace(d.s.url, "127.0.0.1", "localhost", 1)) // an address has no passkeys
+	})
+	t.Run("https", func(t *testing.T) {
+		t.Parallel()
+		inside := replaytest.Reserved(t) // one more address of the server
+		public, env := tlsProxy(t, inside)
+		d := opened(t, nil, "--listen", inside, "--http-public-url", public)
+		d.pages(public, env...)
+	})
+}
+
+// pages tries the pages of sign-in at origin. env is what Chromium and Node need to trust it.
+func (d *door) pages(origin string, env ...string) {
+	d.t.Helper()
 	a := d.register("http://127.0.0.1:33419/callback")
-	a.resource = local + "/mcp"
-	args := []string{"--authorize", strings.Replace(a.authorizeURL(a.wish()), d.s.url, local, 1), "--password", d.password, "--verifier", a.verifier}
-	conversed(t, chromiumBy(t, "pages.mjs", args...), func(string) (string, bool) { return "", false })
+	a.resource = origin + "/mcp"
+	authorize := strings.Replace(a.authorizeURL(a.wish()), d.s.url, origin, 1)
+	cmd := chromiumBy(d.t, "pages.mjs", "--authorize", authorize, "--password", d.password, "--verifier", a.verifier)
+	cmd.Env = append(cmd.Env, env...)
+	conversed(d.t, cmd, func(string) (string, bool) { return "", false })
+}
+
+// tlsProxy speaks TLS for a server, as a tunnel does, and returns its URL and what lets Chromium and Node trust it.
+func tlsProxy(t *testing.T, inside string) (public string, env []string) {
+	t.Helper()
+	ca := replaytest.NewAuthority(t)
+	cert, key := ca.Issue(t, "localhost")
+	pair, err := tls.X509KeyPair(cert, key)
+	must(t, err)
+	proxy := httptest.NewUnstartedServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(&url.URL{Scheme: "http", Host: inside})
+		r.Out.Host = r.In.Host
+	}})
+	proxy.Config.ErrorLog = log.New(io.Discard, "", 0) // Chromium opens connections that it does not use
+	proxy.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	proxy.StartTLS()
+	t.Cleanup(proxy.Close)
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	must(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.Cert.Raw}), 0o600))
+	known := sha256.Sum256(pair.Leaf.RawSubjectPublicKeyInfo)
+	return strings.Replace(proxy.URL, "127.0.0.1", "localhost", 1),
+		[]string{"NODE_EXTRA_CA_CERTS=" + file, "TRUSTED_KEY=" + base64.StdEncoding.EncodeToString(known[:])}
 }
 
 // TestTeamInChromium: alice and bob are invited, set a password and a passkey in a browser, and let a client in. It sees the

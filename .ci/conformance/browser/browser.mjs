@@ -24,7 +24,10 @@ export async function check(name, body) {
 export async function launch() {
 	const browser = await chromium.launch({
 		executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-		args: [...(process.getuid() === 0 ? ['--no-sandbox'] : []), '--disable-gpu', '--disable-dev-shm-usage'],
+		args: [
+			...(process.getuid() === 0 ? ['--no-sandbox'] : []), '--disable-gpu', '--disable-dev-shm-usage',
+			...(process.env.TRUSTED_KEY ? [`--ignore-certificate-errors-spki-list=${process.env.TRUSTED_KEY}`] : []),
+		],
 		env: { ...process.env, HOME: process.env.TMPDIR ?? '/tmp' },
 	});
 	return browser;
@@ -133,6 +136,20 @@ export async function tab(page, selector) {
 		await page.keyboard.press('Tab');
 	}
 	assert.fail(`Tab does not lead to ${selector}`);
+}
+
+/**
+ * comesBack opens a page that a person sees who is signed in, in a browser in which that person has signed in before.
+ * Over https the browser's cookie is enough. Over plain http it proves nothing (docs/signin.md): the page must ask for
+ * the password, and enter enters it.
+ */
+export async function comesBack(page, url, shows, enter) {
+	await page.goto(url);
+	const secure = new URL(url).protocol === 'https:';
+	assert.equal(await page.locator('input[type=password]').count(), secure ? 0 : 1, 'fields for a password');
+	assert.equal(await page.locator(shows).count(), secure ? 1 : 0, shows);
+	if (!secure) await enter();
+	await page.waitForSelector(shows);
 }
 
 /** at moves the port of the loopback redirect of an authorization request. */

@@ -3,11 +3,11 @@
 // usage: node pages.mjs --authorize URL --verifier V --password P [--out DIR]
 //
 // The URL is one of a client whose redirect URI is on loopback; its host must be localhost, since an address has no
-// passkeys. Each check is a line, `ok NAME` or `FAIL NAME: why`. Pictures go to DIR.
+// passkeys. Over https a person stays signed in, over plain http each page of another client asks again. Each check is a line, `ok NAME` or `FAIL NAME: why`. Pictures go to DIR.
 import assert from 'node:assert/strict';
 import { parseArgs } from 'node:util';
 
-import { accessible, at, authenticator, callback, check, finish, launch, open, shoot, tab } from './browser.mjs';
+import { accessible, at, authenticator, callback, check, comesBack, finish, launch, open, shoot, tab } from './browser.mjs';
 
 const { values: flags } = parseArgs({
 	options: { authorize: { type: 'string' }, password: { type: 'string' }, verifier: { type: 'string' }, out: { type: 'string' } },
@@ -19,12 +19,21 @@ const sizes = { phone: { width: 360, height: 740 }, desk: { width: 1280, height:
 const approve = 'button[value=approve]', refuse = 'button[value=refuse]';
 const quiet = (page) => assert.deepEqual(page.wrong, []);
 
+async function enter(page) {
+	await page.keyboard.type(flags.password);
+	await page.keyboard.press('Enter');
+}
+
 /** signIn goes as far as the page that asks. */
 async function signIn(page) {
 	await page.goto(authorize);
-	await page.fill('input[type=password]', flags.password);
-	await page.press('input[type=password]', 'Enter');
+	await enter(page);
 	await page.waitForSelector(approve);
+}
+
+/** account is the page of what a person allowed, in a browser that was signed in. */
+async function account(page) {
+	await comesBack(page, `${origin}/signin/`, '#keys', () => enter(page));
 }
 
 /** answered is how a sign-in ends: the browser is at the client, which gets its tokens. */
@@ -70,12 +79,11 @@ for (const [size, viewport] of Object.entries(sizes)) {
 			await tab(page, approve);
 			await page.keyboard.press('Enter');
 			await answered(page);
-			await page.goto(authorize); // signed in already
+			await comesBack(page, authorize, refuse, () => enter(page));
 			await tab(page, refuse);
 			await page.keyboard.press('Enter');
 			await answered(page, 'access_denied');
-			await page.goto(`${origin}/signin/`);
-			await page.waitForSelector('h1');
+			await account(page);
 			await accessible(page);
 			await shoot(page, flags.out, name('account'));
 			await page.goto(`${origin}/signin/ask/${'a'.repeat(26)}`);
@@ -95,10 +103,12 @@ await check('without script', async () => {
 	assert.equal(await page.locator('[data-passkey]:visible').count(), 0, 'what needs script is shown');
 	await page.click(approve);
 	await answered(page);
-	await page.goto(`${origin}/signin/`);
-	assert(await page.locator('form[action$=revoke] button').count() > 0, 'no grant can be ended');
+	await account(page);
+	const grants = await page.locator('form[action$=revoke] button').count();
+	assert(grants > 0, 'no grant can be ended');
 	await page.locator('form[action$=revoke] button').first().click();
-	await page.waitForLoadState();
+	await page.waitForSelector('#keys'); // still signed in
+	assert.equal(await page.locator('form[action$=revoke] button').count(), grants - 1, 'grants after one was ended');
 	quiet(page);
 	await page.context().close();
 });
@@ -118,7 +128,7 @@ await check('a passkey: made, signed in with, removed', async () => {
 	await signIn(page);
 	await page.click(refuse);
 	await answered(page, 'access_denied');
-	await page.goto(`${origin}/signin/`);
+	await account(page);
 	await page.click('[data-passkey=register] button');
 	await page.waitForSelector('ul.keys li');
 	assert.equal((await keys()).length, 1);
@@ -142,9 +152,9 @@ await check('a passkey: made, signed in with, removed', async () => {
 	await signIn(page);
 	await page.click(refuse);
 	await answered(page, 'access_denied');
-	await page.goto(`${origin}/signin/`);
+	await account(page);
 	await page.click('form[action$="passkey/remove"] button');
-	await page.waitForLoadState();
+	await page.getByText('None. A passkey signs you in').waitFor();
 	assert.equal(await page.locator('ul.keys li').count(), 0);
 	await page.context().clearCookies();
 	await page.goto(authorize);

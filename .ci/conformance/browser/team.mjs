@@ -9,7 +9,7 @@ import assert from 'node:assert/strict';
 import { parseArgs } from 'node:util';
 import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client';
 
-import { accessible, authenticator, callback, check, finish, launch, open, shoot, tab } from './browser.mjs';
+import { accessible, authenticator, callback, check, comesBack, finish, launch, open, shoot, tab } from './browser.mjs';
 
 const { values: flags } = parseArgs({
 	options: { url: { type: 'string' }, alice: { type: 'string' }, bob: { type: 'string' }, out: { type: 'string' } },
@@ -19,6 +19,17 @@ const endpoint = new URL(flags.url), origin = endpoint.origin;
 const password = 'four words are enough', approve = 'button[value=approve]';
 const sizes = { phone: { width: 360, height: 740 }, desk: { width: 1280, height: 900 } };
 const seen = (page, name) => accessible(page).then(() => shoot(page, flags.out, name));
+
+/** account is what a person allowed, in a browser in which she has signed in before. */
+async function account(page, name) {
+	await comesBack(page, `${origin}/signin/`, '#keys', async () => {
+		await page.keyboard.type(name);
+		await page.keyboard.press('Tab');
+		await page.keyboard.type(password);
+		await page.keyboard.press('Enter');
+	});
+	return page.locator('main').innerText();
+}
 
 /** A program of one person, whose browser is at hand. */
 class Program {
@@ -141,8 +152,7 @@ await check('alice signs in with name and password on another device, and works 
 	});
 	await hers(client, 'alice', 'bob');
 	await client.close();
-	await page.goto(`${origin}/signin/`);
-	assert.match(await page.locator('main').innerText(), /Alice's editor/);
+	assert.match(await account(page, 'alice'), /Alice's editor/);
 	await seen(page, 'team-account-phone-dark');
 	await page.context().close();
 });
@@ -171,8 +181,7 @@ await check('a link that was used with a passkey is used up', async () => {
 	await page.context().close();
 });
 await check('alice sees nothing of what bob allowed', async () => {
-	await hers1.goto(`${origin}/signin/`);
-	const text = await hers1.locator('main').innerText();
+	const text = await account(hers1, 'alice');
 	assert(text.includes("Alice's editor") && !text.includes('Bob'), text);
 });
 await finish(browser, loopback);
