@@ -138,6 +138,16 @@ var modeWords = []struct{ name, text string }{
 	{"bypassPermissions", "Everything"},
 }
 
+// unasked says what a client may do unasked under a mode; "": that of the operator.
+func unasked(mode string) string {
+	for _, m := range modeWords {
+		if m.name == mode {
+			return m.text
+		}
+	}
+	return "As the operator set it"
+}
+
 // modeChoices are the modes up to the operator's highest; the principal's usual one is chosen.
 func modeChoices(who auth.Principal) []choice {
 	var all []choice

@@ -42,8 +42,14 @@ func (v *visit) inviteOver(err error) {
 		v.broken(err)
 		return
 	}
-	v.fail(http.StatusGone, "No invitation", "This invitation does not exist, has expired or was used. Ask whoever "+
-		"invited you for a new link.")
+	const title, why = "No invitation", "This invitation does not exist, has expired or was used."
+	if v.isJSON() {
+		v.fail(http.StatusGone, title, why)
+		return
+	}
+	v.status, v.ticket = http.StatusGone, ""
+	v.show(title, message{Text: why + " If you used it, sign in with what you set up then; else ask for a new link.",
+		Link: "Sign in"})
 }
 
 // An inviteForm is the page to accept an invitation.

@@ -31,6 +31,9 @@ func (p *Pages) account(v *visit) {
 	v.show("What you allowed", accountPage{Grants: grants, Keys: person.Passkeys, Fresh: v.fresh()})
 }
 
+// allowed is what links to the account say.
+const allowed = "See everything that you allowed"
+
 type accountPage struct {
 	Grants []grantRow
 	Keys   []people.Passkey
@@ -83,9 +86,12 @@ type loginForm struct {
 	Client string // who began it
 	Name   string // as typed before
 	Wrong  bool
+	Again  bool // a person has signed in before, which over plain http is not enough
 }
 
 func (v *visit) showLogin(form loginForm) {
+	_, err := v.r.Cookie(v.cookieName(markCookie)) // of whom does not matter
+	form.Again = err == nil && !v.secure()
 	v.withScript()
 	v.show("Sign in", form)
 }
@@ -126,10 +132,10 @@ func (v *visit) pending() (ask oauth.Ask, ok bool) {
 func (v *visit) over(id string) {
 	switch v.p.decided.of(id) {
 	case "approved":
-		v.show("Done", message{Text: "You allowed this. Go back to the app; you can close this page.", Home: true})
+		v.show("Done", message{Text: "You allowed this. Go back to the app; you can close this page.", Link: allowed})
 	case "refused":
 		v.show("Refused", message{Text: "You refused this. The app got no access; you can close this page.",
-			Home: true})
+			Link: allowed})
 	default:
 		v.fail(http.StatusGone, "This is over", "This sign-in has expired, or was decided already. Start again in the "+
 			"app that you want to connect.")
@@ -262,7 +268,7 @@ func (p *Pages) logout(v *visit) {
 	v.who, v.ticket = nil, ""
 	v.renew()
 	v.show("Signed out", message{Text: "You are signed out of this browser. What you allowed goes on: sign in " +
-		"again to end it.", Home: true})
+		"again to end it.", Link: allowed})
 }
 
 // revoke ends a grant of the person.

@@ -597,7 +597,9 @@ func TestPages(t *testing.T) {
 	s := begin(t, nil)
 	b := s.browser()
 	s.asks.grants = []oauth.Grant{{ID: "g1", Client: s.asks.asks[askID].Client, Created: s.now, LastUse: s.now.Add(time.Hour), Expires: s.now.Add(720 * time.Hour),
-		Decision: oauth.Decision{Principal: "alice", Scopes: auth.Read | auth.Write, Roots: []string{"/srv/ws/one"}, MaxMode: "default"}}}
+		Decision: oauth.Decision{Principal: "alice", Scopes: auth.Read | auth.Write, Roots: []string{"/srv/ws/one"}, MaxMode: "acceptEdits"}},
+		{ID: "g2", Client: s.asks.asks[askID].Client, Created: s.now, Expires: s.now.Add(720 * time.Hour),
+			Decision: oauth.Decision{Principal: "alice", Scopes: auth.Read, MaxMode: "acceptEdits"}}}
 	golden(t, "login", b.get("/signin/"))
 	golden(t, "login_ask", b.get("/signin/ask/"+askID))
 	golden(t, "login_wrong", b.login("alice", "wrong"))
@@ -612,6 +614,44 @@ func TestPages(t *testing.T) {
 	c.get("/signin/invite/" + code)
 	golden(t, "invite", c.get("/signin/invite"))
 	golden(t, "over", c.get("/signin/ask/none"))
+}
+
+// TestUsedInvitation: who opened the link again, to sign in, was told to ask for a new one.
+func TestUsedInvitation(t *testing.T) {
+	t.Parallel()
+	s := begin(t, nil)
+	_, code, err := s.book.Invite("carol")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := s.browser()
+	b.get("/signin/invite/" + code)
+	b.post("/signin/invite", b.get("/signin/invite").token(), "password", planted, "again", planted).location(t, "./")
+	again := s.browser()
+	again.get("/signin/invite/"+code).location(t, "../invite")
+	again.get("/signin/invite").want(t, 410, `<a href="./">Sign in</a>`)
+}
+
+// TestSaysWhyAgain: who had signed in was asked for the password again, and not told why.
+func TestSaysWhyAgain(t *testing.T) {
+	t.Parallel()
+	const why = "You sign in each time"
+	for public, told := range map[string]bool{"": true, "https://code.example": false} {
+		s := begin(t, func(o *Options) { o.PublicURL = public })
+		b := s.browser()
+		if public != "" {
+			b.headers["Host"] = "code.example"
+		}
+		if first := b.get("/signin/").want(t, 200, "Password"); strings.Contains(first.body, why) {
+			t.Errorf("%q: a new browser is told so, too", public)
+		}
+		b.login("alice", planted)
+		b.ticket = ""
+		s.move(sessionLife) // over https it ends, too
+		if page := b.get("/signin/").want(t, 200, "Password"); strings.Contains(page.body, why) != told {
+			t.Errorf("%q: the page says %s", public, page.body)
+		}
+	}
 }
 
 func golden(t *testing.T, name string, p page) {

@@ -4,13 +4,14 @@ import (
 	"strconv"
 	"strings"
 
+	"codehand/server/auth"
 	"codehand/server/people"
 )
 
 // message is a page with one paragraph.
 func (m message) show(v view) node {
 	return all(para(text(m.Text)),
-		when(m.Home, para(el("a", attrs{"href", v.base + v.query}, text("See everything that you allowed")))))
+		when(m.Link != "", para(el("a", attrs{"href", v.base + v.query}, text(m.Link)))))
 }
 
 func (f loginForm) show(v view) node {
@@ -38,6 +39,8 @@ func (f loginForm) show(v view) node {
 		v.form("login", hiddenField("ask", f.Ask), f.nameOf(v),
 			el("label", attrs{"for", "password"}, text("Password")), el("input", password),
 			el("button", nil, text("Sign in"))),
+		when(f.Again, note("You sign in each time: over plain http your browser shows its cookie "+
+			"to other servers on this machine, too.")),
 		v.passkey(toLogin, f.Ask, el("p", attrs{"class", "or"}, text("or")), second("Sign in with a passkey")),
 		el("details", nil, el("summary", nil, text("Password forgotten?")), forgotten))
 }
@@ -146,10 +149,6 @@ func (g grantRow) show(v view) node {
 	if h := g.Grant.Client.Host; h != "" {
 		host = all(text(h+" "), styled("good", "verified"))
 	}
-	mode := "as the operator set it"
-	if g.MaxMode != "" {
-		mode = "at most " + g.MaxMode
-	}
 	where := each(g.Roots, func(root string) node { return all(styled("path", root), el("br", nil)) })
 	if len(g.Roots) == 0 {
 		where = text("all your directories")
@@ -159,7 +158,7 @@ func (g grantRow) show(v view) node {
 	end := "End access of " + g.Client + ", allowed " + minute(g.Created)
 	return el("article", attrs{"class", "card", "aria-labelledby", "g-" + g.ID + " d-" + g.ID},
 		el("h2", attrs{"id", "g-" + g.ID}, text(g.Client)),
-		el("dl", nil, row("Host", host), row("May", text(strings.Join(g.Can, "; "))), row("Mode", text(mode)),
+		el("dl", nil, row("Host", host), row("May", text(strings.Join(g.Can, "; "))), when(g.Scopes != auth.Read, row("Unasked", text(unasked(g.MaxMode)))),
 			row("Where", where), row("Allowed", allowed), row("Last use", text(minute(g.LastUse))),
 			row("Ends", text(minute(g.Expires)))),
 		v.form("revoke", hiddenField("grant", g.ID),

@@ -348,7 +348,7 @@ func (v *visit) fail(status int, title, text string) {
 // A message is a page with one paragraph.
 type message struct {
 	Text string
-	Home bool // with a link to what was allowed
+	Link string // what the link to what was allowed says; "": there is none
 }
 
 // broken is an error of ours. What it says stays in the log.

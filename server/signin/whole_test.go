@@ -62,7 +62,7 @@ func TestWholeWay(t *testing.T) {
 	tokens := client.send("POST", "/oauth/token", "application/x-www-form-urlencoded", url.Values{"grant_type": {"authorization_code"},
 		"client_id": {id}, "code": {to.Query().Get("code")}, "redirect_uri": {"http://127.0.0.1:5555/cb"}, "code_verifier": {strings.Repeat("v", 50)}}.Encode())
 	tokens.want(t, 200, "access_token")
-	home := b.get("/signin/").want(t, 200, "Whole App").want(t, 200, "at most plan").want(t, 200, "/srv/ws/one")
+	home := b.get("/signin/").want(t, 200, "Whole App").want(t, 200, "Nothing: it only plans").want(t, 200, "/srv/ws/one")
 	_, grant, _ := strings.Cut(home.body, `name="grant" value="`)
 	grant, _, _ = strings.Cut(grant, `"`)
 	_, access, _ := strings.Cut(tokens.body, `"access_token":"`)

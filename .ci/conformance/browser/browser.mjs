@@ -141,14 +141,18 @@ export async function tab(page, selector) {
 /**
  * comesBack opens a page that a person sees who is signed in, in a browser in which that person has signed in before.
  * Over https the browser's cookie is enough. Over plain http it proves nothing (docs/signin.md): the page must ask for
- * the password, and enter enters it.
+ * the password, and say why; enter enters it.
  */
 export async function comesBack(page, url, shows, enter) {
 	await page.goto(url);
 	const secure = new URL(url).protocol === 'https:';
 	assert.equal(await page.locator('input[type=password]').count(), secure ? 0 : 1, 'fields for a password');
 	assert.equal(await page.locator(shows).count(), secure ? 1 : 0, shows);
-	if (!secure) await enter();
+	if (!secure) {
+		assert.match(await page.locator('main').innerText(), /You sign in each time: over plain http/);
+		await accessible(page);
+		await enter();
+	}
 	await page.waitForSelector(shows);
 }
 

@@ -125,6 +125,8 @@ await check('the link is used up', async () => {
 			assert.equal(answer.status(), 410);
 			assert.equal(await page.locator('input[type=password]').count(), 0);
 			await seen(page, `invite-used-${size}-${colorScheme}`);
+			await page.getByRole('link', { name: 'Sign in' }).click();
+			await page.waitForSelector('#name');
 			await page.context().close();
 		}
 	}
