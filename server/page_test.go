@@ -504,7 +504,7 @@ func TestPageOfTeam(t *testing.T) {
 			t.Fatal(err)
 		}
 		b := browserOn(t, x)
-		if _, text := b.get("/"); !strings.Contains(text, `href="./signin/"`) || strings.Contains(text, "article") {
+		if _, text := b.get("/"); !strings.Contains(text, `href="./signin/?for=approvals"`) || strings.Contains(text, "article") {
 			t.Errorf("without a sign-in: %s", text)
 		}
 		_, text := b.get("/signin/")

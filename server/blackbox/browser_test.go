@@ -97,11 +97,12 @@ func tlsProxy(t *testing.T, inside string) (public string, env []string) {
 	cert, key := ca.Issue(t, "localhost")
 	pair, err := tls.X509KeyPair(cert, key)
 	must(t, err)
-	proxy := httptest.NewUnstartedServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+	silent := log.New(io.Discard, "", 0) // browsers end requests and open connections that they do not use
+	proxy := httptest.NewUnstartedServer(&httputil.ReverseProxy{ErrorLog: silent, Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(&url.URL{Scheme: "http", Host: inside})
 		r.Out.Host = r.In.Host
 	}})
-	proxy.Config.ErrorLog = log.New(io.Discard, "", 0) // Chromium opens connections that it does not use
+	proxy.Config.ErrorLog = silent
 	proxy.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	proxy.StartTLS()
 	t.Cleanup(proxy.Close)
@@ -113,21 +114,45 @@ func tlsProxy(t *testing.T, inside string) (public string, env []string) {
 }
 
 // TestTeamInChromium: alice and bob are invited, set a password and a passkey in a browser, and let a client in. It sees the
-// workspace of its person and no other. A link works once.
+// workspace of its person and no other. A link works once. The pages show each what their client does, also once the
+// server has been killed and started, and nothing of the other.
 func TestTeamInChromium(t *testing.T) {
 	t.Parallel()
 	long(t)
-	d := &door{deployment: &deployment{t: t, program: replaytest.Program(t), home: t.TempDir(), address: replaytest.Reserved(t),
-		set: []string{"CODEHAND_SANDBOX_POLICY=off"}}}
+	t.Run("plain http", func(t *testing.T) {
+		t.Parallel()
+		teamInChromium(t, "", replaytest.Reserved(t))
+	})
+	t.Run("https", func(t *testing.T) {
+		t.Parallel()
+		inside := replaytest.Reserved(t)
+		public, env := tlsProxy(t, inside)
+		teamInChromium(t, public, inside, env...)
+	})
+}
+
+// teamInChromium is TestTeamInChromium with a server at an address and its public URL; "": it has none.
+func teamInChromium(t *testing.T, public, address string, env ...string) {
+	t.Helper()
+	d := &door{deployment: &deployment{t: t, program: replaytest.Program(t), home: t.TempDir(), address: address,
+		set: []string{"CODEHAND_SANDBOX_POLICY=off", "CODEHAND_HTTP_PUBLIC_URL=" + public}}}
 	d.work = leaktest.Dir(t)
 	replaytest.Lay(t, d.work, map[string]string{"alice/of-alice.txt": "a", "bob/of-bob.txt": "b"})
 	replaytest.Lay(t, d.home, map[string]string{".config/codehand/config.toml": "[auth]\nmode = \"team\"\n" +
 		"[principals.default]\nroots = ['" + d.work + "/{principal}']\n[http]\nlisten = ['" + d.address + "']\n"})
 	d.s = startDaemon(t, d.codehand("serve"))
-	local := strings.Replace(d.s.url, "127.0.0.1", "localhost", 1) // an address has no passkeys
+	local := cmp.Or(public, strings.Replace(d.s.url, "127.0.0.1", "localhost", 1)) // an address has no passkeys
 	link := func(name string) string { return strings.Replace(d.output("invite", name), d.s.url, local, 1) }
 	cmd := chromiumBy(t, "team.mjs", "--url", local+"/mcp", "--alice", link("alice"), "--bob", link("bob"))
-	conversed(t, cmd, func(string) (string, bool) { return "", false })
+	cmd.Env = append(cmd.Env, env...)
+	conversed(t, cmd, func(line string) (string, bool) {
+		if line != "RESTART" {
+			return "", false
+		}
+		d.s.kill()
+		d.s = startDaemon(t, d.codehand("serve"))
+		return "go on", true
+	})
 	for _, who := range []string{"alice", "bob"} {
 		text, err := os.ReadFile(filepath.Join(d.work, who, "made.txt"))
 		if err != nil || string(text) != "by "+who {

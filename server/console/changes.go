@@ -18,8 +18,8 @@ type Changes interface {
 	// List returns changes, the newest first: those that are older than the change before; "": all. more: there are
 	// others that are older. said: why there is no list, in words for people.
 	List(ctx context.Context, who auth.Principal, before string) (list []Change, more bool, said string, err error)
-	// Show returns a change with what it changed, as a unified diff, or says why there is none.
-	Show(ctx context.Context, who auth.Principal, id string) (text string, err error)
+	// Show returns a change with what it changed, as a unified diff. failed: text says why there is none.
+	Show(ctx context.Context, who auth.Principal, id string) (text string, failed bool, err error)
 	// Undo takes a change back, or one hunk of it, or says why not: then nothing was written. hunk is the number of the
 	// hunk in what Show returns and its head, as `2 @@ -1 +1 @@`; "": all of the change.
 	Undo(ctx context.Context, who auth.Principal, id, hunk string) (said string, done bool, err error)
@@ -217,9 +217,16 @@ func (c *Console) change(w http.ResponseWriter, r *http.Request, p Person) {
 		c.show(w, r, http.StatusOK, v)
 		return
 	}
-	text, err := c.o.Changes.Show(r.Context(), p.Who, id)
+	text, failed, err := c.o.Changes.Show(r.Context(), p.Who, id)
 	if err != nil {
 		c.broken(w, r, err)
+		return
+	}
+	if failed {
+		if why := refusalOf(text); why != nil {
+			text = why.Happened
+		}
+		c.fail(w, r, p, http.StatusNotFound, "Not found", shown(text))
 		return
 	}
 	v.Changes.One, v.Changes.Lines = id, lines(text)

@@ -17,6 +17,7 @@ import (
 
 // A journal is what was changed in a test, the newest first. It lists two changes at a time.
 type journal struct {
+	unknown  string // no change has this id
 	all      []Change
 	conflict string // id that cannot be taken back
 	said     string // why nothing is listed
@@ -37,8 +38,11 @@ func (j *journal) List(_ context.Context, who auth.Principal, before string) ([]
 	return j.all[from:to], to < len(j.all), j.said, j.err
 }
 
-func (j *journal) Show(_ context.Context, _ auth.Principal, id string) (string, error) {
-	return "the change " + id + "\n@@ -1 +1 @@\n-old <b>\n+new \u202e\n" + j.more, j.err
+func (j *journal) Show(_ context.Context, _ auth.Principal, id string) (string, bool, error) {
+	if id == j.unknown {
+		return "CHANGE_UNKNOWN: no change " + id + " is recorded <b>. Call file_history.", true, j.err
+	}
+	return "the change " + id + "\n@@ -1 +1 @@\n-old <b>\n+new \u202e\n" + j.more, false, j.err
 }
 
 func (j *journal) Undo(_ context.Context, _ auth.Principal, id, hunk string) (string, bool, error) {
@@ -146,6 +150,13 @@ func TestChangeShown(t *testing.T) {
 		if w := get(changing(ann(), &journal{}), path); w.Code != http.StatusNotFound {
 			t.Errorf("%s: %d", path, w.Code)
 		}
+	}
+	// A link to a change that is not there any more showed a button to take it back, and what a model can do.
+	gone := strings.Repeat("g", 16)
+	none := get(changing(ann(), &journal{unknown: gone}), "/changes/"+gone)
+	if text := none.Body.String(); none.Code != http.StatusNotFound || strings.Contains(text, "<form") || strings.Contains(text, "file_history") ||
+		!strings.Contains(text, "no change "+gone+" is recorded &lt;b&gt;.") {
+		t.Errorf("%d: %s", none.Code, text)
 	}
 	w := get(changing(ann(), &journal{err: errors.New("secret cause")}), "/changes/"+strings.Repeat("a", 16))
 	if w.Code != http.StatusServiceUnavailable || strings.Contains(w.Body.String(), "secret cause") {

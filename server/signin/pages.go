@@ -13,8 +13,16 @@ import (
 
 // account shows what the person allowed, or the form to sign in.
 func (p *Pages) account(v *visit) {
+	next := v.r.URL.Query().Get("for")
+	if next != forApprovals {
+		next = ""
+	}
 	if v.who == nil {
-		v.showLogin(loginForm{})
+		v.showLogin(loginForm{Ask: next})
+		return
+	}
+	if next != "" {
+		v.goTo(nextPath(next))
 		return
 	}
 	person, err := p.o.People.Find(v.who.Principal)
@@ -82,8 +90,8 @@ func (v *visit) withScript() {
 
 // A loginForm is the page to sign in.
 type loginForm struct {
-	Ask    string // a sign-in that waits; "": none
-	Client string // who began it
+	Ask    string // what the person signs in for, as nextPath has it; "": nothing waits
+	Client string // who began it, where it is a sign-in
 	Name   string // as typed before
 	Wrong  bool
 	Again  bool // a person has signed in before, which over plain http is not enough
@@ -230,12 +238,12 @@ func (p *Pages) login(v *visit) {
 		v.broken(err)
 		return
 	}
-	v.goTo(askPath(form.Get("ask")))
+	v.goTo(nextPath(form.Get("ask")))
 }
 
 // waitingFor is the name of the client whose sign-in waits; "": there is none for this browser.
 func waitingFor(v *visit, id string) string {
-	if askPath(id) == "" || !v.p.o.Asks.SameBrowser(v.r, id) {
+	if nextPath(id) == "" || !v.p.o.Asks.SameBrowser(v.r, id) {
 		return ""
 	}
 	ask, err := v.p.o.Asks.Pending(v.r.Context(), id)

@@ -27,7 +27,7 @@ type posted struct {
 	CSRF       string          `json:"csrf"`
 	Kind       string          `json:"kind"` // one of those below
 	Name       string          `json:"name"` // of the passkey
-	Ask        string          `json:"ask"`  // that waits; "": none
+	Ask        string          `json:"ask"`  // that waits, as nextPath has it; "": none
 	Credential json.RawMessage `json:"credential"`
 }
 
@@ -277,7 +277,7 @@ func (p *Pages) passkeyLogin(v *visit, authn *webauthn.WebAuthn, one ceremony) {
 		v.broken(err)
 		return
 	}
-	v.answerJSON(http.StatusOK, map[string]string{"next": askPath(v.posted.Ask) + queried(v.ticket)})
+	v.answerJSON(http.StatusOK, map[string]string{"next": nextPath(v.posted.Ask) + queried(v.ticket)})
 }
 
 // verify holds an answer against what is kept of a passkey, and returns what is kept from now on.

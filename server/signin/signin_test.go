@@ -632,6 +632,26 @@ func TestUsedInvitation(t *testing.T) {
 	again.get("/signin/invite").want(t, 410, `<a href="./">Sign in</a>`)
 }
 
+// TestSignsInForApprovals: who signed in to see what waits for an approval was led to the page of what they allowed.
+func TestSignsInForApprovals(t *testing.T) {
+	t.Parallel()
+	for _, public := range []string{"", "https://code.example"} {
+		s := begin(t, func(o *Options) { o.PublicURL = public })
+		b := s.browser()
+		if public != "" {
+			b.headers["Host"] = "code.example"
+		}
+		form := b.get("/signin/?for=approvals").want(t, 200, "Password")
+		wrong := b.post("/signin/login", form.token(), "ask", form.field("ask"), "name", "alice", "password", "wrong").want(t, 401, "wrong")
+		b.post("/signin/login", wrong.token(), "ask", wrong.field("ask"), "name", "alice", "password", planted).location(t, "./../")
+		b.get("/signin/?for=approvals&"+inQuery(b.ticket)).location(t, "./../") // who is signed in already
+	}
+	b := begin(t, nil).browser()
+	if form := b.get("/signin/?for=//evil.example").want(t, 200, "Password"); form.field("ask") != "" {
+		t.Errorf("the form leads to %q", form.field("ask"))
+	}
+}
+
 // TestSaysWhyAgain: who had signed in was asked for the password again, and not told why.
 func TestSaysWhyAgain(t *testing.T) {
 	t.Parallel()

@@ -382,8 +382,15 @@ func (v *visit) answerJSON(status int, value any) {
 	_, _ = v.w.Write(body)
 }
 
-// askPath is the page of a sign-in that waits, relative to /signin/; "" if id cannot be one.
-func askPath(id string) string {
+// forApprovals is what a person signs in for who was on the page of another room.
+const forApprovals = "approvals"
+
+// nextPath is the page that a person signs in for, relative to /signin/: that of the sign-in id, which waits, or that of
+// what waits for an approval; "" if id cannot be one.
+func nextPath(id string) string {
+	if id == forApprovals {
+		return "../"
+	}
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 	if id == "" || len(id) > 200 || strings.Trim(id, letters) != "" {
 		return ""

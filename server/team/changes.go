@@ -56,9 +56,8 @@ func (p pageChanges) List(ctx context.Context, who auth.Principal, before string
 }
 
 // Show is console.Changes.Show.
-func (p pageChanges) Show(ctx context.Context, who auth.Principal, id string) (text string, err error) {
-	text, _, err = p.act(ctx, who, listTool, map[string]any{"change_id": id})
-	return text, err
+func (p pageChanges) Show(ctx context.Context, who auth.Principal, id string) (text string, failed bool, err error) {
+	return p.act(ctx, who, listTool, map[string]any{"change_id": id})
 }
 
 // Undo is console.Changes.Undo.

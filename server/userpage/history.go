@@ -101,9 +101,8 @@ func shownChange(e journal.Entry) console.Change {
 }
 
 // Show is console.Changes.Show.
-func (h *history) Show(ctx context.Context, _ auth.Principal, id string) (text string, err error) {
-	text, _, err = h.act(ctx, id, listTool, "")
-	return text, err
+func (h *history) Show(ctx context.Context, _ auth.Principal, id string) (text string, failed bool, err error) {
+	return h.act(ctx, id, listTool, "")
 }
 
 // Undo is console.Changes.Undo.

@@ -138,7 +138,7 @@ await check('a page of another port answers nothing, reads nothing and frames no
 	await page.goto(`${origin}/`);
 	const call = push('foreign');
 	await card(page, 'foreign').waitFor();
-	const form = await page.locator('form').first().evaluate((f) => Object.fromEntries(new FormData(f)));
+	const form = await card(page, 'foreign').locator('form').first().evaluate((f) => Object.fromEntries(new FormData(f)));
 	const other = createServer((_, response) => {
 		response.setHeader('Content-Type', 'text/html');
 		response.end(`<!doctype html><title>other</title><iframe src="${origin}/"></iframe><form method="post" action="${origin}/console/answer">

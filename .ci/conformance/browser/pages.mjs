@@ -79,7 +79,11 @@ for (const [size, viewport] of Object.entries(sizes)) {
 			await tab(page, approve);
 			await page.keyboard.press('Enter');
 			await answered(page);
-			await comesBack(page, authorize, refuse, () => enter(page));
+			await comesBack(page, authorize, refuse, async () => {
+				await accessible(page);
+				await shoot(page, flags.out, name('login-again'));
+				await enter(page);
+			});
 			await tab(page, refuse);
 			await page.keyboard.press('Enter');
 			await answered(page, 'access_denied');

@@ -1,11 +1,14 @@
 // Two people of a team in Chromium: each opens her invitation, sets a password or a passkey, and lets a client in, which is
-// the official TypeScript SDK. It works in her workspace and in no other.
+// the official TypeScript SDK. It works in her workspace and in no other. The pages show each of them what her client
+// does, and nothing of the other.
 //
 // usage: node team.mjs --url URL --alice LINK --bob LINK [--out DIR]
 //
-// The host of all URLs must be localhost, since an address has no passkeys. Each check is a line, `ok NAME` or
+// The host of all URLs must be localhost, since an address has no passkeys. It says RESTART, and goes on when it reads a
+// line. Each check is a line, `ok NAME` or
 // `FAIL NAME: why`. Pictures go to DIR.
 import assert from 'node:assert/strict';
+import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client';
 
@@ -15,9 +18,14 @@ const { values: flags } = parseArgs({
 	options: { url: { type: 'string' }, alice: { type: 'string' }, bob: { type: 'string' }, out: { type: 'string' } },
 });
 const loopback = await callback(), browser = await launch();
-const endpoint = new URL(flags.url), origin = endpoint.origin;
+const endpoint = new URL(flags.url), origin = endpoint.origin, secure = endpoint.protocol === 'https:';
 const password = 'four words are enough', approve = 'button[value=approve]';
 const sizes = { phone: { width: 360, height: 740 }, desk: { width: 1280, height: 900 } };
+const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+const answer = async (line) => {
+	console.log(line);
+	await lines.next();
+};
 const seen = (page, name) => accessible(page).then(() => shoot(page, flags.out, name));
 
 /** account is what a person allowed, in a browser in which she has signed in before. */
@@ -80,8 +88,28 @@ async function hers(client, who, other) {
 	assert(list.includes(`of-${who}.txt`) && !list.includes(other), list);
 	assert.match(await call('read_file', { file_path: `../${other}/of-${other}.txt` }), /^! OUTSIDE_ROOTS/);
 	assert.match(await call('list_files', { pattern: '*', path: '..' }), /^! OUTSIDE_ROOTS/);
-	const wrote = await call('write_file', { file_path: 'made.txt', content: `by ${who}` });
-	assert(!wrote.startsWith('!'), wrote);
+	await write(client, 'made.txt', `by ${who}`);
+}
+
+async function write(client, file_path, content) {
+	const result = await client.callTool({ name: 'write_file', arguments: { file_path, content } });
+	assert(!result.isError, result.content[0].text);
+}
+
+const row = (page, what) => page.locator('tr', { hasText: what }).first();
+const nav = async (page, title) => {
+	await page.click(`nav >> text=${title}`);
+	await page.locator('h1', { hasText: title }).waitFor();
+};
+
+/** pages opens the pages of serve: over plain http, and in a new browser, a person signs in first. */
+async function pages(page, name) {
+	await page.goto(`${origin}/`);
+	await page.getByRole('link', { name: 'Sign in' }).click();
+	await page.fill('#name', name);
+	await page.fill('#password', password);
+	await page.keyboard.press('Enter');
+	await page.getByRole('heading', { name: 'Approvals' }).waitFor();
 }
 
 for (const [size, viewport] of Object.entries(sizes)) {
@@ -104,7 +132,7 @@ for (const [size, viewport] of Object.entries(sizes)) {
 }
 
 const hisBrowser = await open(browser, origin, { viewport: sizes.desk });
-let hers1; // the browser of alice
+let hers1, editor; // the browser and the client of alice
 
 await check('alice sets a password, by keyboard and without script', async () => {
 	hers1 = await open(browser, origin, { viewport: sizes.phone, javaScriptEnabled: false });
@@ -153,7 +181,7 @@ await check('alice signs in with name and password on another device, and works 
 		await page.keyboard.press('Enter');
 	});
 	await hers(client, 'alice', 'bob');
-	await client.close();
+	editor = client;
 	assert.match(await account(page, 'alice'), /Alice's editor/);
 	await seen(page, 'team-account-phone-dark');
 	await page.context().close();
@@ -186,4 +214,60 @@ await check('alice sees nothing of what bob allowed', async () => {
 	const text = await account(hers1, 'alice');
 	assert(text.includes("Alice's editor") && !text.includes('Bob'), text);
 });
+await check('alice sees at once what her client does, takes a change back and pauses it', async () => {
+	const page = await open(browser, origin, { viewport: sizes.phone });
+	await pages(page, 'alice');
+	await seen(page, 'team-approvals');
+	await nav(page, 'Connect');
+	assert.match(await page.locator('main').innerText(), new RegExp(`${origin}/mcp`));
+	await nav(page, 'Activity');
+	await row(page, 'made.txt').waitFor();
+	await write(editor, 'more.txt', 'one\n');
+	await row(page, 'more.txt').waitFor({ timeout: 10_000 }); // without a reload
+	await seen(page, 'team-activity');
+	await answer('RESTART');
+	await page.locator('text=The server does not answer').waitFor({ state: 'detached', timeout: 20_000 });
+	await write(editor, 'later.txt', 'one\n');
+	await row(page, 'later.txt').waitFor({ timeout: 20_000 });
+	assert.equal(await page.locator('tr', { hasText: 'more.txt' }).count(), 1, 'rows of one call');
+	await nav(page, 'Changes');
+	await row(page, 'more.txt').locator('a').first().click();
+	await page.click('text=Undo this change');
+	await page.waitForSelector('text=Taken back.');
+	await seen(page, 'team-undone');
+	await nav(page, 'Approvals');
+	await page.click('text=Pause everything');
+	await page.click('form.paused button');
+	await page.waitForSelector('text=Calls run again.');
+	await page.click('text=Account');
+	await page.waitForSelector('#keys');
+	const gone = /ERR_(CONNECTION_REFUSED|EMPTY_RESPONSE|CONNECTION_RESET|INCOMPLETE_CHUNKED_ENCODING)/; // while it was restarted
+	assert.deepEqual(page.wrong.filter((w) => !gone.test(w)), []);
+	await page.context().close();
+});
+await check('bob sees nothing of what alice did, and takes nothing back', async () => {
+	const herPage = await open(browser, origin);
+	await pages(herPage, 'alice');
+	await nav(herPage, 'Changes');
+	const at = new URL(await row(herPage, 'later.txt').locator('a').first().getAttribute('href'), `${origin}/`).pathname;
+	await herPage.context().close();
+	await hisBrowser.goto(`${origin}/`);
+	if (!secure) {
+		await hisBrowser.getByRole('link', { name: 'Sign in' }).click();
+		await hisBrowser.click('[data-passkey=login] button');
+	}
+	await hisBrowser.getByRole('heading', { name: 'Approvals' }).waitFor();
+	await nav(hisBrowser, 'Activity');
+	await row(hisBrowser, 'made.txt').waitFor();
+	for (const title of ['Activity', 'Changes']) {
+		await nav(hisBrowser, title);
+		const text = await hisBrowser.locator('main').innerText();
+		assert(!/later\.txt|more\.txt|Alice's editor/.test(text), text);
+	}
+	const query = new URL(hisBrowser.url()).search;
+	assert.equal((await hisBrowser.goto(origin + at + query)).status(), 404);
+	assert(!/later/.test(await hisBrowser.locator('main').innerText()));
+	assert.deepEqual(hisBrowser.wrong, []);
+});
+await editor?.close();
 await finish(browser, loopback);

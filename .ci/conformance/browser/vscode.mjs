@@ -44,46 +44,55 @@ popups.length = 0;
 page.setDefaultTimeout(60_000);
 
 const rows = page.locator('.quick-input-list .monaco-list-row');
-/** again repeats what the editor may not be ready for. */
-const again = async (body) => {
-	for (let i = 0; ; i++) {
+/** lost fails, and says what the editor shows instead of what. */
+const lost = async (what) => {
+	await shoot(page, flags.out, 'vscode-lost');
+	const shown = await page.locator('.quick-input-list .monaco-list-row, .monaco-dialog-box, .notification-list-item, .view-line').allInnerTexts();
+	assert.fail(`${what}; the editor shows: ${shown.join(' / ').slice(-1500)}`);
+};
+/** again repeats what the editor may not be ready for, as long as it takes to start on a busy machine. */
+const again = async (what, body) => {
+	for (const ends = Date.now() + 90_000; Date.now() < ends;) {
 		try {
 			return await body();
-		} catch (e) {
-			if (i === 20) throw e;
+		} catch {
 			await page.keyboard.press('Escape');
 		}
 	}
+	await lost(`no ${what}`);
 };
 /** choose opens the list of servers and chooses an action of ours. */
-const choose = (action) => again(async () => {
+const choose = (action) => again(action, async () => {
 	await page.keyboard.press('F1');
 	const input = page.locator('.quick-input-box input');
-	await input.fill('>MCP: List Servers', { timeout: 2_000 });
-	await rows.filter({ hasText: 'MCP: List Servers' }).first().click({ timeout: 2_000 });
-	await rows.filter({ hasText: /^codehand/ }).first().click({ timeout: 2_000 });
-	await rows.filter({ hasText: action }).first().click({ timeout: 2_000 });
+	await input.fill('>MCP: List Servers', { timeout: 5_000 });
+	await rows.filter({ hasText: 'MCP: List Servers' }).first().click({ timeout: 5_000 });
+	await rows.filter({ hasText: /^codehand/ }).first().click({ timeout: 15_000 });
+	await rows.filter({ hasText: action }).first().click({ timeout: 5_000 });
 });
 /** discovered waits until the editor's log says n times that it has our tools. */
 const discovered = (n) => page.waitForFunction((n) => {
 	const text = [...document.querySelectorAll('.view-line')].map((e) => e.textContent.replaceAll('\u00a0', ' ')).join('\n');
 	return [...text.matchAll(/Discovered [1-9]\d* tools/g)].length >= n;
 }, n);
-/** popup is the browser window that the editor opens, after questions of its own: none, one or two. */
-const popup = async () => {
+/**
+ * popup is the browser window that the editor opens when the action is chosen, after questions of its own: none, one or
+ * two. While the editor itself starts, an action may do nothing: then it is chosen again.
+ */
+const popup = async (action) => {
 	const allow = page.locator('.monaco-dialog-box').getByRole('button', { name: /^(Allow|Open)/ }).first();
-	for (let i = 0; i < 120 && !popups.length; i++) await allow.click({ timeout: 1_000 }).catch(() => {});
-	if (popups.length) return popups.shift();
-	await shoot(page, flags.out, 'vscode-no-window');
-	const shown = await page.locator('.monaco-dialog-box, .notification-list-item, .view-line').allInnerTexts();
-	assert.fail(`the editor opens no window; it shows: ${shown.join(' / ').slice(-1500)}`);
+	for (let tries = 0; tries < 3; tries++) {
+		await choose(action);
+		for (let i = 0; i < 20 && !popups.length; i++) await allow.click({ timeout: 1_000 }).catch(() => {});
+		if (popups.length) return popups.shift();
+	}
+	return lost('no window');
 };
 
 await check('signs in', async () => {
 	await page.goto(flags.editor + '/?ew=true');
 	await page.waitForSelector('.monaco-workbench');
-	await choose('Start Server');
-	const p = await popup();
+	const p = await popup('Start Server');
 	await p.fill('input[type=password]', flags.password);
 	await p.press('input[type=password]', 'Enter');
 	await p.click(approve);
@@ -101,8 +110,7 @@ await check('survives a restart', async () => {
 });
 await check('is refused after a revocation', async () => {
 	await answer('REVOKE');
-	await choose('Restart Server');
-	const p = await popup();
+	const p = await popup('Restart Server');
 	// Over plain http a person enters the password for each client (docs/signin.md).
 	await p.waitForSelector('input[type=password]');
 });
