@@ -23,27 +23,27 @@ const (
 )
 
 // Near returns at most 3 existing paths (absolute) that a caller who asked for the missing path may have meant: the
-// same stem with another extension, a name at edit distance at most 2 in that directory, the same relative path
-// below the cwd. allow, if not nil, filters them; it is called only for names that would be suggested. Of a large
-// directory the first 5,000 entries are looked at.
+// same relative path in another root, the same stem with another extension, a name at edit distance at most 2 in that
+// directory, the same relative path below the cwd. allow, if not nil, filters them; it is called only for names that
+// would be suggested. Of a large directory the first 5,000 entries are looked at.
 func (s *Space) Near(path string, allow func(path string) bool) []string {
 	abs, err := s.spell(path)
 	if err != nil {
 		return nil
 	}
 	var found []string
-	for _, candidate := range slices.Concat(s.nearNames(abs), s.belowCwd(abs)) {
+	for _, candidate := range slices.Concat(s.inOtherRoots(abs), s.nearNames(abs), s.belowCwd(abs)) {
 		if len(found) == maxNear {
 			break
 		}
-		if candidate == abs || slices.Contains(found, candidate) || allow != nil && !allow(candidate) {
+		if candidate == abs || slices.Contains(found, candidate) {
 			continue
 		}
 		p, err := s.Open(candidate, Read) // by the Guard, too: where there is nothing for the caller, nothing is near
 		if err != nil {
 			continue
 		}
-		if _, err := p.Dir.Lstat(p.Name); err == nil {
+		if _, err := p.Dir.Lstat(p.Name); err == nil && (allow == nil || allow(candidate)) {
 			found = append(found, candidate)
 		}
 		_ = p.Dir.Close() // it was only looked at
@@ -149,6 +149,23 @@ func distance(a, b string) int {
 		}
 	}
 	return row[len(y)]
+}
+
+// inOtherRoots returns what a path below the cwd is in each other root, also where it begins with that root's name: a
+// caller with several directories takes one for the cwd.
+func (s *Space) inOtherRoots(abs string) (paths []string) {
+	rel, err := filepath.Rel(s.cwd, abs)
+	if err != nil || rel == "." || !filepath.IsLocal(rel) {
+		return nil
+	}
+	first, rest, _ := strings.Cut(rel, string(filepath.Separator))
+	for _, root := range s.roots {
+		paths = append(paths, filepath.Join(root, rel))
+		if rest != "" && first == filepath.Base(root) {
+			paths = append(paths, filepath.Join(root, rest))
+		}
+	}
+	return paths
 }
 
 // belowCwd returns the paths below the cwd that end as abs does, the longest first: a caller who left a directory out,

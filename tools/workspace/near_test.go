@@ -9,7 +9,7 @@ import (
 
 func TestNear(t *testing.T) {
 	f := newFixture(t)
-	for _, name := range []string{"ws/src/main.go", "ws/src/main.ts", "ws/src/util.go", "ws/src/a", "ws/src/README", "ws/.bashrc", "ws/src/日本語.go"} {
+	for _, name := range []string{"ws/src/main.go", "ws/src/main.ts", "ws/src/util.go", "ws/src/a", "ws/src/README", "ws/.bashrc", "ws/src/日本語.go", "other/only/there.md"} {
 		f.write(t, name, "")
 	}
 	f.link(t, "ws/src/mine.go", "TOP/outside/x.txt") // likely by name, and outside
@@ -26,6 +26,9 @@ func TestNear(t *testing.T) {
 		"src/src/util.go":           {"ws/src/util.go"},
 		f.path("wrong/src/util.go"): {"ws/src/util.go"},
 		"src/ws/dir/b.txt":          {"ws/dir/b.txt"},
+		"only/there.md":             {"other/only/there.md"},
+		"other/only/there.md":       {"other/only/there.md"},
+		".":                         nil,
 		"main.go/x":                 nil,
 		"/etc/passwdx":              nil,
 		"":                          nil,
