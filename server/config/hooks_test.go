@@ -115,7 +115,7 @@ func TestHooksRefused(t *testing.T) {
 		"permissions.ask_timeout_ms = 600001\n":                                             "must be a whole number from 1000 to 600000", // no question is kept for longer
 		"permissions.allow = ['mcp__*']\n":                                                  "permissions.allow: rule ",
 		"permissions.ask = ['Read(']\n":                                                     "permissions.ask: rule ",
-		"permissions.additional_dirs = ['/no/such']\n":                                      ":1:1: permissions.additional_dirs: stat /no/such",
+		"permissions.additional_dirs = ['/no/such']\n":                                      ":1:1: permissions.additional_dirs: /no/such does not exist",
 		"permissions.additional_dirs = ['rel']\n":                                           "must be an absolute path",
 		"plan.directory = '/no/root'\n":                                                     ":1:1: plan.directory: /no/root must lie inside a root",
 		"results.keep_days = 0\n":                                                           "must be a whole number from 1 to 3650",

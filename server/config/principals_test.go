@@ -102,8 +102,8 @@ func TestPrincipalsRefuse(t *testing.T) {
 		"key of groups":    {"[principals.groups]\nadmin = true\n", ":2:1: unknown key \"principals.groups.admin\""},
 		"key of a group":   {"principals.groups.devs.admim = true\n", ":1:1: unknown key \"principals.groups.devs.admim\""},
 		"value of a group": {"[principals.groups.devs]\nmode = 'yolo'\n", ":2:1: principals.groups.devs.mode: unknown mode"},
-		"root of a group":  {"principals.groups.devs.roots = ['/no/such']\n", ":1:1: principals.groups.devs.roots: stat /no/such: "},
-		"seed of a group":  {"principals.groups.devs.seed = '/no/such'\n", ":1:1: principals.groups.devs.seed: stat /no/such: "},
+		"root of a group":  {"principals.groups.devs.roots = ['/no/such']\n", ":1:1: principals.groups.devs.roots: /no/such does not exist"},
+		"seed of a group":  {"principals.groups.devs.seed = '/no/such'\n", ":1:1: principals.groups.devs.seed: /no/such does not exist"},
 		"quota of a group": {"[quota.groups.\"x\"]\nburst = 'x'\n", ":2:1: quota.groups.x.burst: "},
 		"init of a group":  {"principals.groups.x.init = ['make']\n", ":1:1: principals.groups.x.init: not in this version"},
 		"init":             {"principals.default.init = ['make']\n", ":1:1: principals.default.init: not in this version"},
@@ -116,10 +116,10 @@ func TestPrincipalsRefuse(t *testing.T) {
 		"broken braces":    {"principals.default.roots = ['/srv/{principal']\n", "braces"},
 		"dots":             {"principals.default.roots = ['/srv/{principal}/../x']\n", ".. must not follow {principal}"},
 		"roots as text":    {"principals.default.roots = '/srv'\n", "must be a list of texts"},
-		"missing root":     {"principals.default.roots = ['/no/such']\n", ":1:1: principals.default.roots: stat /no/such: "},
-		"missing parent":   {"principals.bo.roots = ['/no/such/{principal}/x']\n", ":1:1: principals.bo.roots: /no/such/{principal}/x: stat /no/such: "},
+		"missing root":     {"principals.default.roots = ['/no/such']\n", ":1:1: principals.default.roots: /no/such does not exist"},
+		"missing parent":   {"principals.bo.roots = ['/no/such/{principal}/x']\n", ":1:1: principals.bo.roots: /no/such/{principal}/x: /no/such does not exist"},
 		"relative seed":    {"principals.default.seed = 'seed'\n", "principals.default.seed: seed: must be an absolute path"},
-		"missing seed":     {"principals.default.seed = '/no/such'\n", ":1:1: principals.default.seed: stat /no/such: "},
+		"missing seed":     {"principals.default.seed = '/no/such'\n", ":1:1: principals.default.seed: /no/such does not exist"},
 		"mode":             {"principals.default.mode = 'yolo'\n", `principals.default.mode: unknown mode "yolo"`},
 		"bypass":           {"principals.default.mode = 'bypassPermissions'\n", "principals.default.mode: " + noBypass},
 		"bypass at most":   {"principals.bo.max_mode = 'bypassPermissions'\n", "principals.bo.max_mode: " + noBypass},
@@ -148,7 +148,8 @@ func TestPrincipalsRefuse(t *testing.T) {
 // ROOT arguments of serve are templates, and an error about them names no key that the person did not write.
 func TestRootArgumentsOfServe(t *testing.T) {
 	for arg, want := range map[string]string{
-		"missing": "argument ROOT: stat ", "missing/{principal}": "argument ROOT: $TOP/project/missing/{principal}: stat ", "file": "file is not a directory",
+		"missing":             "argument ROOT: $TOP/project/missing does not exist; make it, or write {principal} into it",
+		"missing/{principal}": "argument ROOT: $TOP/project/missing/{principal}: $TOP/project/missing does not exist", "file": "file is not a directory",
 		"file/{principal}": "is not a directory", "{name}": "braces", "": "argument ROOT: must be a path",
 	} {
 		w := newServe(t)

@@ -142,7 +142,9 @@ func (l *loader) checkRoots() {
 		}
 	}
 	if len(roots) == 0 {
-		l.problems = append(l.problems, missing...)
+		for _, p := range missing {
+			l.problems.add(p.Origin, p.Text+"; make it, or name another directory")
+		}
 		return
 	}
 	for _, p := range missing {

@@ -68,7 +68,7 @@ func TestNeverARootByAccident(t *testing.T) {
 }
 
 func TestBadRoots(t *testing.T) {
-	for arg, want := range map[string]string{"missing": "missing", "file": "is not a directory", "": "must be a path"} {
+	for arg, want := range map[string]string{"missing": "missing does not exist; make it, or name another directory", "file": "is not a directory", "": "must be a path"} {
 		w := newWorld(t)
 		w.write(t, "project/file", "")
 		w.Roots = []string{arg}

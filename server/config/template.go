@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -218,9 +219,20 @@ func (l *loader) checkTemplate(list rootList, root string) error {
 	return nil
 }
 
+// absent is the error of a path where nothing is. A person who starts a client reads it in that client's log.
+type absent string
+
+func (path absent) Error() string { return string(path) + " does not exist" }
+
+// Is says that errors.Is finds fs.ErrNotExist in it.
+func (path absent) Is(target error) bool { return target == fs.ErrNotExist }
+
 // existing refuses what is no directory.
 func existing(dir string) error {
 	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return absent(dir)
+	}
 	if err != nil {
 		return err
 	}
