@@ -136,7 +136,7 @@ func (s surroundings) advice() (here, next, why string) {
 	case len(names) == 0:
 		return here, "codehand try", "to see what a model would"
 	case len(open) == 0:
-		return here, "codehand doctor", "to see that each of them works"
+		return here, "codehand doctor", "to see that each client works"
 	}
 	next, why = "codehand install "+strings.Join(open, " "), "to connect it"
 	if len(open) > 1 {

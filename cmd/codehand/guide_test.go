@@ -41,7 +41,7 @@ func TestGuide(t *testing.T) {
 		{"one", []install.Found{code, {Client: "zed", Name: "Zed"}}, "Claude Code", "Next, to connect it: codehand install claude-code"},
 		{"two", []install.Found{code, zed}, "Claude Code, Zed", "Next, to connect them: codehand install --all"},
 		{"one of two", []install.Found{connected, zed}, "Claude Code (connected), Zed", "Next, to connect it: codehand install zed"},
-		{"in the project", []install.Found{code, project}, "Claude Code (connected)", "Next, to see that each of them works: codehand doctor"},
+		{"in the project", []install.Found{code, project}, "Claude Code (connected)", "Next, to see that each client works: codehand doctor"},
 		// The guide named install --all for ever, which leaves out clients that need a directory.
 		{"one needs a directory", []install.Found{connected, goose}, "Claude Code (connected), Goose", "Next, to connect it: codehand install goose DIRECTORY"},
 		{"all need a directory", []install.Found{connected, goose, studio}, "Claude Code (connected), Goose, LM Studio", "Next, to connect them: codehand install goose lm-studio DIRECTORY"},

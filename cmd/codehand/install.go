@@ -93,9 +93,9 @@ install wrote there. A file that nobody else has changed is as it was before, by
 byte. Old contents that were kept beside it stay.
 
 With --purge remove also the state directory: the history by which changes are undone,
-kept results, caches of commands, and in serve's the tokens and the audit log. It shows
-what is there, and asks. Your settings stay. Nothing is removed while a serve uses it and,
-on Linux, while a client does; elsewhere end your clients first.
+kept results, caches of commands, and the tokens and the audit log of codehand serve. It
+shows what is there, and asks. Your settings stay. Nothing is removed while a serve uses
+it and, on Linux, while a client does; elsewhere end your clients first.
 
 Exit codes: 0 done, 1 a file cannot be changed, 2 usage, or not on a terminal and without
 --yes, 3 configuration.`,
@@ -131,7 +131,7 @@ Exit codes: 0 done, 1 a file cannot be changed, 2 usage, or not on a terminal an
 func installing(cmd *cobra.Command, f *installFlags) {
 	cmd.Flags().BoolVar(&f.project, "project", false, "the file of the project in the current directory, not your own")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "show the difference, and write nothing")
-	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "write without a question, also over an entry that is not ours")
+	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "ask nothing, and change also an entry that codehand did not write")
 	localConfig(cmd, "configuration file to read instead of the user's")
 }
 
@@ -294,7 +294,7 @@ func newInstaller(t *terminal, cmd *cobra.Command, f installFlags, args []string
 	i.want.Command = i.places.Command
 	if !i.removes && (i.want.Command == "" || fleeting(i.want.Command, i.places.Home)) {
 		return nil, &exitError{code: exitFailed, hint: lastingPlace(i.want.Command, args),
-			err: errors.New("this program will not be here any more when a client starts it")}
+			err: errors.New("this program is in a temporary directory, where no client finds it later")}
 	}
 	if f.exclusive {
 		i.want.Allow = readingTools()

@@ -33,13 +33,17 @@ func (i *installer) plan(client string, want install.Want) (*install.Change, err
 func (i *installer) run(plan planner) error {
 	if i.flags.all {
 		if i.clients = i.everyClient(); len(i.clients) == 0 {
-			fmt.Fprintln(i.t.errs, "codehand: no client is there to be changed")
+			why := "no client was found on this machine"
+			if i.removes {
+				why = "no client's file names codehand; nothing to do"
+			}
+			fmt.Fprintln(i.t.errs, "codehand: "+why)
 			return nil
 		}
 	}
 	if !i.flags.dryRun && !i.flags.yes && i.asks == nil {
 		return usage("codehand "+i.cmd.Name()+" --help",
-			"nobody is here to be asked: agree with --yes, or look with --dry-run")
+			"without a terminal you cannot be asked: agree with --yes, or look with --dry-run")
 	}
 	for _, c := range install.Look(i.places) {
 		if c.Present {

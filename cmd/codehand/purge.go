@@ -54,7 +54,7 @@ func (i *installer) purge() error {
 	}
 	if i.asks == nil && !i.flags.yes {
 		return usage("codehand uninstall --help",
-			"nobody is here to be asked: agree with --yes, or look with --dry-run")
+			"without a terminal you cannot be asked: agree with --yes, or look with --dry-run")
 	}
 	if !i.flags.yes {
 		yes, err := i.agrees("Remove all of " + printable(dir) + "? No change can be undone then.")

@@ -55,7 +55,7 @@ type FileChange struct {
 
 // The errors of Plan that a decision of the caller resolves.
 var (
-	ErrRootNeeded = errors.New("starts servers in no directory of use, so it needs the directories to work in")
+	ErrRootNeeded = errors.New("does not start servers in a project, so name the directories to work in")
 	ErrNoProject  = errors.New("has no file in a project")
 	ErrUnknown    = errors.New("is no client that can be told by a file")
 	ErrExclusive  = errors.New("has no settings that leave its own tools out")
