@@ -158,7 +158,8 @@ func (g grantRow) show(v view) node {
 	end := "End access of " + g.Client + ", allowed " + minute(g.Created)
 	return el("article", attrs{"class", "card", "aria-labelledby", "g-" + g.ID + " d-" + g.ID},
 		el("h2", attrs{"id", "g-" + g.ID}, text(g.Client)),
-		el("dl", nil, row("Host", host), row("May", text(strings.Join(g.Can, "; "))), when(g.Scopes != auth.Read, row("Unasked", text(unasked(g.MaxMode)))),
+		el("dl", nil, row("Host", host), row("May", text(strings.Join(g.Can, "; "))),
+			when(g.Scopes != auth.Read, row("Unasked", text(unasked(g.MaxMode)))),
 			row("Where", where), row("Allowed", allowed), row("Last use", text(minute(g.LastUse))),
 			row("Ends", text(minute(g.Expires)))),
 		v.form("revoke", hiddenField("grant", g.ID),

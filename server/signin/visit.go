@@ -385,8 +385,8 @@ func (v *visit) answerJSON(status int, value any) {
 // forApprovals is what a person signs in for who was on the page of another room.
 const forApprovals = "approvals"
 
-// nextPath is the page that a person signs in for, relative to /signin/: that of the sign-in id, which waits, or that of
-// what waits for an approval; "" if id cannot be one.
+// nextPath is the page that a person signs in for, relative to /signin/: that of the sign-in id, which waits, or that
+// of what waits for an approval; "" if id cannot be one.
 func nextPath(id string) string {
 	if id == forApprovals {
 		return "../"
