@@ -2,6 +2,8 @@ package console
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -84,6 +86,8 @@ func (c Change) Of(session, path string) bool {
 }
 
 const (
+	// conflict begins what an undo says of a file that somebody changed since.
+	conflict = "UNDO_CONFLICT: "
 	// mostListed is how many changes are looked at for one page, or to take back a session.
 	mostListed = 2_000
 	// mostShown is how many of them a page lists.
@@ -111,10 +115,28 @@ type changesView struct {
 	Said          string
 	One           string // id of the one change that is shown; "": a list is
 	Lines         []diffLine
-	Refused       *refusal        // why One was not taken back; nil: Lines say it
-	Partly        map[string]bool // of List: a part of it was taken back by itself
-	Done          bool            // One was taken back just now
-	Undone        int             // of a session
+	Refused       *refusal         // why One was not taken back; nil: Lines say it
+	Partly        map[string]hunks // of List: what was taken back of it by itself
+	Done          bool             // One was taken back just now, or all that was asked for
+	Undone        int              // of a session
+	Left          []leftChange     // of a session: what could not be taken back
+	Dir           string           // holds all files of List; "": none does
+	Keep          map[string]bool  // ids of changes that the form keeps
+	Around        bool             // what was changed since was kept already
+}
+
+// hunks are heads of hunks of one change, and how many of its files have each.
+type hunks map[string]int
+
+// A leftChange was not taken back.
+type leftChange struct {
+	Change
+	Why string
+}
+
+// Parts says whether a change that is left may go back in parts.
+func (v *changesView) Parts() bool {
+	return !v.Around && slices.ContainsFunc(v.Left, func(c leftChange) bool { return strings.HasPrefix(c.Why, conflict) })
 }
 
 // say takes in what an undo said.
@@ -155,7 +177,7 @@ func (c *Console) changes(w http.ResponseWriter, r *http.Request, p Person) {
 // list fills in the changes of a person, and what can be taken back of them.
 func (c *Console) list(ctx context.Context, p Person, v *changesView) error {
 	rows := map[string]*sessionRow{}
-	v.Partly = map[string]bool{}
+	v.Partly = map[string]hunks{}
 	before := ""
 	for looked := 0; looked < mostListed; {
 		some, more, said, err := c.o.Changes.List(ctx, p.Who, before)
@@ -165,7 +187,10 @@ func (c *Console) list(ctx context.Context, p Person, v *changesView) error {
 		v.Said = said
 		for _, x := range some {
 			if x.Portion != nil && !x.Undone && !x.Open {
-				v.Partly[x.Portion.ID] = true
+				if v.Partly[x.Portion.ID] == nil {
+					v.Partly[x.Portion.ID] = hunks{}
+				}
+				v.Partly[x.Portion.ID][x.Portion.Hunk]++
 			}
 			row := rows[x.Session]
 			if row == nil {
@@ -195,6 +220,7 @@ func (c *Console) list(ctx context.Context, p Person, v *changesView) error {
 		before = some[len(some)-1].ID
 		v.More = v.More || looked >= mostListed
 	}
+	v.Dir = common(v.List)
 	for _, row := range rows {
 		v.Sessions = append(v.Sessions, *row)
 	}
@@ -234,31 +260,29 @@ func (c *Console) change(w http.ResponseWriter, r *http.Request, p Person) {
 	c.show(w, r, http.StatusOK, v)
 }
 
-// undo takes a change, or those of a session or of a file in it, back: the newest first, until one cannot be.
+// undo takes back a change, a part of it, or the changes of a session or of a file in it.
 func (c *Console) undo(w http.ResponseWriter, r *http.Request, p Person) {
 	if p.Bars != "" {
 		c.fail(w, r, p, http.StatusForbidden, "Not here", "Nothing was done. "+p.Bars)
 		return
 	}
 	form := r.PostForm
-	id, session, hunk := form.Get("change"), form.Get("session"), form.Get("hunk")
-	v := view{Title: "Undo", Person: p, Now: time.Now(), Changes: &changesView{}}
+	id, session, hunk, around := form.Get("change"), form.Get("session"), form.Get("hunk"), form.Get("around") == "1"
+	v := view{Title: "Undo", Person: p, Now: time.Now(), Changes: &changesView{Around: around}}
+	var err error
 	switch {
-	case changeID.MatchString(id) && session == "" && (hunk == "" || hunkName.MatchString(hunk)):
-		said, done, err := c.o.Changes.Undo(r.Context(), p.Who, id, hunk)
-		if err != nil {
-			c.broken(w, r, err)
-			return
-		}
-		v.Changes.One, v.Changes.Done = id, done
-		v.Changes.say(said)
+	case changeID.MatchString(id) && session == "" && (hunk == "" || hunkName.MatchString(hunk) && !around):
+		v.Changes.One = id
+		err = c.undoOne(r.Context(), p, hunk, v.Changes)
 	case id == "" && sessionName.MatchString(session) && hunk == "":
-		if err := c.undoSession(r.Context(), p, session, form.Get("path"), v.Changes); err != nil {
-			c.broken(w, r, err)
-			return
-		}
+		v.Changes.Session, v.Changes.Path, v.Changes.Keep = session, form.Get("path"), kept(form)
+		err = c.undoSession(r.Context(), p, v.Changes)
 	default:
 		c.fail(w, r, p, http.StatusBadRequest, "Not understood", "This form cannot be read.")
+		return
+	}
+	if err != nil {
+		c.broken(w, r, err)
 		return
 	}
 	status := http.StatusOK
@@ -268,29 +292,96 @@ func (c *Console) undo(w http.ResponseWriter, r *http.Request, p Person) {
 	c.show(w, r, status, v)
 }
 
-func (c *Console) undoSession(ctx context.Context, p Person, session, path string, v *changesView) error {
-	v.Session, v.Path = session, path
-	whole := &changesView{Session: session, Path: path}
+// keepField begins the name of the field that keeps a change.
+const keepField = "keep-"
+
+// kept are the changes that a form keeps.
+func kept(form url.Values) map[string]bool {
+	all := map[string]bool{}
+	for name := range form {
+		if id, ok := strings.CutPrefix(name, keepField); ok && changeID.MatchString(id) {
+			all[id] = true
+		}
+	}
+	return all
+}
+
+// undoOne takes back the change v.One, one hunk of it, or the parts of it that nobody changed since.
+func (c *Console) undoOne(ctx context.Context, p Person, hunk string, v *changesView) error {
+	said, done, err := c.o.Changes.Undo(ctx, p.Who, v.One, hunk)
+	if err == nil && !done && v.Around && strings.HasPrefix(said, conflict) {
+		all := &changesView{}
+		if err := c.list(ctx, p, all); err != nil {
+			return err
+		}
+		said, done, err = c.undoParts(ctx, p, v.One, all.Partly[v.One], said)
+	}
+	v.Done = done
+	v.say(said)
+	return err
+}
+
+// undoParts takes back each hunk of a change. It is done if none is left; else said is why one is. Those that are gone
+// already cannot be taken back again. instead is what it says of a change that has no such parts.
+func (c *Console) undoParts(ctx context.Context, p Person, id string, gone hunks, instead string) (said string, done bool,
+	err error) {
+	text, err := c.o.Changes.Show(ctx, p.Who, id)
+	if err != nil {
+		return "", false, err
+	}
+	parts, back, left := hunkNames(lines(text)), 0, ""
+	gone = maps.Clone(gone)
+	for _, part := range parts {
+		if part == "" {
+			return instead, false, nil
+		}
+		said, done, err := c.o.Changes.Undo(ctx, p.Who, id, part)
+		_, head, _ := strings.Cut(part, " ")
+		switch {
+		case err != nil:
+			return "", false, err
+		case done:
+			back++
+		case gone[head] > 0:
+			gone[head]--
+		default:
+			left = said
+		}
+	}
+	switch {
+	case len(parts) == 0:
+		return instead, false, nil
+	case left != "":
+		return left, false, nil
+	}
+	return fmt.Sprintf("%d of its parts, around what was changed since.", back), true, nil
+}
+
+// undoSession takes back the changes of a session, or of a file in it, the newest first. One that cannot be is left,
+// and the others go back.
+func (c *Console) undoSession(ctx context.Context, p Person, v *changesView) error {
+	whole := &changesView{Session: v.Session, Path: v.Path}
 	if err := c.list(ctx, p, whole); err != nil {
 		return err
 	}
-	v.Done = true
 	for _, x := range whole.List {
-		if !x.Takes() {
+		if !x.Takes() || v.Keep[x.ID] {
 			continue
 		}
 		said, done, err := c.o.Changes.Undo(ctx, p.Who, x.ID, "")
-		if err != nil {
+		if err == nil && !done && v.Around && strings.HasPrefix(said, conflict) {
+			said, done, err = c.undoParts(ctx, p, x.ID, whole.Partly[x.ID], said)
+		}
+		switch {
+		case err != nil:
 			return err
+		case done:
+			v.Undone++
+		default:
+			v.Left = append(v.Left, leftChange{x, said})
 		}
-		if !done {
-			v.One, v.Done = x.ID, false
-			v.say(said)
-			return nil
-		}
-		v.Undone++
 	}
-	v.More = whole.More
+	v.Done, v.More = len(v.Left) == 0, whole.More
 	return nil
 }
 
@@ -312,4 +403,34 @@ func narrowed(p Person, session, path string) string {
 // whole is the query of the hand-over of the workspace of a session.
 func whole(p Person, session string) string { return narrowed(p, session, "") + "&whole=1" }
 
-func base(path string) string { return filepath.Base(path) }
+// common is the directory that holds all files of changes; "": there is none.
+func common(list []Change) string {
+	dir, any := "", false
+	for _, c := range list {
+		for _, f := range c.Files {
+			if !any {
+				dir, any = filepath.Dir(f.Path), true
+			}
+			for within(dir, f.Path) == f.Path && filepath.Dir(dir) != dir {
+				dir = filepath.Dir(dir)
+			}
+		}
+	}
+	return dir
+}
+
+// within is a path as a person reads it: below the directory dir, if it is there.
+func within(dir, path string) string {
+	if rel, err := filepath.Rel(dir, path); dir != "" && err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
+}
+
+// Happened says why the change was left, in the words of the tool.
+func (c leftChange) Happened() string {
+	if r := refusalOf(c.Why); r != nil {
+		return r.Happened
+	}
+	return c.Why
+}

@@ -19,7 +19,8 @@ import (
 type journal struct {
 	unknown  string // no change has this id
 	all      []Change
-	conflict string // id that cannot be taken back
+	conflict string // id that cannot be taken back as a whole
+	touched  string // with what the names of its hunks begin that cannot be either
 	said     string // why nothing is listed
 	err      error
 	undone   []string
@@ -47,7 +48,7 @@ func (j *journal) Show(_ context.Context, _ auth.Principal, id string) (string, 
 
 func (j *journal) Undo(_ context.Context, _ auth.Principal, id, hunk string) (string, bool, error) {
 	j.hunks = append(j.hunks, hunk)
-	if id == j.conflict {
+	if id == j.conflict && (hunk == "" || strings.HasPrefix(hunk, j.touched)) {
 		return "UNDO_CONFLICT: somebody changed it <b>", false, j.err
 	}
 	j.undone = append(j.undone, id[:1])
@@ -182,23 +183,26 @@ func TestUndo(t *testing.T) {
 		undone   string
 		has      string
 	}{
-		"a change":         {ann(), url.Values{"change": {g}}, "", 200, "g", "Taken back."},
-		"a conflict":       {ann(), url.Values{"change": {g}}, g, 409, "", "somebody changed it &lt;b&gt; <span class=\"soft\">UNDO_CONFLICT<"},
-		"a session":        {ann(), url.Values{"session": {"00000001"}}, "", 200, "aeg", "3 changes were taken back."},
-		"a file":           {ann(), url.Values{"session": {"00000001"}, "path": {"/w/<b>.txt"}}, "", 200, "ag", "2 changes were taken back."},
-		"up to a conflict": {ann(), url.Values{"session": {"00000001"}}, strings.Repeat("e", 16), 409, "a", "1 change was taken back. Then one could not be"},
-		"a file alone":     {ann(), url.Values{"path": {"/w/f.txt"}}, "", 400, "", ""},
-		"both":             {ann(), url.Values{"change": {g}, "session": {"00000001"}}, "", 400, "", ""},
-		"no id":            {ann(), url.Values{"change": {"g"}}, "", 400, "", ""},
-		"nothing":          {ann(), url.Values{}, "", 400, "", ""},
-		"barred":           {barred, url.Values{"change": {g}}, "", 403, "", "Not here."},
-		"nobody":           {Person{Token: token}, url.Values{"change": {g}}, "", 403, "", ""},
-		"forged":           {ann(), url.Values{"change": {g}, "csrf": {"x"}}, "", 403, "", ""},
+		"a change":        {ann(), url.Values{"change": {g}}, "", 200, "g", "Taken back."},
+		"a conflict":      {ann(), url.Values{"change": {g}}, g, 409, "", "somebody changed it &lt;b&gt; <span class=\"soft\">UNDO_CONFLICT<"},
+		"a session":       {ann(), url.Values{"session": {"00000001"}}, "", 200, "aeg", "3 changes were taken back."},
+		"a file":          {ann(), url.Values{"session": {"00000001"}, "path": {"/w/<b>.txt"}}, "", 200, "ag", "2 changes were taken back."},
+		"past a conflict": {ann(), url.Values{"session": {"00000001"}}, strings.Repeat("e", 16), 409, "ag", "2 changes were taken back, 1 could not be:"},
+		"around it":       {ann(), url.Values{"session": {"00000001"}, "around": {"1"}}, strings.Repeat("e", 16), 200, "aeg", "3 changes were taken back."},
+		"one kept":        {ann(), url.Values{"session": {"00000001"}, "keep-" + strings.Repeat("a", 16): {"1"}}, "", 200, "eg", "2 changes were taken back."},
+		"a change around": {ann(), url.Values{"change": {g}, "around": {"1"}}, g, 200, "g", "Taken back."},
+		"a file alone":    {ann(), url.Values{"path": {"/w/f.txt"}}, "", 400, "", ""},
+		"both":            {ann(), url.Values{"change": {g}, "session": {"00000001"}}, "", 400, "", ""},
+		"no id":           {ann(), url.Values{"change": {"g"}}, "", 400, "", ""},
+		"nothing":         {ann(), url.Values{}, "", 400, "", ""},
+		"barred":          {barred, url.Values{"change": {g}}, "", 403, "", "Not here."},
+		"nobody":          {Person{Token: token}, url.Values{"change": {g}}, "", 403, "", ""},
+		"forged":          {ann(), url.Values{"change": {g}, "csrf": {"x"}}, "", 403, "", ""},
 	} {
 		if tt.form.Get("csrf") == "" {
 			tt.form.Set("csrf", token)
 		}
-		j := &journal{all: made(), conflict: tt.conflict}
+		j := &journal{all: made(), conflict: tt.conflict, touched: "9"}
 		w := undo(changing(tt.who, j), tt.form)
 		if got := strings.Join(j.undone, ""); w.Code != tt.code || got != tt.undone || !strings.Contains(w.Body.String(), tt.has) {
 			t.Errorf("%s: %d, took back %q: %s", name, w.Code, got, w.Body)
@@ -247,6 +251,37 @@ func TestUndoHunk(t *testing.T) {
 		if w := undo(changing(ann(), j), other); w.Code != http.StatusBadRequest || len(j.hunks) != 1 {
 			t.Errorf("%s: %d, %q", name, w.Code, j.hunks)
 		}
+	}
+}
+
+// TestUndoAround: what could not be taken back is listed, with a form that takes back the parts that nobody changed since
+// and keeps what was to be kept; the hunks that are gone already are no hindrance.
+func TestUndoAround(t *testing.T) {
+	t.Parallel()
+	a, e, g := strings.Repeat("a", 16), strings.Repeat("e", 16), strings.Repeat("g", 16)
+	form := url.Values{"csrf": {"csrf-of-ann"}, "session": {"00000001"}, "path": {"/w/f.txt"}, "keep-" + g: {"1"}}
+	j := &journal{all: made(), conflict: e, touched: "2", more: "@@ -9,2 +9,3 @@\n one\n+two\n"}
+	text := undo(changing(ann(), j), form).Body.String()
+	for _, want := range []string{`href="../changes/` + e, "somebody changed it &lt;b&gt;", `name="around" value="1"`, `name="keep-` + g, `name="path" value="/w/f.txt"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in %s", want, text)
+		}
+	}
+	form.Set("around", "1")
+	w := undo(changing(ann(), j), form)
+	if got := strings.Join(j.undone, ""); w.Code != http.StatusConflict || got != "e" || strings.Contains(w.Body.String(), `name="around"`) {
+		t.Errorf("%d, took back %q: %s", w.Code, got, w.Body)
+	}
+	j.all = append([]Change{{ID: a, Session: "00000001", Portion: &Portion{e, "@@ -9,2 +9,3 @@"}}}, j.all...)
+	if w := undo(changing(ann(), j), form); w.Code != http.StatusOK {
+		t.Errorf("a part that is gone: %d %s", w.Code, w.Body)
+	}
+	one := undo(changing(ann(), &journal{conflict: e}), url.Values{"csrf": {"csrf-of-ann"}, "change": {e}}).Body.String()
+	if !strings.Contains(one, `name="around" value="1"`) {
+		t.Errorf("no way around it: %s", one)
+	}
+	if text := get(changing(ann(), &journal{all: made()}), "/changes?session=00000001").Body.String(); strings.Count(text, `form="undo" name="keep-`) != 3 {
+		t.Errorf("three changes can be kept: %s", text)
 	}
 }
 

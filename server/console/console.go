@@ -118,7 +118,7 @@ func named(name string) string {
 var page = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("page.html").Funcs(template.FuncMap{
 		"asset": named, "shown": shown, "clock": clock, "day": day, "full": full, "ago": ago, "label": label,
-		"choices": choices, "texts": texts, "yes": yes, "no": no, "narrowed": narrowed, "whole": whole, "base": base,
+		"choices": choices, "texts": texts, "yes": yes, "no": no, "narrowed": narrowed, "whole": whole, "within": within,
 		"brief": brief, "link": link, "form": formOf, "older": older, "only": only, "other": other,
 		"at": func(now, t time.Time) moment { return moment{now, t} },
 	}).ParseFS(files, "pages/*.html"))

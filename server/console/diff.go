@@ -67,17 +67,32 @@ func lines(text string) (all []diffLine) {
 	return all
 }
 
-// numberHunks names the hunks of a change, if there are several.
+// hunkNames names each hunk of a change; "": its head is none.
+func hunkNames(all []diffLine) (names []string) {
+	for _, l := range all {
+		if l.Kind != "hunk" {
+			continue
+		}
+		name := strconv.Itoa(len(names)+1) + " " + l.Parts[0].Text
+		if !hunkName.MatchString(name) {
+			name = ""
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// numberHunks names the hunks of a change in its lines, if there are several.
 func numberHunks(all []diffLine) {
-	var hunks []*diffLine
+	names := hunkNames(all)
+	if len(names) < 2 {
+		return
+	}
+	n := 0
 	for i := range all {
 		if all[i].Kind == "hunk" {
-			hunks = append(hunks, &all[i])
-		}
-	}
-	for i, h := range hunks {
-		if name := strconv.Itoa(i+1) + " " + h.Parts[0].Text; len(hunks) > 1 && hunkName.MatchString(name) {
-			h.Hunk = name
+			all[i].Hunk = names[n]
+			n++
 		}
 	}
 }
