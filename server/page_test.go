@@ -604,7 +604,7 @@ func TestPageChanges(t *testing.T) {
 
 	must(t, os.WriteFile(filepath.Join(x.work, "a.txt"), []byte("mine\n"), 0o600))
 	text = undo(http.StatusConflict, "session", session[1])
-	if !strings.Contains(text, "1 change was taken back. Then one could not be") || !strings.Contains(text, "UNDO_CONFLICT") {
+	if !strings.Contains(text, "1 change was taken back, 1 could not be") || !strings.Contains(text, "UNDO_CONFLICT") {
 		t.Errorf("a session with a conflict: %s", text)
 	}
 	holds("a.txt", "mine\n")

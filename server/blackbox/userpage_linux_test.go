@@ -108,7 +108,7 @@ func TestUserPage(t *testing.T) {
 	if !strings.Contains(b.get("/"), "claude-ai") {
 		t.Error("the page does not say which client asks")
 	}
-	if got := b.post("/console/answer", map[string]string{"id": id, "f-decision": "deny", "f-reason": "not <b>today</b>"}); !strings.Contains(got, "Your answer counts.") {
+	if got := b.post("/console/answer", map[string]string{"id": id, "f-decision": "deny", "f-reason": "not <b>today</b>"}); !strings.Contains(got, "You denied it") {
 		t.Error(got)
 	}
 	if got := <-answered; !strings.Contains(got, "USER_DECLINED") || !strings.Contains(got, "not <b>today</b>") {

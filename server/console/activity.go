@@ -74,6 +74,7 @@ type Calls struct {
 
 // A PastCall is one call of a tool. Its texts come from clients and models.
 type PastCall struct {
+	ID        string    // also of what it changed; "": not known
 	Time      time.Time // it ended
 	Session   string    // a short name
 	Shared    bool      // clients that name no session share this one
@@ -178,6 +179,14 @@ const (
 
 // link is the query of a page of activity.
 func link(p Person, c CallQuery) string {
+	if q := fields(p, c); len(q) > 0 {
+		return "?" + q.Encode()
+	}
+	return ""
+}
+
+// fields are those of that query.
+func fields(p Person, c CallQuery) url.Values {
 	q, _ := url.ParseQuery(strings.TrimPrefix(p.Query, "?")) // it is ours
 	if !c.Before.IsZero() {
 		q.Set("before", c.Before.UTC().Format(time.RFC3339Nano))
@@ -188,10 +197,7 @@ func link(p Person, c CallQuery) string {
 	if c.Failed {
 		q.Set("failed", "1")
 	}
-	if len(q) == 0 {
-		return ""
-	}
-	return "?" + q.Encode()
+	return q
 }
 
 // queryOf reads what link wrote. What is none of ours counts as not there.
@@ -203,12 +209,15 @@ func queryOf(r *http.Request) CallQuery {
 	}
 	if t, err := time.Parse(time.RFC3339Nano, v.Get("before")); err == nil {
 		q.Before = t
+	} else if t, err := time.Parse(minuteLayout, v.Get("until")); err == nil {
+		q.Before = t.Add(time.Minute) // all calls of that minute
 	}
 	return q
 }
 
 // seeActivity is what runs and ran now.
 func (c *Console) seeActivity(r *http.Request, p Person) (v *activityView, err error) {
+	defer c.opened(p)()
 	v = &activityView{Query: queryOf(r)}
 	v.Stamp = c.stamp(r, p) // before it is read, so that nothing is missed
 	if v.Running, err = c.o.Activity.Running(r.Context(), p.Who); err != nil {
@@ -223,9 +232,20 @@ func (c *Console) seeActivity(r *http.Request, p Person) (v *activityView, err e
 	return v, err
 }
 
+// opened notes that a person looks at a page that says what waits, until close.
+func (c *Console) opened(p Person) (close func()) {
+	if c.o.Questions == nil || !p.In || p.Bars != "" {
+		return func() {}
+	}
+	return c.o.Questions.Open(p.Who.ID)
+}
+
 // stamp is another text when the page would show other things.
 func (c *Console) stamp(r *http.Request, p Person) string {
 	s := c.o.Activity.Stamp(r.Context(), p.Who)
+	for _, one := range c.waiting(p) {
+		s += "-" + one.ID
+	}
 	for _, one := range c.o.Pauses.Of(p.Who.ID, p.Who.Admin) {
 		s += "-" + one.Of + one.Since.String()
 	}
@@ -244,6 +264,7 @@ func (c *Console) liveActivity(w http.ResponseWriter, r *http.Request, p Person)
 		c.fail(w, r, p, http.StatusForbidden, "Not signed in", "Sign in first.")
 		return
 	}
+	defer c.opened(p)()
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(2 * pollTime))
 	seen, late := r.URL.Query().Get("seen"), time.NewTimer(pollTime)
 	defer late.Stop()

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"codehand/server/asking"
 	"codehand/server/auth"
 	"codehand/server/sessions"
 )
@@ -128,13 +129,13 @@ func TestCalls(t *testing.T) {
 	evil := "<script>\u202e" + strings.Repeat("x", 1<<20)
 	x := &work{calls: Calls{More: true, List: []PastCall{
 		{Time: at, Session: "00000001", Tool: "run_shell", Summary: evil, Client: evil, Exit: &seven, Code: "COMMAND_FAILED", Took: 90 * time.Second, Decision: "you allowed it"},
-		{Time: at, Session: "00000002", Tool: "edit_file", Summary: "a.go", Took: 5 * time.Millisecond, Files: 1},
+		{ID: strings.Repeat("e", 16), Time: at, Session: "00000002", Tool: "edit_file", Summary: "a.go", Took: 5 * time.Millisecond, Files: 1},
 		{Time: at, Session: "00000002", Tool: "run_shell", Summary: "rm x", Code: "PERMISSION_DENIED", Decision: "by rule Bash(rm *)"},
 		{Time: at, Session: "00000002", Tool: "run_shell", Summary: "make", Open: true},
 	}}}
 	text := get(working(ann(), x), "/activity?session=00000001&failed=1&before=2026-11-29T00:00:00Z&limit=9").Body.String()
 	for _, want := range []string{"exit 7", "1m30s", "you allowed it", "1 file changed", "5 ms", "PERMISSION_DENIED", "by rule Bash(rm *)", "not finished",
-		"before=2026-11-28T23%3A00%3A00.000000005Z&amp;failed=1&amp;session=00000001"} {
+		`href="./changes/eeeeeeeeeeeeeeee">1 file`, `name="until" value="2026-11-29T00:00"`, `<input type="hidden" name="failed" value="1">`, "before=2026-11-28T23%3A00%3A00.000000005Z&amp;failed=1&amp;session=00000001"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing", want)
 		}
@@ -149,9 +150,34 @@ func TestCalls(t *testing.T) {
 	if want := (CallQuery{Limit: callsShown}); x.asked[1] != want {
 		t.Errorf("asked %+v", x.asked)
 	}
+	get(working(ann(), x), "/activity?until=2026-11-29T02:00")
+	if want := (CallQuery{Before: time.Date(2026, 11, 29, 2, 1, 0, 0, time.UTC), Limit: callsShown}); x.asked[2] != want {
+		t.Errorf("until a minute: asked %+v", x.asked)
+	}
 	x.calls = Calls{Said: "Calls are not recorded."}
 	if text := get(working(ann(), x), "/activity").Body.String(); !strings.Contains(text, "Calls are not recorded.") || !strings.Contains(text, "data-live") {
 		t.Error(text)
+	}
+}
+
+// TestActivityTellsOfQuestions: who looks at what ran has the page open, so calls wait; the page says that one does.
+func TestActivityTellsOfQuestions(t *testing.T) {
+	t.Parallel()
+	d := &desk{list: []asking.Waiting{{ID: "abc"}}}
+	c := site(ann(), d)
+	text := get(c, "/activity").Body.String()
+	if !strings.Contains(text, `<a href="./">A call waits for your approval</a>`) || !strings.Contains(text, "Approvals (1)") || len(d.opened) == 0 {
+		t.Errorf("opened %q: %s", d.opened, text)
+	}
+	fresh := get(c, "/console/activity?seen=other").Body.String()
+	if !strings.Contains(fresh, "A call waits for your approval") || len(d.opened) < 2 {
+		t.Errorf("opened %q: %s", d.opened, fresh)
+	}
+	barred := ann()
+	barred.Bars = "Not here."
+	other := &desk{list: d.list}
+	if text := get(site(barred, other), "/activity").Body.String(); strings.Contains(text, "waits for your approval") || len(other.opened) > 0 {
+		t.Errorf("who may not answer: opened %q: %s", other.opened, text)
 	}
 }
 

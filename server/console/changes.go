@@ -100,6 +100,7 @@ const (
 type sessionRow struct {
 	Name           string
 	Workspace      string
+	Client         string // "": not known
 	Last           time.Time
 	Changes        int
 	Added, Removed int
@@ -171,7 +172,29 @@ func (c *Console) changes(w http.ResponseWriter, r *http.Request, p Person) {
 		c.broken(w, r, err)
 		return
 	}
+	c.nameClients(r.Context(), p, v.Changes.Sessions)
 	c.show(w, r, http.StatusOK, v)
+}
+
+// mostLooked is how many calls are looked at for the clients of sessions.
+const mostLooked = 1_000
+
+// nameClients says which clients the sessions are of, as far as their newest calls say it.
+func (c *Console) nameClients(ctx context.Context, p Person, all []sessionRow) {
+	calls, err := c.o.Activity.Calls(ctx, p.Who, CallQuery{Limit: mostLooked})
+	if err != nil {
+		c.o.Log.Warn("the page does not know the clients of sessions", "err", err)
+	}
+	for i := range all {
+		at := slices.IndexFunc(calls.List, func(x PastCall) bool { return x.Session == all[i].Name })
+		switch {
+		case at < 0:
+		case strings.HasPrefix(calls.List[at].Client, pageClient):
+			all[i].Client = "this page"
+		default:
+			all[i].Client = calls.List[at].Client
+		}
+	}
 }
 
 // list fills in the changes of a person, and what can be taken back of them.
@@ -427,10 +450,10 @@ func within(dir, path string) string {
 	return path
 }
 
-// Happened says why the change was left, in the words of the tool.
-func (c leftChange) Happened() string {
+// Refusal is why the change was left.
+func (c leftChange) Refusal() refusal {
 	if r := refusalOf(c.Why); r != nil {
-		return r.Happened
+		return *r
 	}
-	return c.Why
+	return refusal{Happened: c.Why}
 }

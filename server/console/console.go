@@ -117,7 +117,8 @@ func named(name string) string {
 
 var page = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("page.html").Funcs(template.FuncMap{
-		"asset": named, "shown": shown, "clock": clock, "day": day, "full": full, "ago": ago, "label": label,
+		"asset": named, "shown": shown, "clock": clock, "day": day, "full": full, "ago": ago, "left": left, "iso": iso,
+		"minute": minute, "label": label, "fields": fields,
 		"choices": choices, "texts": texts, "yes": yes, "no": no, "narrowed": narrowed, "whole": whole, "within": within,
 		"brief": brief, "link": link, "form": formOf, "older": older, "only": only, "other": other,
 		"at": func(now, t time.Time) moment { return moment{now, t} },
@@ -315,6 +316,7 @@ type view struct {
 	Paused   []pauses.Pause
 	Connect  *connecting
 	Notes    []string // of the page that shows what waits
+	Asks     int      // how many calls wait for the person's approval
 }
 
 // A waitingView is what waits for a person's answer.
@@ -339,6 +341,10 @@ type moment struct{ Now, Time time.Time }
 func (c *Console) approvals(w http.ResponseWriter, r *http.Request, p Person) {
 	v := view{Title: "Approvals", Person: p, Now: time.Now()}
 	switch r.URL.Query().Get("done") {
+	case "allowed":
+		v.Done = "You allowed it: the call goes on."
+	case "denied":
+		v.Done = "You denied it: the call is refused."
 	case "answered":
 		v.Done = "Your answer counts."
 	case "over":
@@ -362,6 +368,15 @@ func (c *Console) fill(v *view, p Person) (changed <-chan struct{}) {
 	defer c.o.Questions.Open(p.Who.ID)()
 	v.Waiting, v.Version, changed = c.o.Questions.Of(p.Who.ID, p.Who.Admin)
 	return changed
+}
+
+// waiting is what waits for a person, who may not see it.
+func (c *Console) waiting(p Person) []asking.Waiting {
+	if c.o.Questions == nil || !p.In || p.Bars != "" {
+		return nil
+	}
+	list, _, _ := c.o.Questions.Of(p.Who.ID, p.Who.Admin)
+	return list
 }
 
 // live answers a script when something changes, or after a while, with what waits then.
@@ -405,7 +420,7 @@ func (c *Console) answer(w http.ResponseWriter, r *http.Request, p Person) {
 			values[field] = cut(all[0])
 		}
 	}
-	done := "answered"
+	done := c.says(p, r.PostForm.Get("id"), values)
 	switch err := c.o.Questions.Answer(r.PostForm.Get("id"), p.Who.ID, p.Who.Admin, values); {
 	case errors.Is(err, asking.ErrOver):
 		done = "over"
@@ -422,6 +437,22 @@ func (c *Console) answer(w http.ResponseWriter, r *http.Request, p Person) {
 		return
 	}
 	c.redirect(w, p, "../", done)
+}
+
+// says is what the answer to a question means: answered, where its choices do not say.
+func (c *Console) says(p Person, id string, values map[string]string) string {
+	for _, w := range c.waiting(p) {
+		if w.ID != id {
+			continue
+		}
+		for _, f := range choices(w.Question) {
+			if values[f.Name] == f.Choices[no(f)] {
+				return "denied"
+			}
+			return "allowed"
+		}
+	}
+	return "answered"
 }
 
 // redirect leads from a form to a page of ours that says what it did.
@@ -457,6 +488,7 @@ func (c *Console) show(w http.ResponseWriter, r *http.Request, status int, v vie
 	v.options = &c.o
 	if v.Person.In {
 		v.Paused = c.o.Pauses.Of(v.Person.Who.ID, v.Person.Who.Admin)
+		v.Asks = len(c.waiting(v.Person))
 	}
 	v.Base = "./"
 	if n := strings.Count(strings.TrimPrefix(r.URL.Path, "/"), "/"); n > 0 && !v.Fragment {
@@ -510,6 +542,22 @@ func day(now, t time.Time) string {
 }
 
 func full(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+
+func iso(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// minute is a time as a field of a form has it.
+func minute(t time.Time) string { return t.UTC().Format(minuteLayout) }
+
+const minuteLayout = "2006-01-02T15:04"
+
+// left is how long it is until something ends.
+func left(now, t time.Time) string {
+	d := max(0, t.Sub(now)).Round(time.Second)
+	if d < 2*time.Minute {
+		return strconv.Itoa(int(d/time.Second)) + " s left"
+	}
+	return strconv.Itoa(int(d/time.Minute)) + " min left"
+}
 
 // ago is how long before now something was.
 func ago(now, t time.Time) string {

@@ -166,6 +166,22 @@ func TestForms(t *testing.T) {
 	}
 }
 
+// TestAnswerSaid: after an answer the page says which one it was, also without a script.
+func TestAnswerSaid(t *testing.T) {
+	t.Parallel()
+	d := &desk{list: []asking.Waiting{{ID: "abc", Question: tool.Question{Fields: []tool.Field{{Name: "decision", Choices: []string{"allow once", "deny"}}, {Name: "reason"}}}}}}
+	for answer, want := range map[string]string{"allow once": "You allowed it", "deny": "You denied it"} {
+		at := post(site(ann(), d), url.Values{"csrf": {"csrf-of-ann"}, "id": {"abc"}, "f-decision": {answer}}).Header().Get("Location")
+		if text := get(site(ann(), d), strings.TrimPrefix(at, "..")).Body.String(); !strings.Contains(text, want) {
+			t.Errorf("%s leads to %s: %s", answer, at, text)
+		}
+	}
+	text := get(site(ann(), d), "/").Body.String()
+	if strings.Index(text, `data-id="abc"`) > strings.Index(text, "Pause everything") {
+		t.Errorf("the question stands below the buttons that pause: %s", text)
+	}
+}
+
 // TestTicket: links and forms keep what a page has besides its cookie.
 func TestTicket(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"codehand/server/asking"
 	"codehand/server/audit"
 	"codehand/tools/session"
+	"codehand/tools/tool"
 )
 
 // pageClient begins how the page calls itself as a client.
@@ -17,13 +18,15 @@ func Recorded(dir, principal, shared string, q CallQuery) (c Calls, err error) {
 	short := func(key string) string { return asking.ShortName(session.Key{Session: key}) }
 	seen := func(x audit.PastCall) PastCall {
 		one := PastCall{
-			Time: x.Time, Session: short(x.Session), Shared: strings.HasPrefix(x.Session, shared),
+			ID: x.ID, Time: x.Time, Session: short(x.Session), Shared: strings.HasPrefix(x.Session, shared),
 			Principal: x.Principal, Client: x.Client, Tool: x.Tool, Summary: x.Summary,
 			Code: x.Code, Exit: x.Exit, Took: x.Took, Files: x.Files, Open: x.Open,
 		}
 		switch {
 		case x.Decision == "ask.allow" && x.By == "user":
 			one.Decision = "you allowed it"
+		case x.Code == string(tool.UserDeclined) && x.By == "user":
+			one.Decision = "you denied it"
 		case x.Decision != "allow" && x.Rule != "":
 			one.Decision = "by rule " + x.Rule
 		}

@@ -51,7 +51,7 @@ for (const [size, viewport] of Object.entries(sizes)) {
 			await tab(page, once);
 			await page.keyboard.press('Enter');
 			assert(await ran(call), 'the call did not go on');
-			await page.waitForSelector('text=Your answer counts.');
+			await page.waitForSelector('text=/You (allowed|denied) it/');
 			await accessible(page);
 			quiet(page);
 			await page.context().close();
@@ -110,7 +110,7 @@ await check('without script', async () => {
 	await card(page, 'scriptless').waitFor({ timeout: 15_000 }); // the page loads itself anew while nothing waits
 	await shoot(page, flags.out, 'approval-without-script');
 	await page.locator(once).click();
-	await page.waitForSelector('text=Your answer counts.');
+	await page.waitForSelector('text=/You (allowed|denied) it/');
 	assert(await ran(call));
 	quiet(page);
 	await page.context().close();

@@ -5,6 +5,45 @@ const said = document.getElementById("done");
 const title = document.title;
 const usual = state ? state.textContent : "";
 
+// Times are shown as the clock of this browser has them; their titles say UTC.
+function local(within) {
+	const two = (n) => String(n).padStart(2, "0"), now = new Date();
+	for (const t of within.querySelectorAll("time[datetime]")) {
+		const at = new Date(t.getAttribute("datetime"));
+		const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} `;
+		t.textContent = (at.toDateString() === now.toDateString() ? "" : day) +
+			[at.getHours(), at.getMinutes(), at.getSeconds()].map(two).join(":");
+	}
+}
+
+// The list of calls until a moment of this browser's clock.
+const until = document.getElementById("until");
+function useClock(form) {
+	const moment = form.elements.until, hint = form.querySelector("label span");
+	if (moment.defaultValue) {
+		const at = new Date(moment.defaultValue + "Z");
+		moment.value = new Date(at - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+	}
+	hint.remove();
+	form.addEventListener("submit", (e) => {
+		e.preventDefault();
+		const where = new URL(form.action);
+		where.search = new URLSearchParams(new FormData(form));
+		where.searchParams.delete("until");
+		if (moment.value) {
+			where.searchParams.set("before", new Date(moment.value).toISOString());
+		}
+		location.assign(where);
+	});
+}
+
+function tick() {
+	for (const left of document.querySelectorAll("[data-until]")) {
+		const s = Math.max(0, Math.round((new Date(left.dataset.until) - Date.now()) / 1000));
+		left.textContent = s < 120 ? `${s} s left` : `${Math.floor(s / 60)} min left`;
+	}
+}
+
 function count() {
 	const n = waiting.querySelectorAll("article[data-id]").length;
 	document.title = n > 0 ? `(${n}) ${title}` : title;
@@ -20,6 +59,7 @@ function take(fresh) {
 	let news = 0;
 	for (const a of fresh.querySelectorAll("article[data-id]")) {
 		if (!document.getElementById(a.id)) {
+			local(a);
 			waiting.append(document.adoptNode(a));
 			news++;
 		}
@@ -58,6 +98,7 @@ async function follow() {
 			take(fresh.getElementById("waiting"));
 			const pause = document.getElementById("pause");
 			if (!pause.contains(document.activeElement)) {
+				local(fresh.getElementById("pause"));
 				pause.replaceWith(document.adoptNode(fresh.getElementById("pause")));
 			}
 			state.textContent = usual;
@@ -87,8 +128,10 @@ async function watch(shown) {
 			while (shown.contains(document.activeElement) || [...shown.querySelectorAll("input[type=text]")].some((i) => i.value)) {
 				await new Promise((done) => document.addEventListener("focusout", () => setTimeout(done), { once: true }));
 			}
+			local(fresh);
 			shown.replaceWith(document.adoptNode(fresh));
 			shown = fresh;
+			useClock(document.getElementById("until"));
 			state.textContent = usual;
 		} catch {
 			state.textContent = "The server does not answer. This page tries again.";
@@ -97,6 +140,10 @@ async function watch(shown) {
 	}
 }
 
+local(document);
+if (until) {
+	useClock(until);
+}
 const list = document.getElementById("activity");
 if (list && list.dataset.live) {
 	watch(list);
@@ -121,4 +168,5 @@ if (tell && "Notification" in window && Notification.permission === "default") {
 if (waiting && state) {
 	count();
 	follow();
+	setInterval(tick, 1000);
 }
