@@ -14,7 +14,8 @@ import (
 )
 
 // Reachable lets the page of this user (codehand page) see what waits and runs here, from the first call of a tool on,
-// until end is called: before that there is nothing to see, and a start must cost nothing. It comes before Stdio.
+// until end is called: before that there is nothing to see, and a start must cost nothing. The first call waits until a
+// page that is open has seen the process, or its question would find no page. It comes before Stdio.
 func (s *Server) Reachable(ctx context.Context) (end func()) {
 	if !live.Available() {
 		return func() {}
@@ -36,6 +37,10 @@ func (s *Server) Reachable(ctx context.Context) (end func()) {
 				s.replies.Log.Debug("the page of this user cannot reach this process", "error", err)
 			}
 		}()
+		live.Await(ctx, s.engines.Dir, func() bool {
+			_, open := s.calls.Desk.Page(s.local.Who.ID)
+			return open || s.calls.Desk == nil || s.barsPage() != ""
+		})
 	}
 	open := s.sessions.Build
 	s.sessions.Build = func(key session.Key, at *tenants.Tenant) (*session.State, func(), error) {

@@ -100,6 +100,7 @@ func (h *Hub) rest() {
 	h.end()
 	h.end, h.late = nil, nil
 	clear(h.seen)
+	unmarkOpen(h.dir)
 }
 
 // Close ends all.
@@ -114,6 +115,7 @@ func (h *Hub) Close() {
 	}
 	h.mu.Unlock()
 	h.work.Wait()
+	unmarkOpen(h.dir)
 }
 
 // follow looks for processes until ctx ends.
@@ -132,6 +134,7 @@ func (h *Hub) follow(ctx context.Context) {
 
 // scan follows each process that is new, and waits for what it says first.
 func (h *Hub) scan(ctx context.Context) {
+	markOpen(h.dir)
 	var first sync.WaitGroup
 	for _, name := range sockets(h.dir) {
 		h.mu.Lock()

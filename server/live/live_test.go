@@ -301,3 +301,25 @@ func TestRights(t *testing.T) {
 		t.Errorf("%+v %+v %+v", one.wished, two.wished, barred.wished)
 	}
 }
+
+// TestAwait: a process that begins while a page is open waits until that page has seen it, so that its first call can be
+// asked about there; without an open page it does not wait.
+func TestAwait(t *testing.T) {
+	t.Parallel()
+	state := t.TempDir()
+	never := func() bool { return false }
+	Await(t.Context(), state, never)
+	h := NewHub(state, "http://page/")
+	leave := h.Open("")
+	p := begin(t, state, &place{})
+	Await(t.Context(), state, func() bool { _, open := p.desk.Page("local"); return open })
+	if _, open := p.desk.Page("local"); !open {
+		t.Error("the process did not wait for the page")
+	}
+	leave()
+	h.Close()
+	Await(t.Context(), state, never)
+	if names, _ := os.ReadDir(filepath.Join(state, socketsDir)); slices.ContainsFunc(names, func(e os.DirEntry) bool { return e.Name() == openName }) {
+		t.Error("a page that is closed counts as open")
+	}
+}
