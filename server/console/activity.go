@@ -217,7 +217,7 @@ func queryOf(r *http.Request) CallQuery {
 
 // seeActivity is what runs and ran now.
 func (c *Console) seeActivity(r *http.Request, p Person) (v *activityView, err error) {
-	defer c.opened(p)()
+	defer c.o.opened(p)()
 	v = &activityView{Query: queryOf(r)}
 	v.Stamp = c.stamp(r, p) // before it is read, so that nothing is missed
 	if v.Running, err = c.o.Activity.Running(r.Context(), p.Who); err != nil {
@@ -233,17 +233,17 @@ func (c *Console) seeActivity(r *http.Request, p Person) (v *activityView, err e
 }
 
 // opened notes that a person looks at a page that says what waits, until close.
-func (c *Console) opened(p Person) (close func()) {
-	if c.o.Questions == nil || !p.In || p.Bars != "" {
+func (o *Options) opened(p Person) (close func()) {
+	if o.Questions == nil || !p.In || p.Bars != "" {
 		return func() {}
 	}
-	return c.o.Questions.Open(p.Who.ID)
+	return o.Questions.Open(p.Who.ID)
 }
 
 // stamp is another text when the page would show other things.
 func (c *Console) stamp(r *http.Request, p Person) string {
 	s := c.o.Activity.Stamp(r.Context(), p.Who)
-	for _, one := range c.waiting(p) {
+	for _, one := range c.o.waiting(p) {
 		s += "-" + one.ID
 	}
 	for _, one := range c.o.Pauses.Of(p.Who.ID, p.Who.Admin) {
@@ -264,7 +264,7 @@ func (c *Console) liveActivity(w http.ResponseWriter, r *http.Request, p Person)
 		c.fail(w, r, p, http.StatusForbidden, "Not signed in", "Sign in first.")
 		return
 	}
-	defer c.opened(p)()
+	defer c.o.opened(p)()
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(2 * pollTime))
 	seen, late := r.URL.Query().Get("seen"), time.NewTimer(pollTime)
 	defer late.Stop()

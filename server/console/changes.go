@@ -2,8 +2,6 @@ package console
 
 import (
 	"context"
-	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -116,38 +114,19 @@ type changesView struct {
 	Said          string
 	One           string // id of the one change that is shown; "": a list is
 	Lines         []diffLine
-	Refused       *refusal         // why One was not taken back; nil: Lines say it
 	Partly        map[string]hunks // of List: what was taken back of it by itself
-	Done          bool             // One was taken back just now, or all that was asked for
-	Undone        int              // of a session
-	Left          []leftChange     // of a session: what could not be taken back
 	Dir           string           // holds all files of List; "": none does
-	Keep          map[string]bool  // ids of changes that the form keeps
-	Around        bool             // what was changed since was kept already
+	undoing
 }
 
-// hunks are heads of hunks of one change, and how many of its files have each.
-type hunks map[string]int
-
-// A leftChange was not taken back.
-type leftChange struct {
-	Change
-	Why string
-}
-
-// Parts says whether a change that is left may go back in parts.
-func (v *changesView) Parts() bool {
-	return !v.Around && slices.ContainsFunc(v.Left, func(c leftChange) bool { return strings.HasPrefix(c.Why, conflict) })
-}
-
-// say takes in what an undo said.
-func (v *changesView) say(said string) {
-	if !v.Done {
-		v.Refused = refusalOf(said)
-	}
-	if v.Refused == nil {
-		v.Lines = lines(said)
-	}
+// An undoing is what an undo was asked for, and what became of it.
+type undoing struct {
+	Keep    map[string]bool // ids of changes that the form keeps
+	Around  bool            // what was changed since is kept, and the other parts go back
+	Done    bool            // One was taken back just now, or all that was asked for
+	Refused *refusal        // why One was not taken back; nil: Lines say it
+	Undone  int             // of a session
+	Left    []leftChange    // of a session: what could not be taken back
 }
 
 var (
@@ -168,11 +147,11 @@ func (c *Console) changes(w http.ResponseWriter, r *http.Request, p Person) {
 		v.Changes.Session = session
 	}
 	v.Changes.Path = q.Get("path")
-	if err := c.list(r.Context(), p, v.Changes); err != nil {
+	if err := (history{c.o.Changes, p.Who}).list(r.Context(), v.Changes); err != nil {
 		c.broken(w, r, err)
 		return
 	}
-	c.nameClients(r.Context(), p, v.Changes.Sessions)
+	nameClients(r.Context(), &c.o, p, v.Changes.Sessions)
 	c.show(w, r, http.StatusOK, v)
 }
 
@@ -180,10 +159,10 @@ func (c *Console) changes(w http.ResponseWriter, r *http.Request, p Person) {
 const mostLooked = 1_000
 
 // nameClients says which clients the sessions are of, as far as their newest calls say it.
-func (c *Console) nameClients(ctx context.Context, p Person, all []sessionRow) {
-	calls, err := c.o.Activity.Calls(ctx, p.Who, CallQuery{Limit: mostLooked})
+func nameClients(ctx context.Context, o *Options, p Person, all []sessionRow) {
+	calls, err := o.Activity.Calls(ctx, p.Who, CallQuery{Limit: mostLooked})
 	if err != nil {
-		c.o.Log.Warn("the page does not know the clients of sessions", "err", err)
+		o.Log.Warn("the page does not know the clients of sessions", "err", err)
 	}
 	for i := range all {
 		at := slices.IndexFunc(calls.List, func(x PastCall) bool { return x.Session == all[i].Name })
@@ -195,63 +174,6 @@ func (c *Console) nameClients(ctx context.Context, p Person, all []sessionRow) {
 			all[i].Client = calls.List[at].Client
 		}
 	}
-}
-
-// list fills in the changes of a person, and what can be taken back of them.
-func (c *Console) list(ctx context.Context, p Person, v *changesView) error {
-	rows := map[string]*sessionRow{}
-	v.Partly = map[string]hunks{}
-	before := ""
-	for looked := 0; looked < mostListed; {
-		some, more, said, err := c.o.Changes.List(ctx, p.Who, before)
-		if err != nil {
-			return err
-		}
-		v.Said = said
-		for _, x := range some {
-			if x.Portion != nil && !x.Undone && !x.Open {
-				if v.Partly[x.Portion.ID] == nil {
-					v.Partly[x.Portion.ID] = hunks{}
-				}
-				v.Partly[x.Portion.ID][x.Portion.Hunk]++
-			}
-			row := rows[x.Session]
-			if row == nil {
-				row = &sessionRow{Name: x.Session, Workspace: x.Workspace, Last: x.Time}
-				rows[x.Session] = row
-			}
-			row.Changes++
-			for _, f := range x.Files {
-				row.Added, row.Removed = row.Added+f.Added, row.Removed+f.Removed
-			}
-			if !x.Of(v.Session, v.Path) {
-				continue
-			}
-			if x.Takes() {
-				v.Takes++
-			}
-			if len(v.List) < mostShown {
-				v.List = append(v.List, x)
-			} else {
-				v.More = true
-			}
-		}
-		looked += len(some)
-		if !more || len(some) == 0 {
-			break
-		}
-		before = some[len(some)-1].ID
-		v.More = v.More || looked >= mostListed
-	}
-	v.Dir = common(v.List)
-	for _, row := range rows {
-		v.Sessions = append(v.Sessions, *row)
-	}
-	slices.SortFunc(v.Sessions, func(a, b sessionRow) int { return b.Last.Compare(a.Last) })
-	if len(v.Sessions) > mostSessions {
-		v.Sessions, v.More = v.Sessions[:mostSessions], true
-	}
-	return nil
 }
 
 // change shows one change.
@@ -281,131 +203,6 @@ func (c *Console) change(w http.ResponseWriter, r *http.Request, p Person) {
 	v.Changes.One, v.Changes.Lines = id, lines(text)
 	numberHunks(v.Changes.Lines)
 	c.show(w, r, http.StatusOK, v)
-}
-
-// undo takes back a change, a part of it, or the changes of a session or of a file in it.
-func (c *Console) undo(w http.ResponseWriter, r *http.Request, p Person) {
-	if p.Bars != "" {
-		c.fail(w, r, p, http.StatusForbidden, "Not here", "Nothing was done. "+p.Bars)
-		return
-	}
-	form := r.PostForm
-	id, session, hunk, around := form.Get("change"), form.Get("session"), form.Get("hunk"), form.Get("around") == "1"
-	v := view{Title: "Undo", Person: p, Now: time.Now(), Changes: &changesView{Around: around}}
-	var err error
-	switch {
-	case changeID.MatchString(id) && session == "" && (hunk == "" || hunkName.MatchString(hunk) && !around):
-		v.Changes.One = id
-		err = c.undoOne(r.Context(), p, hunk, v.Changes)
-	case id == "" && sessionName.MatchString(session) && hunk == "":
-		v.Changes.Session, v.Changes.Path, v.Changes.Keep = session, form.Get("path"), kept(form)
-		err = c.undoSession(r.Context(), p, v.Changes)
-	default:
-		c.fail(w, r, p, http.StatusBadRequest, "Not understood", "This form cannot be read.")
-		return
-	}
-	if err != nil {
-		c.broken(w, r, err)
-		return
-	}
-	status := http.StatusOK
-	if !v.Changes.Done {
-		status = http.StatusConflict
-	}
-	c.show(w, r, status, v)
-}
-
-// keepField begins the name of the field that keeps a change.
-const keepField = "keep-"
-
-// kept are the changes that a form keeps.
-func kept(form url.Values) map[string]bool {
-	all := map[string]bool{}
-	for name := range form {
-		if id, ok := strings.CutPrefix(name, keepField); ok && changeID.MatchString(id) {
-			all[id] = true
-		}
-	}
-	return all
-}
-
-// undoOne takes back the change v.One, one hunk of it, or the parts of it that nobody changed since.
-func (c *Console) undoOne(ctx context.Context, p Person, hunk string, v *changesView) error {
-	said, done, err := c.o.Changes.Undo(ctx, p.Who, v.One, hunk)
-	if err == nil && !done && v.Around && strings.HasPrefix(said, conflict) {
-		all := &changesView{}
-		if err := c.list(ctx, p, all); err != nil {
-			return err
-		}
-		said, done, err = c.undoParts(ctx, p, v.One, all.Partly[v.One], said)
-	}
-	v.Done = done
-	v.say(said)
-	return err
-}
-
-// undoParts takes back each hunk of a change. It is done if none is left; else said is why one is. Those that are gone
-// already cannot be taken back again. instead is what it says of a change that has no such parts.
-func (c *Console) undoParts(ctx context.Context, p Person, id string, gone hunks, instead string) (said string, done bool,
-	err error) {
-	text, err := c.o.Changes.Show(ctx, p.Who, id)
-	if err != nil {
-		return "", false, err
-	}
-	parts, back, left := hunkNames(lines(text)), 0, ""
-	gone = maps.Clone(gone)
-	for _, part := range parts {
-		if part == "" {
-			return instead, false, nil
-		}
-		said, done, err := c.o.Changes.Undo(ctx, p.Who, id, part)
-		_, head, _ := strings.Cut(part, " ")
-		switch {
-		case err != nil:
-			return "", false, err
-		case done:
-			back++
-		case gone[head] > 0:
-			gone[head]--
-		default:
-			left = said
-		}
-	}
-	switch {
-	case len(parts) == 0:
-		return instead, false, nil
-	case left != "":
-		return left, false, nil
-	}
-	return fmt.Sprintf("%d of its parts, around what was changed since.", back), true, nil
-}
-
-// undoSession takes back the changes of a session, or of a file in it, the newest first. One that cannot be is left,
-// and the others go back.
-func (c *Console) undoSession(ctx context.Context, p Person, v *changesView) error {
-	whole := &changesView{Session: v.Session, Path: v.Path}
-	if err := c.list(ctx, p, whole); err != nil {
-		return err
-	}
-	for _, x := range whole.List {
-		if !x.Takes() || v.Keep[x.ID] {
-			continue
-		}
-		said, done, err := c.o.Changes.Undo(ctx, p.Who, x.ID, "")
-		if err == nil && !done && v.Around && strings.HasPrefix(said, conflict) {
-			said, done, err = c.undoParts(ctx, p, x.ID, whole.Partly[x.ID], said)
-		}
-		switch {
-		case err != nil:
-			return err
-		case done:
-			v.Undone++
-		default:
-			v.Left = append(v.Left, leftChange{x, said})
-		}
-	}
-	v.Done, v.More = len(v.Left) == 0, whole.More
-	return nil
 }
 
 // narrowed is the query of the list of a session, or of a file in it.
@@ -448,12 +245,4 @@ func within(dir, path string) string {
 		return rel
 	}
 	return path
-}
-
-// Refusal is why the change was left.
-func (c leftChange) Refusal() refusal {
-	if r := refusalOf(c.Why); r != nil {
-		return *r
-	}
-	return refusal{Happened: c.Why}
 }

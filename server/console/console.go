@@ -119,8 +119,9 @@ var page = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("page.html").Funcs(template.FuncMap{
 		"asset": named, "shown": shown, "clock": clock, "day": day, "full": full, "ago": ago, "left": left, "iso": iso,
 		"minute": minute, "label": label, "fields": fields,
-		"choices": choices, "texts": texts, "yes": yes, "no": no, "narrowed": narrowed, "whole": whole, "within": within,
-		"brief": brief, "link": link, "form": formOf, "older": older, "only": only, "other": other,
+		"choices": choices, "texts": texts, "yes": yes, "no": no, "narrowed": narrowed, "whole": whole,
+		"within": within,
+		"brief":  brief, "link": link, "form": formOf, "older": older, "only": only, "other": other,
 		"at": func(now, t time.Time) moment { return moment{now, t} },
 	}).ParseFS(files, "pages/*.html"))
 })
@@ -371,11 +372,11 @@ func (c *Console) fill(v *view, p Person) (changed <-chan struct{}) {
 }
 
 // waiting is what waits for a person, who may not see it.
-func (c *Console) waiting(p Person) []asking.Waiting {
-	if c.o.Questions == nil || !p.In || p.Bars != "" {
+func (o *Options) waiting(p Person) []asking.Waiting {
+	if o.Questions == nil || !p.In || p.Bars != "" {
 		return nil
 	}
-	list, _, _ := c.o.Questions.Of(p.Who.ID, p.Who.Admin)
+	list, _, _ := o.Questions.Of(p.Who.ID, p.Who.Admin)
 	return list
 }
 
@@ -420,7 +421,7 @@ func (c *Console) answer(w http.ResponseWriter, r *http.Request, p Person) {
 			values[field] = cut(all[0])
 		}
 	}
-	done := c.says(p, r.PostForm.Get("id"), values)
+	done := says(c.o.waiting(p), r.PostForm.Get("id"), values)
 	switch err := c.o.Questions.Answer(r.PostForm.Get("id"), p.Who.ID, p.Who.Admin, values); {
 	case errors.Is(err, asking.ErrOver):
 		done = "over"
@@ -440,8 +441,8 @@ func (c *Console) answer(w http.ResponseWriter, r *http.Request, p Person) {
 }
 
 // says is what the answer to a question means: answered, where its choices do not say.
-func (c *Console) says(p Person, id string, values map[string]string) string {
-	for _, w := range c.waiting(p) {
+func says(waiting []asking.Waiting, id string, values map[string]string) string {
+	for _, w := range waiting {
 		if w.ID != id {
 			continue
 		}
@@ -488,7 +489,7 @@ func (c *Console) show(w http.ResponseWriter, r *http.Request, status int, v vie
 	v.options = &c.o
 	if v.Person.In {
 		v.Paused = c.o.Pauses.Of(v.Person.Who.ID, v.Person.Who.Admin)
-		v.Asks = len(c.waiting(v.Person))
+		v.Asks = len(c.o.waiting(v.Person))
 	}
 	v.Base = "./"
 	if n := strings.Count(strings.TrimPrefix(r.URL.Path, "/"), "/"); n > 0 && !v.Fragment {
