@@ -217,7 +217,7 @@ func (g *Gateway) greet(ctx context.Context, _ any, req *mcp.InitializeRequest, 
 			t.Req.Caller.From.Transport),
 		t.Req.Caller.From.Transport)
 	g.Replies.Log.InfoContext(ctx, "client initialized", "name", results.Line(info.Name, 80),
-		"version", results.Line(info.Version, 80))
+		"version", results.Line(info.Version, 80), "principal", t.Req.Session.Principal)
 }
 
 // maxClientName bounds what is kept of a client's name and version, in characters.

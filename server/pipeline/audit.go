@@ -345,7 +345,7 @@ func (r *recording) logRefusal(ctx context.Context, refusal *tool.Refusal) {
 	if refusal.Code == tool.RateLimited {
 		level = slog.LevelDebug // a client that floods the server must not flood its log
 	}
-	attrs := []any{"tool", r.Tool, "call", r.Call, "code", r.Code}
+	attrs := []any{"tool", r.Tool, "principal", r.Key.Principal, "call", r.Call, "code", r.Code}
 	if refusal.Cause != nil {
 		attrs = append(attrs, "cause", refusal.Cause)
 	}

@@ -103,7 +103,7 @@ func TestCallRuns(t *testing.T) {
 	}
 }
 
-// TestRefusalLogged: the log names the code, and the cause if there is one.
+// TestRefusalLogged: the log names the code, whose call it was, and the cause if there is one.
 func TestRefusalLogged(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -115,12 +115,14 @@ func TestRefusalLogged(t *testing.T) {
 	} {
 		p := newCorridor()
 		tl := fixture("work", writes, func(context.Context, tool.Env) (tool.Result, error) { return tool.Result{}, c.refused })
-		v := p.Arrive(newState(t, "s"))
+		s := newState(t, "s")
+		s.Key.Principal = "ann"
+		v := p.Arrive(s)
 		if _, err := v.Call(t.Context(), tl, json.RawMessage(`{}`), Arrival{}); err == nil {
 			t.Fatal("no refusal")
 		}
 		v.Leave()
-		if got := p.log.String(); strings.Count(got, "\n") != 1 || !strings.HasSuffix(got, c.want) {
+		if got := p.log.String(); strings.Count(got, "\n") != 1 || !strings.HasSuffix(got, c.want) || !strings.Contains(got, " principal=ann ") {
 			t.Errorf("log = %q, want the end %q", got, c.want)
 		}
 	}
