@@ -133,7 +133,7 @@ func versionOf(ctx context.Context, path string, env []string) string {
 }
 
 func (m Machine) config() []Finding {
-	text := "defaults; there is no configuration file"
+	text := strings.TrimSpace("defaults; there is no configuration file " + m.Config.Permissions.UserFile)
 	if len(m.Config.Files) > 0 {
 		text = "read " + strings.Join(m.Config.Files, ", ")
 	}

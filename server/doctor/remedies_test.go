@@ -373,6 +373,15 @@ func inRealStore(r *rig, do func(*pauses.Table) error) {
 	r.must(s.Close())
 }
 
+// TestNoFile: where there is no configuration file, its place is named.
+func TestNoFile(t *testing.T) {
+	t.Parallel()
+	m := Machine{Config: config.Config{Permissions: config.Permissions{UserFile: "/home/ann/config.toml"}}}
+	if found := m.config(); len(found) != 1 || found[0].Level != OK || !strings.HasSuffix(found[0].Text, " file /home/ann/config.toml") {
+		t.Errorf("%+v", found)
+	}
+}
+
 // TestStoreInUse: a Store that a server has is left alone, and named.
 func TestStoreInUse(t *testing.T) {
 	t.Parallel()
