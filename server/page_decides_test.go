@@ -152,7 +152,7 @@ var decisions = map[string]struct {
 				CheckRedirect: d.browser.CheckRedirect}}
 			decision := []string{"allow once", "deny"}[i%2]
 			wg.Go(func() {
-				if status, at := b.post(asked, decision, ""); status == http.StatusSeeOther && strings.HasSuffix(at, "done=answered") {
+				if status, at := b.post(asked, decision, ""); status == http.StatusSeeOther && answerCounts(at) {
 					counts.add()
 					said[i] = decision
 				}

@@ -447,10 +447,13 @@ func says(waiting []asking.Waiting, id string, values map[string]string) string 
 			continue
 		}
 		for _, f := range choices(w.Question) {
-			if values[f.Name] == f.Choices[no(f)] {
+			switch last := f.Choices[no(f)]; {
+			case last != "deny": // a plan is neither
+			case values[f.Name] == last:
 				return "denied"
+			default:
+				return "allowed"
 			}
-			return "allowed"
 		}
 	}
 	return "answered"

@@ -168,9 +168,12 @@ func (h history) undoOne(ctx context.Context, hunk string, v *changesView) error
 // already cannot be taken back again. instead is what it says of a change that has no such parts.
 func (h history) undoParts(ctx context.Context, id string, gone hunks,
 	instead string) (said string, done bool, err error) {
-	text, err := h.changes.Show(ctx, h.who, id)
-	if err != nil {
+	text, failed, err := h.changes.Show(ctx, h.who, id)
+	switch {
+	case err != nil:
 		return "", false, err
+	case failed:
+		return instead, false, nil
 	}
 	parts, back, left := hunkNames(lines(text)), 0, ""
 	gone = maps.Clone(gone)
