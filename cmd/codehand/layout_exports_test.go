@@ -18,6 +18,8 @@ import (
 var keptExports = map[string]string{
 	"server/console activityView.Lists":                  "a page's template asks for it by that name",
 	"server/console view.Connects":                       "a page's template asks for it by that name",
+	"server/console limited.Amount":                      "a page's template asks for it by that name",
+	"server/console limited.Says":                        "a page's template asks for it by that name",
 	"server/pauses Pause.Ends":                           "a page's template asks for it by that name",
 	"server/listen limitedConn.NetConn":                  "whoever asks for the peer of a socket unwraps it by that name, as a tls.Conn",
 	"server/state Audit":                                 "the family of a stream that the page of an operator will read",
