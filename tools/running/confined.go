@@ -53,15 +53,16 @@ func confineAs(ctx context.Context, env tool.Env, u confine.Use) (confine.Comman
 // deniedStart refuses a command that would begin in a denied directory, as after a rule that was added meanwhile. The
 // next one begins in the first root, or no command could leave that directory.
 func deniedStart(ctx context.Context, env tool.Env, e *confine.DeniedError) error {
-	next := "Tell the user: " + e.Opener + " can remove that. Go on with the other tools."
+	const denied = "Permission denied: the command would begin in %s, and %s denies that. Nothing was run. "
 	if roots := env.Space.Roots(); len(roots) > 0 && roots[0] != e.Dir {
 		_, err := env.Cwd.Change(ctx, func(string) (string, error) { return roots[0], nil })
 		if err == nil {
-			next = "The next command begins in " + roots[0] + ". Make the call again, with paths from there."
+			return tool.Refuse(tool.PermissionDenied, denied+"The next command begins in %s. Make the call again, with "+
+				"paths from there.", e.Dir, e.Rule, roots[0])
 		}
 	}
-	return tool.Refuse(tool.PermissionDenied, "Permission denied: the command would begin in %s, and %s denies that. "+
-		"Nothing was run. %s", e.Dir, e.Rule, next)
+	return tool.Refuse(tool.PermissionDenied, denied+"Tell the user: %s can remove that. Go on with the other tools.",
+		e.Dir, e.Rule, e.Opener)
 }
 
 // rootsOf are the roots of a session, with the git work tree in which it works: it lies in one of them, below a name
