@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/filestate/leaktest"
 	"codehand/tools/sandbox"
 )
 
@@ -95,7 +96,7 @@ func TestExplainWithoutCause(t *testing.T) {
 
 // The program that stands before the path was taken for it.
 func TestExplainReadOnly(t *testing.T) {
-	t.Parallel()
+	t.Setenv("TMPDIR", leaktest.Dir(t)) // without a blank, which would end what is said without quotes
 	inTemp := filepath.Join(os.TempDir(), "root")
 	c := Command{
 		Level: sandbox.LevelFull, reasons: reasons{readOnly: true}, Profile: &sandbox.Profile{Readable: []string{"/w", inTemp}},
@@ -126,10 +127,7 @@ func TestExplainReadOnly(t *testing.T) {
 // A program that misses a socket or a password of the person gives a reason that is not true here.
 func TestExplainUnseen(t *testing.T) {
 	t.Parallel()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := leaktest.Dir(t)
 	socket, link := filepath.Join(dir, "run", "docker.sock"), filepath.Join(dir, "var")
 	if err := os.MkdirAll(filepath.Dir(socket), 0o700); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/filestate/leaktest"
 	"codehand/tools/confine/look"
 	"codehand/tools/guarded"
 	"codehand/tools/permission"
@@ -15,15 +16,13 @@ import (
 // tree makes files below a new directory without links in its path, and returns it.
 func tree(t *testing.T, files ...string) string {
 	t.Helper()
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := leaktest.Dir(t)
 	for _, name := range files {
 		path := filepath.Join(root, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
 		}
+		var err error
 		if !strings.HasSuffix(name, "/") {
 			err = os.WriteFile(path, nil, 0o600)
 		} else {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"codehand/filestate/leaktest"
 )
 
 // person is a home with a helper that notes what it is asked, and answers for two hosts.
@@ -27,10 +29,7 @@ func newPerson(t *testing.T) person {
 		}
 		t.Skip("it needs git: install it")
 	}
-	base, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := leaktest.Dir(t)
 	p := person{home: filepath.Join(base, "home"), work: filepath.Join(base, "work"), asked: filepath.Join(base, "asked")}
 	for _, dir := range []string{p.home, p.work} {
 		if err := os.Mkdir(dir, 0o700); err != nil {

@@ -137,7 +137,7 @@ func TestLinked(t *testing.T) {
 	for name, c := range map[string]struct{ text, want, own string }{
 		"read":         {text: `cat .git/config`, want: "own\n", own: "own\n"},
 		"write":        {text: `echo x > .git/config; cat .git/config`, want: "x\n", own: "x\n"},
-		"rename":       {text: `t=$(readlink .git/config); echo x > $t.lock; mv $t.lock $t; cat .git/config`, want: "x\n", own: "x\n"},
+		"rename":       {text: `t=$(readlink .git/config); echo x > "$t.lock"; mv "$t.lock" "$t"; cat .git/config`, want: "x\n", own: "x\n"},
 		"replace":      {text: `echo x > y; mv -f y .git/config; cat .git/config`, want: "own\n", own: "own\n"},
 		"remove":       {text: `rm -f .git/config; cat .git/config`, want: "own\n", own: "own\n"},
 		"rename it":    {text: `mv .git/config x; cat .git/config`, want: "own\n", own: "own\n"},
@@ -321,7 +321,7 @@ func TestLinkToEverything(t *testing.T) {
 				}
 				own := "touch /tmp/x /var/tmp/x /dev/shm/x && ls /dev/pts >/dev/null || echo closed; "
 				if target != "OTHER" {
-					own += "touch " + other + "/x || echo closed; "
+					own += "touch '" + other + "/x' || echo closed; "
 				} else if !hidden {
 					own += "touch .vscode/x || echo closed; "
 				}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"codehand/filestate/leaktest"
 )
 
 // fill makes files of 100 bytes below dir, each used an hour later than the one before.
@@ -48,7 +50,7 @@ func left(t *testing.T, dir string) (names []string) {
 // The caches of commands grew without end.
 func TestTrim(t *testing.T) {
 	t.Parallel()
-	dir, outside := t.TempDir(), t.TempDir()
+	dir, outside := t.TempDir(), leaktest.Dir(t) // a link has as many bytes as its target
 	fill(t, outside, "mine")
 	fill(t, dir, "commands/npm-global/lib/tool.js", "commands/go-build/00/old-d", "commands/go-mod/m@v1/a.go",
 		"inspect/go-build/00/x-d", "commands/cargo/bin/tool", "commands/npm/_cacache/one", "commands/go-mod/m@v1/b.go",
