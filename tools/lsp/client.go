@@ -95,7 +95,7 @@ func connect(ctx context.Context, server Server, root string, p Process, log *sl
 	defer cancel()
 	c.docs.look(ctx) // what changes from now on is told
 	if err := c.shakeHands(ctx); err != nil {
-		if c.gone() {
+		if c.gone() || errors.Is(err, jsonrpc2.ErrClosed) { // it may be closing
 			err = errors.New(c.Why())
 		} else if errors.Is(err, context.DeadlineExceeded) {
 			err = fmt.Errorf("it did not shake hands within %v", startTime)

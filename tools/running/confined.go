@@ -57,8 +57,8 @@ func deniedStart(ctx context.Context, env tool.Env, e *confine.DeniedError) erro
 	if roots := env.Space.Roots(); len(roots) > 0 && roots[0] != e.Dir {
 		_, err := env.Cwd.Change(ctx, func(string) (string, error) { return roots[0], nil })
 		if err == nil {
-			return tool.Refuse(tool.PermissionDenied, denied+"The next command begins in %s. Make the call again, with "+
-				"paths from there.", e.Dir, e.Rule, roots[0])
+			return tool.Refuse(tool.PermissionDenied, denied+"The next command begins in %s. Make the call again, "+
+				"with paths from there.", e.Dir, e.Rule, roots[0])
 		}
 	}
 	return tool.Refuse(tool.PermissionDenied, denied+"Tell the user: %s can remove that. Go on with the other tools.",
