@@ -212,8 +212,7 @@ await check('a session is taken back, newest first, as far as nobody changed its
 	await page.waitForSelector('text=3 changes were taken back.');
 	assert.match(await read(file), /NOT_FOUND|no such/i);
 	await shell('echo mine > mine.txt');
-	await page.click('text=All changes');
-	await page.click('text=Show all');
+	await page.goto(`${origin}/changes`);
 	await row(page, 'mine.txt').waitFor();
 	await page.locator('tr', { hasText: 'mine.txt' }).nth(1).locator('a').first().click();
 	await page.click('text=Undo this change');
