@@ -169,9 +169,6 @@ func TestBridgeSessions(t *testing.T) {
 		if file.Settings(t)["permissions.mode"] == "bypassPermissions" {
 			continue // serve does not start with it
 		}
-		if text, err := os.ReadFile(path); err != nil || strings.Contains(string(text), "While `codehand page` runs") {
-			continue // serve has a page of its own
-		}
 		t.Run(replaytest.ScriptName(path), func(t *testing.T) {
 			t.Parallel()
 			settings := map[string]string{"sandbox.policy": "off", "permissions.ask_fallback": "client", "plan.approval_fallback": "client", "permissions.mode": "default", "console.approvals": "off"} // as on stdio

@@ -54,7 +54,10 @@ func (c *Confiner) obeyedBeside(roots, paths []string) (all AllObeyed) {
 		dots = append(dots, known...)
 	}
 	for _, dot := range sorted(dots) {
-		dir, common := f.leads(dot)
+		dir, common, _ := git.Leads(dot)
+		if strictlyIn(dot, roots) { // what lies outside of them keeps its mode
+			dir, common = f.leads(dot)
+		}
 		all = append(all, f.obeyedFrom(dot, dir, common)...)
 	}
 	return all

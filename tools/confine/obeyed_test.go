@@ -99,8 +99,8 @@ func TestObeyedBeside(t *testing.T) {
 	}
 }
 
-// What configurations say counts as they are now. A repository that was made meanwhile counts at once around a path, and
-// elsewhere after the next look, as a command takes it.
+// What configurations say counts as they are now. A repository that was made meanwhile counts at once around a path,
+// and elsewhere after the next look, as a command takes it.
 func TestObeyedNow(t *testing.T) {
 	t.Parallel()
 	root := tree(t, "old/.git/HEAD", "old/.git/config", "hooks/x", "new/deep/down/a/b/x", "new/hooks/x")
