@@ -42,6 +42,14 @@ func (s *Server) Reachable(ctx context.Context) (end func()) {
 			return open || s.calls.Desk == nil || s.barsPage() != ""
 		})
 	}
+	if s.calls.Desk != nil {
+		s.calls.Desk.Start = func() string {
+			if s.barsPage() != "" {
+				return ""
+			}
+			return "codehand page"
+		}
+	}
 	open := s.sessions.Build
 	s.sessions.Build = func(key session.Key, at *tenants.Tenant) (*session.State, func(), error) {
 		begin()

@@ -42,6 +42,10 @@ type Desk struct {
 	// set before the first one; nil: nobody is told.
 	Told func(w Waiting, url string)
 
+	// Start says with which command the user opens a page that could answer here; "": none could. It is set before the
+	// first call; nil: nothing is started for that.
+	Start func() string
+
 	always bool // also while no page is open
 	event  func(name string, fields map[string]any)
 

@@ -18,7 +18,8 @@ func TestDeniedStart(t *testing.T) {
 		!strings.HasSuffix(said, "begins in "+p.root+". Make the call again, with paths from there.") {
 		t.Error(said)
 	}
-	if text := p.Must(t, "run_shell", replaytest.AsJSON(t, "command", "ls; pwd")); !strings.Contains(text, "late\n"+p.root) {
+	text := p.Must(t, "run_shell", replaytest.AsJSON(t, "command", "ls; pwd"))
+	if !strings.Contains(text, "late\n"+p.root) {
 		t.Errorf("then it says %s", text)
 	}
 }

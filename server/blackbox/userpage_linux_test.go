@@ -90,7 +90,8 @@ func TestUserPage(t *testing.T) {
 	if got := p.Must(t, "run_shell", `{"command":"git push --force"}`); !strings.HasPrefix(got, "! ") || strings.Contains(got, "http://") {
 		t.Errorf("without a page: %s", got)
 	}
-	if got := p.Must(t, "save_file", `{"file_path":".envrc","uri":"data:,x"}`); !strings.Contains(got, "While `codehand page` runs, the user is asked on its page") {
+	got := p.Must(t, "save_file", `{"file_path":".envrc","uri":"data:,x"}`)
+	if !strings.Contains(got, "While `codehand page` runs, the user is asked on its page") {
 		t.Errorf("what only a person decides: %s", got)
 	}
 	b, d := h.openPage()
@@ -108,7 +109,8 @@ func TestUserPage(t *testing.T) {
 	if !strings.Contains(b.get("/"), "claude-ai") {
 		t.Error("the page does not say which client asks")
 	}
-	if got := b.post("/console/answer", map[string]string{"id": id, "f-decision": "deny", "f-reason": "not <b>today</b>"}); !strings.Contains(got, "You denied it") {
+	denied := map[string]string{"id": id, "f-decision": "deny", "f-reason": "not <b>today</b>"}
+	if got := b.post("/console/answer", denied); !strings.Contains(got, "You denied it") {
 		t.Error(got)
 	}
 	if got := <-answered; !strings.Contains(got, "USER_DECLINED") || !strings.Contains(got, "not <b>today</b>") {

@@ -22,8 +22,8 @@ func (t *turn) pageFor(client session.Client) pipeline.WebPage {
 	}
 	url, open := t.h.Desk.Page(t.Req.Session.Principal)
 	page := pipeline.WebPage{URL: url, Open: open}
-	if url == "" && t.h.Desk != nil { // a process on stdio: serve has one as long as it answers
-		page.Start = "codehand page"
+	if url == "" && t.h.Desk != nil {
+		page.Start = t.h.Desk.Start
 	}
 	return page
 }

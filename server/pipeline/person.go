@@ -48,12 +48,14 @@ func (c *decided) askPermission(ctx context.Context, hookSays string) error {
 	}
 	if a.Outcome == tool.Unanswered {
 		why := " and this client cannot ask one."
-		switch at := c.arrival.Page; {
-		case at.URL != "":
+		if at := c.arrival.Page; at.URL != "" {
 			why += " The user is asked on " + at.URL +
 				" as long as that page is open: tell them, and make this call again."
-		case at.Start != "":
-			why += " While `" + at.Start + "` runs, the user is asked on its page: tell them, and make this call again."
+		} else if at.Start != nil {
+			if start := at.Start(); start != "" {
+				why += " While `" + start + "` runs, the user is asked on its page: tell them, and make this call " +
+					"again."
+			}
 		}
 		return c.unavailable(q.rule, why)
 	}

@@ -152,9 +152,10 @@ type Begun struct {
 // A WebPage is where people answer questions about calls of clients that cannot ask. It does not change while a call is
 // served, or the person would have seen another question than the one that counts.
 type WebPage struct {
-	URL   string // "": there is none
-	Open  bool   // Ask may put a question there
-	Start string // the command with which a user opens one, if there is none; "": a page would not be asked
+	URL  string // "": there is none
+	Open bool   // Ask may put a question there
+	// Start says with which command the user opens one, if there is none; "" or nil: a page could not answer here.
+	Start func() string
 }
 
 // An Agent is a sub-agent. The zero value is none: a client calls itself.
