@@ -18,8 +18,10 @@ func TestPageLimits(t *testing.T) {
 		c.Call("list_files", `{}`, replaytest.Never(t))
 	}
 	_, text := b.get("/activity")
-	row := regexp.MustCompile(`<code>burst</code>.*<meter min="0" max="100" value="\d" aria-label="burst"></meter></td><td>\d of 100</td>`)
-	if !row.MatchString(text) || !strings.Contains(text, " of 32 MiB</td>") || strings.Contains(text, "<code>sessions</code>") {
+	row := regexp.MustCompile(`<code>burst</code>.*<meter min="0" max="100" value="\d" aria-label="burst"></meter>` +
+		`</td><td>\d of 100</td>`)
+	if !row.MatchString(text) || !strings.Contains(text, " of 32 MiB</td>") ||
+		strings.Contains(text, "<code>sessions</code>") {
 		t.Errorf("the page shows %s", text)
 	}
 }

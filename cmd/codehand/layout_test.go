@@ -61,12 +61,22 @@ var rooms = map[string][]string{
 	"server/toolset":      {"server/cards", "server/clients", "server/jsonrpc", "tools/catalog", "tools/permission", "tools/results", "tools/session", "tools/tool"},
 	"server/instructions": {"server/auth", "server/tenants", "server/toolset", "tools/catalog", "tools/guidance", "tools/session", "tools/tool"},
 	"server/hub":          {"server/request", "server/sessions", "tools/session"},
-	"server/console":      {"server/asking", "server/audit", "server/auth", "server/auth/limits", "server/clients", "server/pauses", "server/public", "server/sessions", "server/signin", "tools/results", "tools/session", "tools/tool"}, // the look of the pages of a sign-in; what is on record; what clients are told to connect
-	"server/live":         {"server/asking", "server/auth/peers", "server/sessions"},
-	"server/pauses":       {"server/pipeline", "server/state"},
-	"server/userpage":     {"filestate/journal", "server/asking", "server/audit", "server/auth", "server/auth/peers", "server/console", "server/live", "server/pauses", "server/sessions", "tools/session"}, // the journal is only read
-	"server/team":         {"server/nodes", "server/relay", "server/asking", "server/audit", "server/auth", "server/auth/limits", "server/config", "server/console", "server/control", "server/endpoint", "server/issuer", "server/jsonrpc", "server/listen", "server/metrics", "server/oauth", "server/pauses", "server/people", "server/pipeline", "server/public", "server/request", "server/resources", "server/sessions", "server/signin", "server/state", "server/tenants", "server/toolset", "tools/sandbox", "tools/session", "tools/tool"},
-	"server/replies":      {"server/answers", "server/jsonrpc", "server/request", "server/resources", "tools/results", "tools/tool"},
+	// the look of the pages of a sign-in; what is on record; what clients are told to connect
+	"server/console": {
+		"server/asking", "server/audit", "server/auth", "server/auth/limits", "server/clients", "server/pauses",
+		"server/public", "server/sessions", "server/signin", "tools/results", "tools/session", "tools/tool",
+	},
+	"server/live":     {"server/asking", "server/auth/peers", "server/sessions"},
+	"server/pauses":   {"server/pipeline", "server/state"},
+	"server/userpage": {"filestate/journal", "server/asking", "server/audit", "server/auth", "server/auth/peers", "server/console", "server/live", "server/pauses", "server/sessions", "tools/session"}, // the journal is only read
+	"server/team": {
+		"server/nodes", "server/relay", "server/asking", "server/audit", "server/auth", "server/auth/limits",
+		"server/config", "server/console", "server/control", "server/endpoint", "server/issuer", "server/jsonrpc",
+		"server/listen", "server/metrics", "server/oauth", "server/pauses", "server/people", "server/pipeline",
+		"server/public", "server/request", "server/resources", "server/sessions", "server/signin", "server/state",
+		"server/tenants", "server/toolset", "tools/sandbox", "tools/session", "tools/tool",
+	},
+	"server/replies": {"server/answers", "server/jsonrpc", "server/request", "server/resources", "tools/results", "tools/tool"},
 	"server/subagents": {
 		"server/jsonrpc", "server/pipeline", "server/request", "server/sessions", "server/state", "server/waiting", "tools/agent",
 		"tools/agent/loop", "tools/hooks", "tools/permission", "tools/session", "tools/tool",

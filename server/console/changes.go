@@ -89,7 +89,7 @@ const (
 	// mostListed is how many changes are looked at for one page, or to take back a session.
 	mostListed = 2_000
 	// mostShown is how many of them a page lists.
-	mostShown = 150
+	mostShown = 140
 	// mostSessions is how many of their sessions it lists, those that were used last.
 	mostSessions = 50
 )
@@ -225,11 +225,11 @@ func whole(p Person, session string) string { return narrowed(p, session, "") + 
 
 // common is the directory that holds all files of changes; "": there is none.
 func common(list []Change) string {
-	dir, any := "", false
+	dir, begun := "", false
 	for _, c := range list {
 		for _, f := range c.Files {
-			if !any {
-				dir, any = filepath.Dir(f.Path), true
+			if !begun {
+				dir, begun = filepath.Dir(f.Path), true
 			}
 			for within(dir, f.Path) == f.Path && filepath.Dir(dir) != dir {
 				dir = filepath.Dir(dir)

@@ -371,7 +371,7 @@ func (c *Console) fill(v *view, p Person) (changed <-chan struct{}) {
 	return changed
 }
 
-// waiting is what waits for a person, who may not see it.
+// waiting is what waits for a person; nothing, where their answer would not count.
 func (o *Options) waiting(p Person) []asking.Waiting {
 	if o.Questions == nil || !p.In || p.Bars != "" {
 		return nil
