@@ -90,9 +90,9 @@ func TestUserPage(t *testing.T) {
 	if got := p.Must(t, "run_shell", `{"command":"git push --force"}`); !strings.HasPrefix(got, "! ") || strings.Contains(got, "http://") {
 		t.Errorf("without a page: %s", got)
 	}
-	got := p.Must(t, "save_file", `{"file_path":".envrc","uri":"data:,x"}`)
-	if !strings.Contains(got, "While `codehand page` runs, the user is asked on its page") {
-		t.Errorf("what only a person decides: %s", got)
+	unasked := p.Must(t, "save_file", `{"file_path":".envrc","uri":"data:,x"}`)
+	if !strings.Contains(unasked, "While `codehand page` runs, the user is asked on its page") {
+		t.Errorf("what only a person decides: %s", unasked)
 	}
 	b, d := h.openPage()
 	b.get("/")
