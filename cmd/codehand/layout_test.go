@@ -41,7 +41,7 @@ var rooms = map[string][]string{
 	"server/recall":  {"server/asking", "server/audit", "server/sessions", "tools/past", "tools/secrets", "tools/session"},
 	"server/places":  {"server/auth/limits", "server/pipeline", "server/request", "server/sessions", "server/toolset", "tools/tool"},
 	"server/opening": {"filestate", "server/config", "server/engines", "server/pipeline", "server/sessions", "server/state", "server/tenants", "tools/hooks", "tools/permission", "tools/results", "tools/session", "tools/shell"},
-	"server/explain": {"server/jsonrpc", "server/pipeline", "server/sessions", "server/tenants", "server/toolset", "tools/bash", "tools/permission", "tools/session", "tools/tool", "tools/workspace"},
+	"server/explain": {"server/jsonrpc", "server/pipeline", "server/sessions", "server/tenants", "server/toolset", "tools/bash", "tools/permission", "tools/session", "tools/tool"},
 	"server/endpoint": {"server/nodes", "server/relay",
 		"server/auth", "server/auth/limits", "server/config", "server/jsonrpc", "server/listen", "server/metrics", "server/pipeline", "server/public", "server/request",
 		"server/sessions", "server/state", "server/stdio", "server/tenants", "tools/results", "tools/session", "tools/tool",
@@ -108,7 +108,7 @@ var rooms = map[string][]string{
 	"server/metrics": {"server/pipeline", "server/state", "tools/results", "tools/shell", "tools/tool"},
 	"server/pipeline": {
 		"filestate", "tools/agent", "tools/bash", "tools/hooks", "tools/permission", "tools/results", "tools/secrets",
-		"tools/session", "tools/textedit", "tools/tool", "tools/workspace",
+		"tools/session", "tools/textedit", "tools/tool", "tools/wording", "tools/workspace", // a file that no answer opens is refused as its tool would
 	},
 	"server/auth":            {"server/auth/limits", "server/auth/peers"},
 	"server/auth/limits":     {},

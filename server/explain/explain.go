@@ -4,7 +4,6 @@ package explain
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -17,7 +16,6 @@ import (
 	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/tool"
-	"codehand/tools/workspace"
 )
 
 // An Explanation says what would become of a call, for people and programs.
@@ -121,7 +119,7 @@ func (x Explainer) Explain(ctx context.Context, name string, arguments json.RawM
 		return Explanation{}, err
 	}
 	e := explanation(state, t, found)
-	if path := outside(state, found); path != "" && e.Verdict != "deny" {
+	if path := pipeline.Outside(state, &found.Request); path != "" && e.Verdict != "deny" {
 		// Whatever rules and people say, the tool opens nothing there.
 		e = Explanation{Tool: e.Tool, Verdict: "deny", Code: string(tool.OutsideRoots), Mode: e.Mode, Hooks: e.Hooks,
 			Reason: path + " is outside the roots: " + strings.Join(state.Space.Roots(), ", "), Paths: e.Paths}
@@ -132,27 +130,6 @@ func (x Explainer) Explain(ctx context.Context, name string, arguments json.RawM
 		}
 	}
 	return e, nil
-}
-
-// outside returns the first path that a tool would open for a call and that lies outside of what it may open; "": none.
-func outside(st *session.State, x pipeline.Explanation) string {
-	access := workspace.Write
-	if x.Request.ReadOnly {
-		access = workspace.Read
-	}
-	for _, t := range x.Request.Targets {
-		if t.Kind != permission.Path || t.Use != permission.ByCall {
-			continue
-		}
-		place, err := st.Space.Open(t.Value, access)
-		if err == nil {
-			_ = place.Dir.Close() // it was only looked at
-		}
-		if _, is := errors.AsType[*workspace.OutsideError](err); is {
-			return t.Value
-		}
-	}
-	return ""
 }
 
 func explanation(st *session.State, t tool.Tool, x pipeline.Explanation) Explanation {

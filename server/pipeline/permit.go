@@ -11,7 +11,10 @@ import (
 	"strings"
 
 	"codehand/tools/permission"
+	"codehand/tools/session"
 	"codehand/tools/tool"
+	"codehand/tools/wording"
+	"codehand/tools/workspace"
 )
 
 // A decided is a call about which the rules have decided, until it is clear whether it runs: hooks, the client or a
@@ -96,8 +99,12 @@ func denial(name string, d permission.Decision) error {
 		"Permission denied: %s: %s. The operator can allow it with another permissions.mode.", name, because(d))
 }
 
-// settleAsk finds who may say yes: the operator's hooks, the client's own dialog where that is set, else a person.
+// settleAsk finds who may say yes: the operator's hooks, the client's own dialog where that is set, else a person. A file
+// outside of the roots is refused without a question: whatever they say, the tool refuses it.
 func (c *decided) settleAsk(ctx context.Context) error {
+	if path, err := firstOutside(c.state, &c.about); err != nil {
+		return wording.PathRefusal(tool.Env{State: c.state}, path, err)
+	}
 	v, why, err := c.hookDecision(ctx)
 	switch {
 	case err != nil:
@@ -109,6 +116,34 @@ func (c *decided) settleAsk(ctx context.Context) error {
 		return nil
 	}
 	return c.askPermission(ctx, why)
+}
+
+// Outside returns the first path that the tool itself would open for a call and that lies outside of what it may open;
+// "": none. It opens the path, so it is for calls that are not going to run, or wait anyway.
+func Outside(s *session.State, about *permission.Request) string {
+	path, _ := firstOutside(s, about)
+	return path
+}
+
+// firstOutside returns that path with the error that says where it leads.
+func firstOutside(s *session.State, about *permission.Request) (string, error) {
+	access := workspace.Write
+	if about.ReadOnly {
+		access = workspace.Read
+	}
+	for _, t := range about.Targets {
+		if t.Kind != permission.Path || t.Use != permission.ByCall {
+			continue
+		}
+		place, err := s.Space.Open(t.Value, access)
+		if err == nil {
+			_ = place.Dir.Close() // it was only looked at
+		}
+		if _, is := errors.AsType[*workspace.OutsideError](err); is {
+			return t.Value, err
+		}
+	}
+	return "", nil
 }
 
 // leaves says whether the client's own dialog stands in for a person.

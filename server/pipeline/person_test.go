@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -179,6 +181,27 @@ func TestUnavailable(t *testing.T) {
 	wantRefusal(t, err, tool.AskUnavailable, "Permission denied: run_shell needs a person's approval and this client cannot ask one. It is asked because: mode default asks before this. The operator can allow it with the rule Bash(npm run *) in permissions.allow.")
 	if len(a.asked) != 0 || ran != 0 {
 		t.Errorf("asked %d, ran %d", len(a.asked), ran)
+	}
+}
+
+// TestOutsideIsNotAsked: no answer of a person lets the tool open a file outside of the roots, so none is asked.
+func TestOutsideIsNotAsked(t *testing.T) {
+	t.Parallel()
+	for _, canAsk := range []bool{true, false} {
+		p, s, a := askingCorridor(t, saying(allowOnce))
+		s.Client.CanAsk = canAsk
+		link := s.Space.Abs("out")
+		if err := os.Symlink(t.TempDir(), link); err != nil {
+			t.Fatal(err)
+		}
+		var ran []editInput
+		for _, path := range []string{filepath.Join(t.TempDir(), "a"), "../a", "out/a"} {
+			_, err := p.run(t, s, editor(&ran, nil), fmt.Sprintf(`{"path":%q}`, path), Arrival{})
+			wantRefusal(t, err, tool.OutsideRoots, "")
+		}
+		if len(a.asked) != 0 || len(ran) != 0 {
+			t.Errorf("asked %d, ran %d", len(a.asked), len(ran))
+		}
 	}
 }
 
