@@ -473,8 +473,12 @@ func TestRevoked(t *testing.T) {
 	if !ended["sse cancelled"] || !ended["legacy cancelled"] || !ended["modern cancelled"] {
 		t.Errorf("ended: %v", ended)
 	}
-	unanswered(t, arrived(t, first))
-	unanswered(t, arrived(t, second))
+	for _, ended := range []<-chan replaytest.HTTPReply{first, second} {
+		r := arrived(t, ended)
+		if r.Status != http.StatusUnauthorized || !strings.Contains(r.Answer, "the token was revoked while this call ran") {
+			t.Errorf("a call whose token was revoked: %d %s", r.Status, r.Answer)
+		}
+	}
 	if r := arrived(t, stream); r.Status != http.StatusOK {
 		t.Errorf("the GET stream: %+v", r)
 	}

@@ -277,6 +277,12 @@ func (x *exchange) request() {
 		status = http.StatusServiceUnavailable
 		answer = request.Answer{Err: &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: errDraining.Error()}}
 	}
+	if errors.Is(context.Cause(ctx), errRevoked) && !f.Stream { // whatever it had found
+		status = http.StatusUnauthorized
+		answer = request.Answer{Err: &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest,
+			Message: "the token was revoked while this call ran; it was stopped",
+			Data:    map[string]string{"code": "invalid_token"}}}
+	}
 	w.finish(ctx, answer.Line(env.ID), status)
 }
 

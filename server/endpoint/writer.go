@@ -166,7 +166,8 @@ func (r *responder) finish(ctx context.Context, answer []byte, status int) {
 	if r.phase == replyDone {
 		return
 	}
-	if !r.f.Settle() { // cancelled: the client gets an empty event stream instead of an answer
+	// Who cancelled a request gets an empty event stream instead of an answer; who lost the token learns that.
+	if lost := errors.Is(context.Cause(ctx), errRevoked) && !r.f.Stream; !r.f.Settle() && !lost {
 		if r.phase == replyFresh && !errors.Is(context.Cause(ctx), jsonrpc.ErrClosed) {
 			r.open()
 		}
