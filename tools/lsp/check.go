@@ -37,10 +37,10 @@ func (f Found) Holds() bool {
 
 // check finds out which errors edits made. It makes the server's documents equal to the disk first, and holds the turn
 // until it knows what was wrong before.
-func (c *Client) check(ctx context.Context, edits []Edit) ([]Found, error) {
+func (c *Client) check(ctx context.Context, edits []Edit, owed debts) ([]Found, error) {
 	ctx, cancel := limited(ctx)
 	defer cancel()
-	before, now, err := c.submit(ctx, edits)
+	before, now, err := c.submit(ctx, edits, owed)
 	if err != nil {
 		return nil, c.failure(ctx, err)
 	}
@@ -50,7 +50,7 @@ func (c *Client) check(ctx context.Context, edits []Edit) ([]Found, error) {
 		if err != nil {
 			return nil, c.failure(ctx, err)
 		}
-		if f.Items = fresh(before[f.Path].Items, r.Items); len(f.Items) > 0 {
+		if f.Items = fresh(before[f.Path], r.Items); len(f.Items) > 0 {
 			all = append(all, f)
 		}
 	}
@@ -59,7 +59,8 @@ func (c *Client) check(ctx context.Context, edits []Edit) ([]Found, error) {
 
 // submit tells the server of the edits. It returns what was wrong before with each file, and which versions have the
 // new contents.
-func (c *Client) submit(ctx context.Context, edits []Edit) (before map[string]*report, now []Found, err error) {
+func (c *Client) submit(ctx context.Context, edits []Edit, owed debts) (before map[string][]Problem, now []Found,
+	err error) {
 	if err := c.take(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -72,7 +73,7 @@ func (c *Client) submit(ctx context.Context, edits []Edit) (before map[string]*r
 		return nil, nil, err
 	}
 	known := edits[:min(len(edits), maxChecked)]
-	if before, err = c.before(ctx, known); err != nil {
+	if before, err = c.before(ctx, known, owed); err != nil {
 		return nil, nil, err
 	}
 	for i, e := range edits {
@@ -92,7 +93,7 @@ func (c *Client) submit(ctx context.Context, edits []Edit) (before map[string]*r
 		if err := c.docs.saved(ctx, e.Path); err != nil {
 			return nil, nil, err
 		}
-		if before[e.Path] != nil {
+		if _, compared := before[e.Path]; compared {
 			now = append(now, Found{Path: e.Path, client: c, version: c.docs.open[e.Path].version, text: text})
 		}
 	}
@@ -100,13 +101,18 @@ func (c *Client) submit(ctx context.Context, edits []Edit) (before map[string]*r
 }
 
 // before returns what was wrong with the files before they were edited. One that is not known is asked for: the server
-// is shown the content that was.
-func (c *Client) before(ctx context.Context, edits []Edit) (map[string]*report, error) {
-	before := map[string]*report{}
+// is shown the content that was. Where the errors of an earlier edit are owed, what was wrong before that one counts.
+func (c *Client) before(ctx context.Context, edits []Edit, owed debts) (map[string][]Problem, error) {
+	before := map[string][]Problem{}
 	var ask []string
 	for _, e := range edits {
+		if items, ok := owed.of(e.Path); ok {
+			before[e.Path] = items
+			continue
+		}
 		if e.Old == nil {
-			before[e.Path] = &report{}
+			before[e.Path] = nil
+			owed.owe(e.Path, nil)
 			continue
 		}
 		text, err := Text(e.Old)
@@ -127,7 +133,8 @@ func (c *Client) before(ctx context.Context, edits []Edit) (map[string]*report, 
 				return nil, err
 			}
 		}
-		before[path] = r
+		before[path] = r.Items
+		owed.owe(path, r.Items)
 	}
 	return before, nil
 }

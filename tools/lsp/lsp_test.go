@@ -353,6 +353,30 @@ func TestLate(t *testing.T) {
 	})
 }
 
+// The errors of an edit that was answered too early are told with the next edit of that file, and beside one of another.
+func TestLateWithNext(t *testing.T) {
+	t.Parallel()
+	dir := leaktest.Dir(t) // outside of the bubble
+	synctest.Test(t, func(t *testing.T) {
+		goOn := make(chan struct{})
+		r := &rig{t: t, dir: dir, how: lsptest.How{Slow: true, Go: goOn}, pool: New([]Server{toy}, Limits{}, nil)}
+		defer r.pool.Close()
+		r.use()
+		expect(t, "at once", found(r.check("a.toy", "fn a\n  call b\n")), "late")
+		expect(t, "again", found(r.check("a.toy", "fn a\n  call b\n\n")), "late")
+		expect(t, "beside", found(r.check("b.toy", "fn c\n  call d\n")), "late")
+		close(goOn)
+		synctest.Wait()
+		expect(t, "the next", found(r.check("a.toy", "fn a\n  call b\n\n\n")), "a.toy:1:7: undefined: b")
+		expect(t, "told", found(r.check("a.toy", "fn a\n  call b\n")), "")
+		expect(t, "later", found(Verdict{Found: r.pool.Late("me")}), "b.toy:1:7: undefined: d")
+		expect(t, "told, too", found(r.check("b.toy", "fn c\n  call d\n\n")), "")
+		if len(r.pool.owed) != 0 {
+			t.Errorf("%v is owed", r.pool.owed)
+		}
+	})
+}
+
 // What a server that reads the project first is asked meanwhile waits, and is no reason to end it.
 func TestReading(t *testing.T) {
 	t.Parallel()

@@ -34,11 +34,14 @@ type Pool struct {
 	mu     sync.Mutex
 	closed bool
 	slots  map[key]*slot
-	late   map[string][]Found // by whom it concerns: what was found after the edit was answered
+	late   map[string][]Found         // by whom it concerns: what was found after the edit was answered
+	owed   map[string]map[string]debt // by whom, and path
+	checks uint64                     // how many there were
 }
 
-// maxLate is how many files with late news are kept for one session, and maxListeners for how many sessions.
-const maxLate, maxListeners = 10, 1000
+// maxLate is how many files with late news are kept for one session, maxDebts of how many files it is known that their
+// errors are not told yet, and maxListeners for how many sessions.
+const maxLate, maxDebts, maxListeners = 10, 100, 1000
 
 // A Place is where a server works, and for whom. Two calls share a server if all of it is equal.
 type Place struct {
@@ -83,7 +86,8 @@ func New(servers []Server, limits Limits, log *slog.Logger) *Pool {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	p := &Pool{servers: servers, limits: limits, log: log, slots: map[key]*slot{}, late: map[string][]Found{}}
+	p := &Pool{servers: servers, limits: limits, log: log, slots: map[key]*slot{}, late: map[string][]Found{},
+		owed: map[string]map[string]debt{}}
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	return p
 }
@@ -346,7 +350,8 @@ type Verdict struct {
 }
 
 // Check asks the server at a Place, if it runs, which errors edits made: those that exactly the contents of the edits
-// have and the ones before them had not. It waits Limits.Soon at most. What is found later is kept for Late.
+// have and the ones before them had not, or before the first edit of a file whose errors were not told. It waits
+// Limits.Soon at most. What is found later is kept for Late.
 func (p *Pool) Check(ctx context.Context, at Place, server Server, q Question) (v Verdict) {
 	c, done, ok := p.Warm(at, server)
 	if !ok {
@@ -364,7 +369,14 @@ func (p *Pool) Check(ctx context.Context, at Place, server Server, q Question) (
 		done()
 		return v
 	}
-	delete(p.late, q.For) // what was found of an older content is not told any more
+	p.late[q.For] = slices.DeleteFunc(p.late[q.For], func(f Found) bool { // this edit is told of it, if it is still so
+		return slices.ContainsFunc(q.Edits, func(e Edit) bool { return e.Path == f.Path })
+	})
+	if len(p.late[q.For]) == 0 {
+		delete(p.late, q.For)
+	}
+	p.checks++
+	owed := debts{p, q.For, p.checks}
 	answer := make(chan Verdict)
 	answered := make(chan struct{})
 	wait := time.NewTimer(p.limits.Soon)
@@ -372,14 +384,20 @@ func (p *Pool) Check(ctx context.Context, at Place, server Server, q Question) (
 	p.work.Go(func() {
 		defer done()
 		defer c.checks.Add(-1)
-		found, err := c.check(p.ctx, q.Edits)
+		found, err := c.check(p.ctx, q.Edits, owed)
 		if err != nil {
 			p.log.Debug("a language server did not say what an edit made wrong", "server", server.Name, "cause", err)
 		}
 		select {
 		case answer <- Verdict{Found: found, Late: err != nil && !errors.Is(err, ErrNoReport) && c.alive()}:
+			if err == nil {
+				owed.paid(q.Edits, nil)
+			}
 		case <-answered:
 			p.keep(q.For, found)
+			if err == nil { // files without errors owe nothing; the others do until Late tells them
+				owed.paid(q.Edits, found)
+			}
 		}
 	})
 	p.mu.Unlock()
@@ -392,6 +410,66 @@ func (p *Pool) Check(ctx context.Context, at Place, server Server, q Question) (
 		v.Late = true
 	}
 	return v
+}
+
+// A debt is what was wrong with a file before edits whose errors are not told yet. The next edit of the file is held
+// against that, or it would count their errors as old ones.
+type debt struct {
+	before []Problem
+	by     uint64 // the check that held an edit against it last
+}
+
+// debts are those of one session, as one check sees them.
+type debts struct {
+	p     *Pool
+	who   string
+	check uint64
+}
+
+// of returns what was wrong with a file before the first edit that is not told yet.
+func (d debts) of(path string) ([]Problem, bool) {
+	d.p.mu.Lock()
+	defer d.p.mu.Unlock()
+	x, ok := d.p.owed[d.who][path]
+	if ok {
+		x.by = d.check
+		d.p.owed[d.who][path] = x
+	}
+	return x.before, ok
+}
+
+// owe remembers what was wrong with a file before an edit.
+func (d debts) owe(path string, before []Problem) {
+	d.p.mu.Lock()
+	defer d.p.mu.Unlock()
+	mine := d.p.owed[d.who]
+	if mine == nil && len(d.p.owed) >= maxListeners || len(mine) >= maxDebts {
+		return
+	}
+	if mine == nil {
+		mine = map[string]debt{}
+		d.p.owed[d.who] = mine
+	}
+	mine[path] = debt{before, d.check}
+}
+
+// paid forgets the debts of files, except of those in which errors were found that are not told yet.
+func (d debts) paid(edits []Edit, untold []Found) {
+	d.p.mu.Lock()
+	defer d.p.mu.Unlock()
+	for _, e := range edits {
+		waits := slices.ContainsFunc(untold, func(f Found) bool { return f.Path == e.Path })
+		if !waits && d.p.owed[d.who][e.Path].by == d.check { // or a later edit is held against it
+			d.p.forget(d.who, e.Path)
+		}
+	}
+}
+
+// forget drops a debt. The caller holds mu.
+func (p *Pool) forget(who, path string) {
+	if delete(p.owed[who], path); len(p.owed[who]) == 0 {
+		delete(p.owed, who)
+	}
 }
 
 // keep keeps what was found late.
@@ -415,5 +493,11 @@ func (p *Pool) Late(who string) []Found {
 	found := p.late[who]
 	delete(p.late, who)
 	p.mu.Unlock()
-	return slices.DeleteFunc(found, func(f Found) bool { return !f.Holds() })
+	found = slices.DeleteFunc(found, func(f Found) bool { return !f.Holds() })
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, f := range found {
+		p.forget(who, f.Path)
+	}
+	return found
 }

@@ -323,9 +323,10 @@ func (s *server) handle(m message) {
 		if s.Go == nil {
 			return
 		}
+		items := s.problems(path)
 		go func() {
 			<-s.Go
-			s.send(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": map[string]any{"kind": "full", "items": s.problems(path)}})
+			s.send(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": map[string]any{"kind": "full", "items": items}})
 		}()
 		return
 	}
