@@ -371,6 +371,7 @@ func TestLateWithNext(t *testing.T) {
 		expect(t, "told", found(r.check("a.toy", "fn a\n  call b\n")), "")
 		expect(t, "later", found(Verdict{Found: r.pool.Late("me")}), "b.toy:1:7: undefined: d")
 		expect(t, "told, too", found(r.check("b.toy", "fn c\n  call d\n\n")), "")
+		synctest.Wait()
 		if len(r.pool.owed) != 0 {
 			t.Errorf("%v is owed", r.pool.owed)
 		}

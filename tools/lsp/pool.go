@@ -349,6 +349,12 @@ type Verdict struct {
 	Late  bool // a server that runs has not answered in time
 }
 
+// An outcome is what a check came to.
+type outcome struct {
+	found []Found
+	err   error
+}
+
 // Check asks the server at a Place, if it runs, which errors edits made: those that exactly the contents of the edits
 // have and the ones before them had not, or before the first edit of a file whose errors were not told. It waits
 // Limits.Soon at most. What is found later is kept for Late.
@@ -377,7 +383,7 @@ func (p *Pool) Check(ctx context.Context, at Place, server Server, q Question) (
 	}
 	p.checks++
 	owed := debts{p, q.For, p.checks}
-	answer := make(chan Verdict)
+	answer := make(chan outcome)
 	answered := make(chan struct{})
 	wait := time.NewTimer(p.limits.Soon)
 	defer wait.Stop()
@@ -389,10 +395,7 @@ func (p *Pool) Check(ctx context.Context, at Place, server Server, q Question) (
 			p.log.Debug("a language server did not say what an edit made wrong", "server", server.Name, "cause", err)
 		}
 		select {
-		case answer <- Verdict{Found: found, Late: err != nil && !errors.Is(err, ErrNoReport) && c.alive()}:
-			if err == nil {
-				owed.paid(q.Edits, nil)
-			}
+		case answer <- outcome{found, err}:
 		case <-answered:
 			p.keep(q.For, found)
 			if err == nil { // files without errors owe nothing; the others do until Late tells them
@@ -403,7 +406,11 @@ func (p *Pool) Check(ctx context.Context, at Place, server Server, q Question) (
 	p.mu.Unlock()
 	defer close(answered)
 	select {
-	case v = <-answer:
+	case o := <-answer:
+		v.Found, v.Late = o.found, o.err != nil && !errors.Is(o.err, ErrNoReport) && c.alive()
+		if o.err == nil {
+			owed.paid(q.Edits, nil)
+		}
 	case <-wait.C:
 		v.Late = true
 	case <-ctx.Done():
