@@ -33,7 +33,7 @@ type Texts struct {
 	Remote func(Endpoint) string
 	Bridge func(Endpoint) string // likewise through `codehand connect`, for tokens; nil: Remote names the variable, too
 	// Link is an address that makes the client add codehand, once a person has opened it and agreed. entry is that of
-	// Local, by its keys. nil: there is none.
+	// Local or Remote, by its keys. nil: there is none.
 	Link func(name string, entry map[string]any) string
 
 	Note       string // what else must be known; "": nothing
@@ -45,6 +45,7 @@ type Snippet struct {
 	Client
 	Text string // as Texts says it
 	Note string // what else must be known; "": nothing
+	Adds string // the address of Link for a server that runs already; "": none, or the client is to send a token
 }
 
 // A Rooting is where a client's server finds the directories that it works in.
@@ -87,10 +88,25 @@ func Snippets(e Endpoint) []Snippet {
 			s.Text = c.Texts.Bridge(e)
 		} else {
 			s.Text = c.Texts.Remote(e)
+			if c.Texts.Link != nil && e.TokenEnv == "" {
+				s.Adds = c.Texts.Link("codehand", entryOf(s.Text))
+			}
 		}
 		out = append(out, s)
 	}
 	return out
+}
+
+// entryOf is our entry in the text of a client's file, by its keys. It must be JSON with one table of servers.
+func entryOf(text string) map[string]any {
+	var file map[string]map[string]map[string]any
+	if err := json.Unmarshal([]byte(text), &file); err != nil {
+		panic(err) // it was just written by the client's own row
+	}
+	for _, servers := range file {
+		return servers["codehand"]
+	}
+	return nil
 }
 
 // Local returns the snippets of clients that start codehand themselves, in the order of WithFiles.

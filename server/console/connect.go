@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"html/template"
 	"net/http"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ type connecting struct {
 type pasted struct {
 	clients.Snippet
 	Places []fileAt
+	Opens  template.URL // makes the client add the server, after a question of its own; "": it cannot
 }
 
 // A fileAt is where that file is on a system, or in a project.
@@ -45,7 +47,7 @@ func (c *Console) connect(w http.ResponseWriter, r *http.Request, p Person) {
 	}
 	v := connecting{URL: strings.TrimSuffix(cmp.Or(c.o.Public, scheme+"://"+r.Host), "/") + "/mcp"}
 	for _, s := range clients.Snippets(clients.Endpoint{URL: v.URL}) {
-		v.Files = append(v.Files, pasted{s, places(s.Files)})
+		v.Files = append(v.Files, pasted{s, places(s.Files), template.URL(s.Adds)})
 	}
 	if c.o.SignIn && strings.HasPrefix(c.o.Public, "https://") {
 		v.Chats = public.Chats()

@@ -39,6 +39,11 @@ func TestConnect(t *testing.T) {
 				t.Errorf("%s: nothing of %s, or not what install writes: %q", name, s.ID, s.Text)
 			}
 		}
+		for _, link := range []string{`"vscode:mcp/install?%7B%22name`, `"cursor://anysphere.cursor-deeplink/mcp/install?name=codehand&config=`} {
+			if !strings.Contains(got, link) {
+				t.Errorf("%s: no link %s", name, link)
+			}
+		}
 		if chat := public.Chats()[0]; strings.Contains(got, chat.Where) != c.chats {
 			t.Errorf("%s: chats: %t, want %t", name, !c.chats, c.chats)
 		}
