@@ -422,10 +422,21 @@ func (c *configs) safe(path string) func(git.Setting) (key, value bool) {
 			!c.obeyed(path) {
 			return true, false
 		}
-		return git.SafeSetting(s, filepath.Dir(path), func(at string) bool {
+		return git.SafeSetting(s, filepath.Dir(path), git.Grounds{Inside: func(at string) bool {
 			return slices.ContainsFunc(c.roots, func(root string) bool { return within(at, root) })
-		})
+		}, Planted: c.planted})
 	}
+}
+
+// planted says whether a command may have made the repository at a path: it writes there, and did not find the
+// repository, whose hooks are kept from it then.
+func (c *configs) planted(path string) bool {
+	for _, of := range []string{path, filepath.Join(path, ".git"), path + ".git"} {
+		if _, known := c.known[filepath.Join(of, "config")]; known {
+			return false
+		}
+	}
+	return slices.ContainsFunc(slices.Concat(c.written, c.others), func(top string) bool { return within(path, top) })
 }
 
 // shown is a path below its root.

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -66,9 +67,16 @@ var safeKeys = map[string]string{
 	"lfs.*": "access locksverify",
 }
 
+// Grounds say what the absolute paths in a configuration lead to.
+type Grounds struct {
+	Inside func(path string) bool // a root has it
+	// Planted says whether a command may have made a repository there, with hooks that a push into it runs.
+	Planted func(path string) bool
+}
+
 // SafeSetting says whether a command may change the key of a setting in a repository's configuration, and whether it
-// may have this value. dir is the directory of the file; inside says whether an absolute path leads into a root.
-func SafeSetting(s Setting, dir string, inside func(path string) bool) (key, value bool) {
+// may have this value. dir is the directory of the file.
+func SafeSetting(s Setting, dir string, at Grounds) (key, value bool) {
 	section := s.Section
 	if s.HasSub {
 		section += ".*"
@@ -81,15 +89,16 @@ func SafeSetting(s Setting, dir string, inside func(path string) bool) (key, val
 		return true, false
 	}
 	switch section + "." + s.Name {
-	case "remote.*.url", "remote.*.pushurl", "submodule.*.url", "branch.*.remote", "branch.*.pushremote",
-		"remote.pushdefault":
+	case "submodule.*.url": // nothing is pushed to it
 		return true, safeURL(s.Value)
+	case "remote.*.url", "remote.*.pushurl", "branch.*.remote", "branch.*.pushremote", "remote.pushdefault":
+		return true, safeURL(s.Value) && !slices.ContainsFunc(local(s.Value, dir), at.Planted)
 	case "core.worktree":
-		at := below(dir, s.Value)
-		named := filepath.Clean(at)
-		_, err := filepath.EvalSymlinks(at)
+		tree := below(dir, s.Value)
+		named := filepath.Clean(tree)
+		_, err := filepath.EvalSymlinks(tree)
 		// git goes up from where a link leads, others from its name
-		return true, s.Value != "" && inside(named) && inside(real(at)) && inside(real(named)) &&
+		return true, s.Value != "" && at.Inside(named) && at.Inside(real(tree)) && at.Inside(real(named)) &&
 			(err == nil || !turnsBack(s.Value))
 	case "submodule.*.update":
 		return true, slices.Contains([]string{"checkout", "rebase", "merge", "none"}, s.Value)
@@ -128,4 +137,34 @@ func safeURL(url string) bool {
 		return false
 	}
 	return !strings.Contains(url, "://") || schemes().MatchString(url)
+}
+
+// local returns where a URL, or the name of a remote, may lead on this machine: nowhere for what names a host. A path
+// starts at the top of the work tree, or in a bare repository; dir is that of the configuration. git looks at a word
+// without a slash as a path only where no remote has that name, and then for what is there.
+func local(url, dir string) []string {
+	if path, ok := strings.CutPrefix(strings.ToLower(url), "file://"); ok {
+		url = url[len(url)-len(path):]
+		url = url[max(strings.IndexByte(url, '/'), 0):] // behind a host
+	} else if colon := strings.IndexByte(url, ':'); colon >= 0 && !strings.Contains(url[:colon], "/") {
+		return nil
+	}
+	if url == "" || url == "." {
+		return nil
+	}
+	tops := []string{dir, filepath.Dir(dir)}
+	if filepath.Base(dir) == ".git" {
+		tops = tops[1:]
+	}
+	var paths []string
+	for _, from := range tops {
+		named := below(from, url)
+		if strings.HasPrefix(url, "~") { // a home that only git knows
+			named = from
+		}
+		if _, err := os.Stat(named); strings.Contains(url, "/") || err == nil {
+			paths = append(paths, filepath.Clean(named), real(named))
+		}
+	}
+	return paths
 }
