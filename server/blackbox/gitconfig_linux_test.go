@@ -70,7 +70,7 @@ func TestGitConfiguration(t *testing.T) {
 		{script: "echo '[broken' >>.git/config", hasNot: "broken", told: "cannot be read"},
 		{command: "git remote set-url origin 'ext::sh -c id'", has: "bare", hasNot: "ext::", told: "remote.origin.url"},
 		{command: "git init -q --bare node_modules/e.git && echo ./x >node_modules/e.git/hooks/post-receive && git remote set-url --push origin $PWD/node_modules/e.git", has: "bare", hasNot: "pushurl", told: "remote.origin.pushurl"},
-		{command: "git init -q --bare \"$XDG_CACHE_HOME/e.git\" && git config branch.main.pushRemote \"$XDG_CACHE_HOME/e.git\"", has: "bare", hasNot: "pushremote", told: "branch.main.pushremote"},
+		{command: "git init -q --bare \"$XDG_CACHE_HOME/e.git\" && git config branch.main.pushRemote \"$XDG_CACHE_HOME/e.git\"", has: "bare", hasNot: "pushremote", told: "branch.main.pushRemote"},
 		{command: "git worktree add -q wt && cd wt && git config user.name W && cd ..", has: "user.name=W"},
 		{command: "git clone -q ../b/bare sub && git -C sub config core.editor e && git -C sub config user.name S", dir: "sub", has: "user.name=S remote.origin.url", hasNot: "editor", told: "sub/.git/config: core.editor"},
 		{command: "git -C sub checkout -q -b z && git -C sub push -q -u origin z && git -C sub config core.pager e", dir: "sub", has: "branch.z.merge", hasNot: "pager", told: "sub/.git/config: core.pager"},
