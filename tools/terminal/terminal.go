@@ -72,11 +72,12 @@ func (d *drawing) drawn() bool { return len(d.backlog) == 0 && !d.active }
 
 // A Typing says who reads what is typed next, and what stands there already.
 type Typing struct {
-	Shell  bool   // a shell may take it for commands, as far as the system tells
-	Secret bool   // no shell is in front, and what is typed is not shown: it is a password
-	Line   string // that was typed since the last Enter
-	Unsure bool   // keys were pressed since then that change the line in ways which only the program knows
-	Count  int    // of what was typed so far
+	Shell   bool   // a shell may take it for commands, as far as the system tells
+	Secret  bool   // no shell is in front, and what is typed is not shown: it is a password
+	Line    string // that was typed since the last Enter
+	Unsure  bool   // keys were pressed since then that change the line in ways which only the program knows
+	Rebound bool   // a command may have changed what keys do
+	Count   int    // of what was typed so far
 }
 
 // New follows the terminal of a process. spool gets what it prints; masked: secrets are hidden in what is shown. The
@@ -201,7 +202,8 @@ func (t *Terminal) Typing() Typing {
 	now.Secret = now.Secret && t.process.AsksSecretly()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now.Line, now.Unsure, now.Count = t.typing.Line, t.typing.Unsure, t.typing.Count
+	now.Line, now.Unsure, now.Rebound = t.typing.Line, t.typing.Unsure, t.typing.Rebound
+	now.Count = t.typing.Count
 	return now
 }
 
@@ -219,7 +221,7 @@ func (t *Terminal) put(as, after Typing, sent []byte) error {
 		return ErrNotRead
 	}
 	t.typed = append(t.typed, sent...)
-	t.typing = Typing{Line: after.Line, Unsure: after.Unsure, Count: as.Count + 1}
+	t.typing = Typing{Line: after.Line, Unsure: after.Unsure, Rebound: after.Rebound, Count: as.Count + 1}
 	t.looked, t.last = t.received, time.Now()
 	t.changed()
 	return nil

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"codehand/tools/bash"
@@ -29,9 +30,10 @@ func KnownKey(name string) bool { return terminal.KnownKey(name) }
 // command as any other. Elsewhere it is the program that the job runs, since what its keys do is known to it alone.
 // Both are dangerous if a line of the text would be, read as a command.
 //
-// What cannot be known: what a program makes of its input (`!rm` in an editor, os.system in python), lines that keys
-// recall or complete, what a shell expands from its history, and what a shell elsewhere means by a name. Where a rule
-// forbids commands, a person is asked about such input, as about a script.
+// What cannot be known: what a program makes of its input (`!rm` in an editor, os.system in python), what a shell
+// expands from its history, and what a shell elsewhere means by a name. Where a rule forbids commands, a person is asked
+// about such input, as about a script. A line that keys recall, complete or change counts as dangerous once it is sent to
+// a shell, as does each line after a command that may have changed what keys do.
 type Typed struct {
 	Seen   terminal.Typing // who reads it
 	after  terminal.Typing
@@ -54,9 +56,17 @@ func Judge(ctx context.Context, s *session.State, id string, keys []Key) (Typed,
 	if !seen.Secret {
 		t.Danger = danger(s, text)
 	}
-	if seen.Shell && !seen.Secret && strings.TrimSpace(text) != "" {
+	unknown := seen.Shell && !seen.Secret && runsUnknown(seen, keys)
+	if seen.Shell && !seen.Secret && (unknown || strings.TrimSpace(text) != "") {
+		if strings.TrimSpace(text) == "" {
+			text = info.Command
+		}
 		t.Target = target(s, text)
 		switch a := t.Target.Analysis; {
+		case unknown:
+			a.Class, a.Why = bash.Dangerous, "keys have changed the line, and only the shell knows what it runs: press "+
+				"Ctrl-C and type the whole line as text"
+			a.Hidden = cmp.Or(a.Hidden, a.Why)
 		case t.after.Unsure || seen.Unsure || pressesOther(keys):
 			a.Hidden = cmp.Or(a.Hidden, "keys change the line in ways that only the shell knows")
 		case strings.Contains(text, "!"):
@@ -137,8 +147,10 @@ func follow(t terminal.Typing, keys []Key) terminal.Typing {
 			followText(&t, "\n")
 		case "space":
 			followText(&t, " ")
-		case "ctrl-c", "ctrl-d":
-			t.Line, t.Unsure = "", false
+		case "ctrl-c":
+			followText(&t, "\x03")
+		case "ctrl-d":
+			followText(&t, "\x04")
 		default:
 			t.Unsure = true
 		}
@@ -150,15 +162,57 @@ func keyName(k Key) string { return strings.ToLower(strings.Replace(k.Name, "+",
 
 // followText types text. What was finished with Enter is not forgotten while a shell may wait for the rest of it.
 func followText(t *terminal.Typing, text string) {
-	text = lines(text)
-	t.Unsure = t.Unsure || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\n' })
-	t.Line += text
-	at := strings.LastIndexByte(t.Line, '\n')
-	if at < 0 || t.Shell && len(t.Line) < maxLine && bash.Unfinished(t.Line[:at+1]) {
-		return
+	for _, r := range lines(text) {
+		switch {
+		case r == '\x03' || r == '\x04' && t.Line == "" && !t.Unsure: // Ctrl-C, and Ctrl-D on an empty line
+			t.Line, t.Unsure = "", false
+			continue
+		case r < ' ' && r != '\n':
+			t.Unsure = true
+		}
+		t.Line += string(r)
+		if r == '\n' && !(t.Shell && len(t.Line) < maxLine && bash.Unfinished(t.Line)) {
+			t.Rebound = t.Rebound || t.Shell && rebinds(t.Line)
+			t.Line, t.Unsure = "", false
+		}
 	}
-	t.Line = t.Line[at+1:]
-	t.Unsure = t.Unsure && t.Line != ""
+}
+
+// rebinds says whether a line of a shell may change what keys do in its terminal.
+func rebinds(line string) bool {
+	return slices.ContainsFunc([]string{"stty", "bind", "set -o", "set +o", "inputrc", "INPUTRC"},
+		func(word string) bool { return strings.Contains(line, word) })
+}
+
+// runsUnknown says whether keys have a shell run a line that it alone knows.
+func runsUnknown(t terminal.Typing, keys []Key) bool {
+	press := func(r rune) bool {
+		changed := t.Unsure || t.Rebound
+		followText(&t, string(r))
+		// Ctrl-O sends a line, too. Ctrl-X begins keys that repeat what was typed, or start an editor.
+		return changed && (r == '\n' || r == '\x0f') || r == '\x18'
+	}
+	for _, k := range keys {
+		switch name := keyName(k); name {
+		case "":
+			if strings.ContainsFunc(lines(k.Text), press) {
+				return true
+			}
+		case "enter", "return", "ctrl-m", "ctrl-j":
+			if press('\n') {
+				return true
+			}
+		case "ctrl-o":
+			if press('\x0f') {
+				return true
+			}
+		case "ctrl-x":
+			return true
+		default:
+			t = follow(t, []Key{k})
+		}
+	}
+	return false
 }
 
 // maxLine is how much of an unfinished command is remembered.
@@ -188,7 +242,8 @@ func lines(text string) string {
 // pressesOther says whether one of the keys may change the line otherwise than by what it prints.
 func pressesOther(keys []Key) bool {
 	for _, k := range keys {
-		if follow(terminal.Typing{}, []Key{k}).Unsure {
+		if k.Text != "" && strings.ContainsFunc(lines(k.Text), func(r rune) bool { return r < ' ' && r != '\n' && r != '\x03' }) ||
+			follow(terminal.Typing{}, []Key{k}).Unsure {
 			return true
 		}
 	}

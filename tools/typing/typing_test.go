@@ -49,6 +49,8 @@ func TestFollow(t *testing.T) {
 		"given up":           {line(sh, "rm x", true), keysOf("[Ctrl-C]", "ls"), line(sh, "ls", false), "rm xls"},
 		"recalled":           {sh, keysOf("[Up]"), line(sh, "", true), ""},
 		"recalled and sent":  {line(sh, "", true), keysOf("[Enter]"), sh, "\n"},
+		"given up as text":   {line(sh, "rm x", true), keysOf("\x03ls"), line(sh, "ls", false), "rm x\x03ls"},
+		"not given up":       {line(sh, "rm x", false), keysOf("[Ctrl-D]"), line(sh, "rm x\x04", true), "rm x"},
 		"a code":             {sh, keysOf("a\tb"), line(sh, "a\tb", true), "a\tb"},
 		"into a program":     {terminal.Typing{}, keysOf("it's\nso"), line(terminal.Typing{}, "so", false), "it's\nso"},
 		"secretly":           {terminal.Typing{Secret: true}, keysOf("phrase", "[Tab]"), terminal.Typing{Secret: true}, "phrase"},
@@ -62,6 +64,34 @@ func TestFollow(t *testing.T) {
 	}
 	if pressesOther(keysOf("a", "[Enter]", "[Ctrl-C]")) || !pressesOther(keysOf("a", "[Tab]", "[Enter]")) {
 		t.Error("keys that change a line")
+	}
+}
+
+// A line that keys may have changed counts as unknown once a shell gets it.
+func TestRunsUnknown(t *testing.T) {
+	t.Parallel()
+	sh := terminal.Typing{Shell: true}
+	for name, c := range map[string]struct {
+		keys []Key
+		want bool
+	}{
+		"text":                     {keysOf("ls\n", "pwd", "[Enter]"), false},
+		"given up":                 {keysOf("[Up]", "[Ctrl-C]", "ls\n"), false},
+		"not sent":                 {keysOf("git p", "[Tab]"), false},
+		"at the beginning":         {keysOf("it push", "\x01g\n"), true},
+		"the key for that":         {keysOf("it push", "[Ctrl-A]", "g", "[Enter]"), true},
+		"recalled":                 {keysOf("[Up]", "[Enter]"), true},
+		"last argument":            {keysOf("git \x1b. origin main\n"), true},
+		"completed and sent on":    {keysOf("git pu\t", "[Ctrl-O]"), true},
+		"no end of input":          {keysOf("git push", "[Ctrl-D]", "[Enter]"), true},
+		"a macro":                  {keysOf("[Ctrl-X]", "e"), true},
+		"another key erases":       {keysOf("stty erase %\n", "git puxyz%%%sh\n"), true},
+		"another way of editing":   {keysOf("set -o vi\n", "ls\n"), true},
+		"an end of line in a text": {keysOf("a\x01b\nls\n"), true},
+	} {
+		if got := runsUnknown(sh, c.keys); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
 	}
 }
 
