@@ -64,7 +64,8 @@ func TestDisownKnowsEveryNote(t *testing.T) {
 		"Command failed": "stands behind a code", "Command timed out": "likewise", "The command w": "likewise",
 		"Tool execution cancelled by user": "likewise", "No job ": "likewise", "Invalid regex": "likewise", "Too many jobs": "likewise",
 		"Long commands belong": "advice of the instructions", "For commands that change nothing": "likewise",
-		"Read job output": "a title", "Run shell command": "a title", "Reading output": "an activity",
+		"Commit and push only when": "likewise",
+		"Read job output":           "a title", "Run shell command": "a title", "Reading output": "an activity",
 		"Type into job": "a title", "Typing into": "an activity", "[%s left the screen": "put together; a case of ourLines",
 	}
 	note := regexp.MustCompile(`^(?:\[[^\]]|</?[a-z])`)

@@ -142,3 +142,40 @@ func TestGitConfigurationMeanwhile(t *testing.T) {
 		t.Errorf("after the server was killed, git outside reads\n%s", got)
 	}
 }
+
+// Git moves to another commit also where it cannot write a protected file of it. The answer says that this file is behind
+// then, and says nothing of one that a person has changed.
+func TestGitBehind(t *testing.T) {
+	t.Parallel()
+	p := gitWork(t)
+	git := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command("git", args...)
+		cmd.Dir, cmd.Env = p.root, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.in("home"), "GIT_CONFIG_NOSYSTEM=1"}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %q: %v\n%s", args, err, out)
+		}
+	}
+	p.lay("a/.husky/pre-commit", "one\n")
+	p.lay("a/.vscode/settings.json", "{}\n")
+	p.lay("a/x", "x\n")
+	git("add", ".")
+	git("commit", "-q", "-m", "second")
+	git("checkout", "-q", "-b", "feature")
+	p.lay("a/.husky/pre-commit", "two\n")
+	p.lay("a/y", "y\n")
+	git("add", ".")
+	git("commit", "-q", "-m", "third")
+	git("checkout", "-q", "main")
+	p.lay("a/.vscode/settings.json", `{"mine": true}`)
+	for _, c := range []struct{ command, says string }{
+		{"git checkout -q feature; git status --short", "[git could not write .husky/pre-commit: protected, "},
+		{"echo z >z && git add z && git commit -q -m fourth", "[git could not write .husky/pre-commit: protected, "},
+		{"git reset -q --soft main; git reset -q; true", ""},
+	} {
+		text := runs(t, p.Spawned, c.command)
+		if c.says == "" && strings.Contains(text, "[git could not write ") || !strings.Contains(text, c.says) || strings.Contains(text, "write .vscode") {
+			t.Errorf("%s: %s", c.command, text)
+		}
+	}
+}

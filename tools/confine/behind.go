@@ -1,0 +1,92 @@
+package confine
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"codehand/tools/git"
+)
+
+// Git goes on where it cannot write a file: after `git checkout` of a branch in which a protected file is another one,
+// HEAD and the index are those of the branch, and the file is as before. `git add -A` would then commit that as a change.
+
+// indexes are the index files of repositories by their directories, before a command.
+func (c *configs) indexes() map[string]fs.FileInfo {
+	all := map[string]fs.FileInfo{}
+	for _, one := range c.all {
+		if info, err := one.dir.Lstat("index"); err == nil && filepath.Base(filepath.Dir(one.path)) == ".git" {
+			all[one.path] = info
+		}
+	}
+	return all
+}
+
+// behind names protected files that git has other contents of since this command, and could not write.
+func (c *configs) behind() string {
+	var names []string
+	for _, one := range c.all {
+		was, had := c.index[one.path]
+		now, err := one.dir.Lstat("index")
+		if !had || err != nil || os.SameFile(was, now) && was.ModTime().Equal(now.ModTime()) {
+			continue
+		}
+		names = append(names, c.behindIn(one)...)
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("[git could not write %s: protected, so as before, which git takes for a change. Do not commit "+
+		"that. `git restore` with these names asks the user, who can also set permissions.unprotect]", named(names))
+}
+
+// behindIn looks through one repository. An entry that git could not write has no stat data.
+func (c *configs) behindIn(one config) (names []string) {
+	file, err := one.dir.Open("index")
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	top := filepath.Dir(filepath.Dir(one.path))
+	tree, err := os.OpenRoot(top)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = tree.Close() }()               // a directory handle holds no data
+	_ = git.ReadIndex(file, func(e *git.Entry) bool { // what was read of one that is not understood is true
+		path := filepath.Join(top, filepath.FromSlash(e.Name))
+		if e.Stage == 0 && e.MtimeSec == 0 && e.Size == 0 && c.protects(path) && differs(tree, e) {
+			names = append(names, c.shown(path))
+		}
+		return true
+	})
+	return names
+}
+
+// protects says whether this command was kept from writing a file.
+func (c *configs) protects(path string) bool {
+	for _, at := range c.kept {
+		if within(path, at) {
+			return true
+		}
+	}
+	return false
+}
+
+// differs says whether a file is another than its entry says.
+func differs(tree *os.Root, e *git.Entry) bool {
+	name := filepath.FromSlash(e.Name)
+	info, err := tree.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxConfig {
+		return false
+	}
+	f, err := tree.Open(name)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	content, err := io.ReadAll(io.LimitReader(f, maxConfig))
+	return err == nil && git.BlobOID(content) != e.OID
+}
