@@ -8,6 +8,7 @@ var continueCLI = Client{
 	Names:    []string{"continue-cli-client", "continue-client"},
 	Profile:  Profile{Name: "continue", Runes: 20_000, Images: ImagesAsText, Found: ByDispatcher},
 	Programs: []string{"cn"},
+	Protects: []string{".continue/**"},
 	Files:    home(".continue/config.yaml", ".continue/mcpServers/codehand.yaml"),
 	Texts:    Texts{Local: continueLocal, Remote: continueRemote, Bridge: continueBridge},
 	Start:    Start{Roots: RootProject},

@@ -8,6 +8,7 @@ var copilot = Client{
 	Profile: Profile{Name: "copilot-cli", Runes: 18_000, Bytes: 19_000, Images: AllImages, Found: ByDispatcher,
 		DeclinesAlone: true, Loads: agentsMD + " " + copilotMD, Background: patient},
 	Programs: []string{"copilot"},
+	Protects: []string{".github/mcp.json"},
 	Files:    home(".copilot/mcp-config.json", ".mcp.json"),
 	Other:    []Files{{Project: ".github/mcp.json"}},
 	Texts: Texts{

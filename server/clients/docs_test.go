@@ -63,6 +63,15 @@ func TestProtects(t *testing.T) {
 		for _, name := range c.Protects {
 			want += name + "\n"
 		}
+		// What decides which servers a client starts in a project is protected, by its row or by another client's.
+		if at := c.Files.Project; at != "" && !slices.ContainsFunc(clients.All(), func(c clients.Client) bool {
+			return slices.ContainsFunc(c.Protects, func(name string) bool {
+				dir, whole := strings.CutSuffix(name, "**")
+				return at == name || whole && strings.HasPrefix(at, dir)
+			})
+		}) {
+			t.Errorf("%s: %s is not protected", c.ID, at)
+		}
 	}
 	if *update {
 		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {

@@ -12,6 +12,7 @@ var opencode = Client{
 	Profile: Profile{Name: "opencode", Runes: 45_000, Bytes: 48_000, Lines: 1_900, Images: AllImages,
 		Found: ByNameInOrder, Numbers: true, Loads: agentsMD, Background: patient},
 	Programs: []string{"opencode"},
+	Protects: []string{"opencode.json", "opencode.jsonc", ".opencode/**"},
 	Files:    home(".config/opencode/opencode.json", "opencode.json"),
 	Other:    []Files{home(".config/opencode/opencode.jsonc", "opencode.jsonc")},
 	Texts: Texts{

@@ -22,6 +22,10 @@ var guardedNames = []string{
 	".hg/hgrc", ".hg/hgrc-not-shared", ".hg/sharedpath", ".sl/config", ".jj/repo/config.toml", ".jj/workspace-config.toml",
 	".husky/pre-commit", ".pre-commit-config.yaml", "lefthook.yml", "lefthook-local.yml", ".cargo/config.toml", ".npmrc", ".yarnrc", ".yarnrc.yml", ".yarn/releases/x.cjs", ".yarn/plugins/x.cjs",
 	"pyrightconfig.json", "bunfig.toml", ".bazelrc", ".ripgreprc", "gradle/wrapper/gradle-wrapper.properties", ".mvn/wrapper/maven-wrapper.properties",
+	// not in the document: an adversary found that they run as well
+	"opencode.json", ".opencode/plugin/x.js", ".kiro/settings/mcp.json", ".kiro/hooks/x", ".continue/mcpServers/x.yaml", ".junie/mcp/mcp.json", ".github/mcp.json", "crush.json",
+	".config/environment.d/x.conf", ".bash_aliases", ".xprofile", ".pam_environment", ".ssh/rc", ".ssh/authorized_keys",
+	".Rprofile", ".irbrc", ".pdbrc", ".ghci", ".latexmkrc", ".helix/languages.toml", ".aider.conf.yml",
 	".größe/é", // of the operator: the names above are ASCII, which has one normal form
 }
 
@@ -29,7 +33,7 @@ var guardedNames = []string{
 var plainNames = []string{
 	".claude/worktrees/x", ".claude/worktrees/x/main.go", ".codehand/worktrees/x", ".codehand/worktrees/x/main.go", "claude/settings.json", "codehand/config.toml", ".claude.md", ".claude.json.md", ".cursorrules", ".codexx/config.toml",
 	"git/config", ".git/HEAD", ".git/index", ".git/refs/heads/config", ".git/logs/hooks", ".git/info/exclude", ".git/modules/lib/HEAD", ".git/worktrees/w/HEAD", ".gitignore", ".gitattributes", ".gitkeep", "gitmodules", "gitconfig",
-	".gitconfig.md", ".gitmodules.txt", ".github/workflows/ci.yml", ".github/hooks/x", ".gitlab-ci.yml", ".gitlab/config", "mcp.json", ".mcp.json.md", ".mcp/json",
+	".gitconfig.md", ".gitmodules.txt", ".github/workflows/ci.yml", ".kiro/specs/x.md", ".junie/guidelines.md", "Rprofile", ".ssh/known_hosts", ".github/hooks/x", ".gitlab-ci.yml", ".gitlab/config", "mcp.json", ".mcp.json.md", ".mcp/json",
 	"vscode/tasks.json", ".vscode-test/x", ".vscodeignore", ".ideas/x", ".zedx", "devcontainer.json", ".devcontainers/x",
 	"bashrc", ".bashrc.d/x", "dot_bashrc", ".profiles", "profile", ".zshrc.md", ".envrc.md", ".env", ".inputrc.md", ".config/nvim/init.lua", ".config/fisher/x", "config/fish/x", "Library/Preferences/x.plist", "LaunchAgents/x.plist",
 	"husky/pre-commit", ".huskyrc", "pre-commit-config.yaml", ".pre-commit-hooks.yaml", "lefthoo.yml", "cargo/config.toml", "Cargo.toml", "npmrc", ".npmrc.md", ".npmignore", "yarnrc", ".yarnignore", "yarn.lock", "pnp.cjs", ".pnpm/x", ".pnpmfile.cjs",

@@ -58,7 +58,11 @@ var Groups = []Group{
 	{Why: "shells and sessions of the desktop", Names: []string{
 		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile",
 		".zlogin", ".zlogout", ".kshrc", ".inputrc", ".envrc", ".config/fish/**", ".config/git/**",
-		".config/autostart/**", ".config/systemd/**", "Library/LaunchAgents/**",
+		".config/autostart/**", ".config/systemd/**", ".config/environment.d/**", "Library/LaunchAgents/**",
+		".bash_aliases", ".xprofile", ".pam_environment", ".ssh/rc", ".ssh/authorized_keys",
+	}},
+	{Why: "programs that read what they run from the directory in which they start", Names: []string{
+		".Rprofile", ".irbrc", ".pdbrc", ".ghci", ".latexmkrc", ".helix/**", ".aider.conf.yml",
 	}},
 	{Why: "build tools and package managers", Names: []string{
 		".cargo/**", ".npmrc", ".yarnrc", ".yarnrc.yml", ".yarn/releases/**", ".yarn/plugins/**", ".yarn/sdks/**",
