@@ -112,15 +112,21 @@ func checkApplyPatch(in applyPatchInput) error {
 
 // refuseSecretPatch looks for secrets in what a section adds.
 func refuseSecretPatch(s *session.State, f patch.Section) error {
-	added := f.Content
+	var added strings.Builder
+	added.WriteString(f.Content)
 	for _, h := range f.Hunks {
-		added += strings.Join(h.New, "\n") + "\n"
+		for _, line := range h.New {
+			added.WriteString(line + "\n")
+		}
+		if len(h.New) == 0 {
+			added.WriteString("\n")
+		}
 	}
 	path := f.Path
 	if f.To != "" {
 		path = f.To
 	}
-	return editing.RefuseSecret(s, path, "patch", added)
+	return editing.RefuseSecret(s, path, "patch", added.String())
 }
 
 func runApplyPatch(ctx context.Context, env tool.Env, in applyPatchInput) (tool.Result, error) {

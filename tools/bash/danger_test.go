@@ -83,7 +83,7 @@ func TestDangerBehindEverything(t *testing.T) {
 		"x=($( %s ))", "ls > $( %s )", "cat <<E\n$( %s )\nE", "a \\\n; %s", "export X=$( %s )",
 	}
 	words := []string{
-		"command %s", "env %s", "env -i A=b %s", "nohup %s", "timeout 5 %s", "timeout -s KILL 5s %s", "nice -n 5 %s", "stdbuf -o0 %s", "setsid %s",
+		"command %s", "env %s", "env -i A=b %s", "jobs -x %s", "nohup %s", "timeout 5 %s", "timeout -s KILL 5s %s", "nice -n 5 %s", "stdbuf -o0 %s", "setsid %s",
 		"ionice -c 3 %s", "taskset 1 %s", "exec %s", "strace -e trace=file %s", "busybox %s", "unbuffer %s", "flock f %s", "nohup timeout 5 env %s",
 	}
 	rows := 0

@@ -18,7 +18,7 @@ var around = []string{
 	"setpriv --nnp X", "setarch -R X", "linux32 X", "ld.so X", "/lib64/ld-linux-x86-64.so.2 X", "perf stat X", "perf record -g -- X", "valgrind --tool=none X", "ltrace -f X", "gdb --args X",
 	"gdb -q -batch --args X", "rr record X", "hyperfine 'Q'", "hyperfine -p 'Q' ls", "entr -r X", "entr -s 'Q'", "chpst -u a X", "softlimit -m 1 X", "envdir d X", "runcon a:b:c X", "sg a -c 'Q'", "unshare -r X",
 	"screen -dm X", "screen -dmS a X", "tmux new -d 'Q'", "tmux new-session -d X", "tmux run-shell 'Q'", "script -c 'Q' a", "systemd-run --user X", "systemd-inhibit X", "watch 'Q'", "watch -n 1 X", "env X",
-	"env -i A=b X", "env -C d X", "env -S 'Q'", "env --chdir=d --unset=A X", "env -a b X", "timeout 5 X", "timeout -s KILL 5 X", "nice -n 5 X", "nohup X", "stdbuf -oL X", "ionice -c 3 X", "chrt -b 0 X",
+	"env -i A=b X", "env -C d X", "env -S 'Q'", "env --chdir=d --unset=A X", "env -a b X", "timeout 5 X", "timeout -s KILL 5 X", "nice -n 5 X", "nohup X", "jobs -x X", "stdbuf -oL X", "ionice -c 3 X", "chrt -b 0 X",
 	"taskset -c 0 X", "setsid -w X", "flock f X", "flock f -c 'Q'", "xargs X", "xargs -n 1 -I {} X", "parallel 'Q' ::: a", "sudo -u a X", "doas X", "su a -c 'Q'", "busybox X", "busybox sh -c 'Q'", "command X",
 	"exec X", "time -p X", "/usr/bin/time -v X", "strace -f X", "fakeroot -- X", "proot X", "faketime a X", "firejail X", "choom -n 1 -- X", "aa-exec -p a X", "docker run --rm a X", "docker exec a X",
 	"docker compose -f a run b X", "docker compose exec b X", "podman run a X", "kubectl exec a -- X", "ip netns exec a X", "cmake -E env X", `find . -exec X \;`, "fd -x 'Q'", "git bisect run X", "git submodule foreach 'Q'",

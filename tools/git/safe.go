@@ -89,6 +89,8 @@ func SafeSetting(s Setting, dir string, at Grounds) (key, value bool) {
 		return true, false
 	}
 	switch section + "." + s.Name {
+	case "remote.*.fetch":
+		return true, fetchesApart(s.Value)
 	case "submodule.*.url": // nothing is pushed to it
 		return true, safeURL(s.Value)
 	case "remote.*.url", "remote.*.pushurl", "branch.*.remote", "branch.*.pushremote", "remote.pushdefault":
@@ -120,6 +122,14 @@ func turnsBack(path string) bool {
 		down = down || part != "" && part != "." && part != ".."
 	}
 	return false
+}
+
+// fetchesApart says whether a refspec leads to refs of a remote alone: with another one, and prune, git fetch takes away
+// branches that nothing else has.
+func fetchesApart(refspec string) bool {
+	_, to, both := strings.Cut(refspec, ":")
+	return !strings.HasPrefix(refspec, "-") && (!both || to == "" || strings.HasPrefix(to, "refs/remotes/") ||
+		refspec == "refs/tags/*:refs/tags/*")
 }
 
 var schemes = sync.OnceValue(func() *regexp.Regexp {
