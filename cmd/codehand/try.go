@@ -43,7 +43,7 @@ const tourEdit = `{"file_path":"server.conf","old_string":"retries = 3","new_str
 // tour is what is played.
 var tour = []scene{
 	{
-		says: "Read: the model sees numbered lines. codehand notes what it showed: only that may be edited.",
+		says: "Read: the model sees numbered lines. codehand notes it: only a file that was read may be edited.",
 		tool: "read_file", input: `{"file_path":"server.conf"}`,
 	},
 	{

@@ -369,9 +369,6 @@ func (e *ending) contents(c *Change, name string, was, is *record) bool {
 	if was != nil && is != nil && bytes.Equal(c.Old, c.New) && (c.OldMode^c.NewMode)&disk.KeptMode == 0 {
 		return false
 	}
-	if c.Why == "" && !(text(c.Old) && text(c.New)) {
-		c.Why = "not text"
-	}
 	if e.room -= len(c.Old) + len(c.New); c.Why == "" && e.room < 0 {
 		c.Why = "too much changed at once"
 	}
@@ -409,9 +406,4 @@ func (e *ending) original(path, name string, was *record) (content []byte, why s
 		return nil, "git converts its line ends or keywords"
 	}
 	return content, ""
-}
-
-// text says whether a content is text, as git sees it.
-func text(content []byte) bool {
-	return bytes.IndexByte(content[:min(len(content), 8000)], 0) < 0
 }
