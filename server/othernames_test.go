@@ -16,13 +16,13 @@ var otherNames = map[string]string{
 	"WriteTool": "write_file", "FileWriteTool": "write_file",
 	"EditTool": "edit_file", "FileEditTool": "edit_file", "EditFileTool": "edit_file",
 	"MultiEditTool": "multi_edit", "MultiEditFileTool": "multi_edit", "NotebookEditTool": "notebook_edit",
-	"GlobTool": "list_files", "GrepTool": "grep_search", "BashTool": "run_shell", "TaskStopTool": "job_stop",
-	"WebFetchTool": "web_fetch", "WebSearchTool": "web_search", "SkillTool": "skill", "AgentTool": "agent",
+	"GlobTool": "list_files", "GrepTool": "grep_search", "BashTool": "run_shell", "PowerShellTool": "run_shell", "PowerShell": "run_shell", "TaskStopTool": "job_stop",
+	"WebFetchTool": "web_fetch", "WebSearchTool": "web_search", "SkillTool": "skill", "AgentTool": "agent", "TaskTool": "agent", "Task": "agent",
 	"ToolSearchTool": "tool_search", "UpdateTodoTool": "todo_write", "SendMessageTool": "send_message",
 	"ConfigTool": "session_config", "ExitPlanModeV2Tool": "exit_plan_mode",
 }
 
-// TestOtherNames: 24 names that models know from other agents were refused with -32602, also those of tools that the
+// TestOtherNames: names that models know from other agents were refused with -32602, also those of tools that the
 // client was listed.
 func TestOtherNames(t *testing.T) {
 	t.Parallel()

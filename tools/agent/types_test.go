@@ -73,7 +73,7 @@ func TestPick(t *testing.T) {
 		{"read_file", AllAgents, "Read", "view"}, {"grep_search", AllAgents, "Grep", "search"},
 		{"edit_file", ChangingAgents, "Edit", "patch"}, {"run_shell", ChangingAgents, "Bash", "terminal"},
 		{"web_fetch", AllAgents, "WebFetch", "web"}, {"todo_write", AllAgents, "TodoWrite", "todoread"},
-		{"agent", StartingAgents, "Task", "subagent"}, {"ask_user_question", NoAgents, "AskUserQuestion", "ask"},
+		{"agent", StartingAgents, "Agent", "subagent"}, {"ask_user_question", NoAgents, "AskUserQuestion", "ask"},
 		{"tool_search", ProgramAgents, "ToolSearch", "find"}, {"exit_plan_mode", NoAgents, "ExitPlanMode", "plan"},
 	} {
 		all = append(all, Offered{Tool: loop.Tool{Name: x.name}, Aliases: []string{x.alias}, Elsewhere: []string{x.elsewhere}, For: x.audience})

@@ -109,6 +109,7 @@ func TestFindSelected(t *testing.T) {
 		{"select:", "", ""},
 		{"select: , ,", "", ""},
 		{"select:todo_write", "todo_write", ""},
+		{"select:Task", "agent", ""},
 		{"select:TaskList,TodoWrite", "task_list todo_write", ""},
 		{"SELECT: tasklist ,\n read , READ_FILE", "task_list read_file", ""},
 		{"select:TodoWrite,todo_write,TODOWRITE", "todo_write", ""},

@@ -7,7 +7,8 @@ func TestShort(t *testing.T) {
 	for name, want := range map[string]string{
 		"ReadTool": "Read", "FileReadTool": "Read", "ReadFileTool": "Read", "WriteTool": "Write", "FileWriteTool": "Write", "WriteFileTool": "Write",
 		"EditTool": "Edit", "FileEditTool": "Edit", "EditFileTool": "Edit", "MultiEditTool": "MultiEdit", "MultiEditFileTool": "MultiEdit",
-		"NotebookEditTool": "NotebookEdit", "GlobTool": "Glob", "GrepTool": "Grep", "BashTool": "Bash", "PowerShellTool": "PowerShell",
+		"NotebookEditTool": "NotebookEdit", "GlobTool": "Glob", "GrepTool": "Grep", "BashTool": "Bash", "PowerShellTool": "Bash", "PowerShell": "Bash",
+		"Task": "Agent", "TaskTool": "Agent", "task": "task", "TaskStopTool": "TaskStop",
 		"UpdateTodoTool": "TodoWrite", "TodoWriteTool": "TodoWrite", "ExitPlanModeV2Tool": "ExitPlanMode", "EnterPlanModeTool": "EnterPlanMode",
 		"AgentTool": "Agent", "SkillTool": "Skill", "WebFetchTool": "WebFetch", "LSPTool": "LSP", "ListMcpResourcesTool": "ListMcpResources",
 		"": "", "Tool": "Tool", "FileTool": "File", "Read": "Read", "read_file": "read_file", "mcp__s__ReadTool": "mcp__s__ReadTool", "readtool": "readtool",

@@ -197,7 +197,7 @@ func (w *world) request(call string) (Request, error) {
 	case "fetch":
 		r.Tool, r.Aliases, r.ReadOnly, r.Targets = "web_fetch", []string{"WebFetch"}, true, []Target{{Kind: Domain, Value: what}}
 	case "agent":
-		r.Tool, r.Aliases, r.Targets = "agent", []string{"Agent", "Task"}, []Target{{Kind: Name, Value: what}}
+		r.Tool, r.Aliases, r.Targets = "agent", []string{"Agent"}, []Target{{Kind: Name, Value: what}}
 	case "skill":
 		r.Tool, r.Aliases, r.Private, r.Targets = "skill", []string{"Skill"}, true, []Target{{Kind: Name, Value: what}}
 	case "todo":

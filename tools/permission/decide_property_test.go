@@ -91,7 +91,7 @@ func (d dice) request() Request {
 	case 2:
 		r.Tool, r.Aliases = "web_fetch", []string{"WebFetch"}
 	case 3:
-		r.Tool, r.Aliases = "agent", []string{"Agent", "Task"}
+		r.Tool, r.Aliases = "agent", []string{"Agent"}
 	}
 	for range d.IntN(3) {
 		r.Opinions = append(r.Opinions, Verdict(d.IntN(3)))

@@ -61,12 +61,11 @@ var takes = map[string]struct {
 	folds  bool   // of aName: names are the same in any case, and targets have them in lower case
 }{
 	"Read": {what: aPath, family: FamilyRead}, "Edit": {what: aPath, family: FamilyEdit},
-	"Bash": {what: aCommand, family: FamilyBash}, "PowerShell": {what: aCommand, family: FamilyBash},
+	"Bash":      {what: aCommand, family: FamilyBash},
 	"run_shell": {what: aCommand}, "run_readonly": {what: aCommand},
 	"monitor": {what: aCommand}, "Monitor": {what: aCommand, tool: "monitor"},
 	"WebFetch": {what: aDomain, tool: "web_fetch"}, "web_fetch": {what: aDomain},
-	"Agent": {what: aName, tool: "agent", folds: true}, "Task": {what: aName, tool: "agent", folds: true},
-	"agent": {what: aName, folds: true},
+	"Agent": {what: aName, tool: "agent", folds: true}, "agent": {what: aName, folds: true},
 	"Skill": {what: aName, tool: "skill"}, "skill": {what: aName},
 }
 
