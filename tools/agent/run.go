@@ -48,6 +48,7 @@ type talk struct {
 	history []loop.Message
 	size    int // bytes of history
 	tokens  int
+	rough   bool // tokens are estimated, in part
 	calls   int
 	prompt  string // of a run that goes on; "": that of its order
 	early   string // what came too late for the last run
@@ -58,8 +59,10 @@ type talk struct {
 
 // A Status is how far a sub-agent is.
 type Status struct {
-	Calls int
-	Doing string // the last tool; "": none yet
+	Calls  int
+	Tokens int // 0: none are counted yet, or they never are
+	Rough  bool
+	Doing  string // the last tool; "": none yet
 }
 
 // An Outcome is how a run ended.
@@ -102,7 +105,7 @@ func (x *Run) Turns() (n int, origin string) {
 func (x *Run) Status() Status {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return Status{Calls: x.calls, Doing: x.doing}
+	return Status{Calls: x.calls, Tokens: x.tokens, Rough: x.rough, Doing: x.doing}
 }
 
 // Alone says that the call which started it is over, so that no client is there to be asked.
@@ -347,7 +350,7 @@ func (x *Run) runLoop(ctx context.Context, said func(string)) Outcome {
 	case history == nil: // it was stopped before it had begun
 		prompt = o.Prompt + "\n\n" + prompt
 	}
-	calls := x.calls
+	calls, tokens := x.calls, x.tokens
 	x.mu.Unlock()
 	out, err := loop.Run(ctx, loop.Task{
 		Model: model, System: system(x.hooks.instructions(o.System), o.Type, o.Parent.Place),
@@ -360,6 +363,7 @@ func (x *Run) runLoop(ctx context.Context, said func(string)) Outcome {
 			}
 			x.mu.Lock()
 			x.calls, x.doing = calls+s.Calls, results.Line(results.Clean(s.Tool), 64) // a model may call anything
+			x.tokens, x.rough = tokens+s.Tokens.Total(), x.rough || s.Tokens.Estimated
 			if x.used == nil {
 				x.used = map[string]int{}
 			}
@@ -374,9 +378,9 @@ func (x *Run) runLoop(ctx context.Context, said func(string)) Outcome {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.history, x.size, x.calls = out.Messages, weight(out.Messages), calls+out.Calls
-	x.tokens += out.Tokens.Total()
+	x.tokens, x.rough = tokens+out.Tokens.Total(), x.rough || out.Tokens.Estimated
 	end := Outcome{Text: out.Text, Stopped: out.Stopped, Calls: x.calls, Used: mostUsed(x.used), Tokens: x.tokens,
-		Rough: out.Tokens.Estimated}
+		Rough: x.rough}
 	if err != nil && out.Stopped == loop.Failed {
 		end.Detail = err.Error()
 		if known, ok := errors.AsType[*loop.Error](err); ok {

@@ -230,6 +230,36 @@ func TestEnds(t *testing.T) {
 	}
 }
 
+// While sub-agents work, the client is told how many calls they made, how many tokens they took, and the last tool.
+func TestTellsHowFar(t *testing.T) {
+	t.Parallel()
+	turns := 0
+	m := says{"WORK": func(context.Context) (loop.Answer, error) {
+		if turns++; turns == 4 {
+			return text("done", loop.StopEnd), nil
+		}
+		call := loop.Answer{Parts: []loop.Part{{Call: &loop.Call{ID: "1", Name: "read_file"}}}, Tokens: loop.Tokens{Input: 1000, Output: 5, Estimated: turns == 2}}
+		if turns == 3 {
+			call.Parts[0].Call.Name = "no_such"
+		}
+		return call, nil
+	}}
+	d := newDelegation(t, m, nil)
+	var told []string
+	d.Env.Progress = func(_, _ float64, note string) { told = append(told, note) }
+	if r, err := d.with(task("WORK")...).Run(t.Context()); err != nil || r.Failed != "" {
+		t.Fatalf("%v: %s", err, r.Text)
+	}
+	for i, want := range []string{
+		"agent: 1 tool call, 1,005 tokens, read_file, ", "agent: 2 tool calls, about 2,010 tokens, read_file, ",
+		"agent: 3 tool calls, about 3,015 tokens, no_such, ", "sub-agent complete: agent agent_",
+	} {
+		if len(told) != 4 || !strings.HasPrefix(told[i], want) {
+			t.Fatalf("%q: note %d is not %q", told, i, want)
+		}
+	}
+}
+
 // A call that must answer before its sub-agent has ended names the job, and the sub-agent works on. A cancel ends it.
 func TestGoesOn(t *testing.T) {
 	t.Parallel()

@@ -133,16 +133,21 @@ func (w *work) tell() {
 	if !w.watched.Load() {
 		return
 	}
-	calls, doing := 0, ""
+	var all agent.Status
 	for _, x := range w.runs {
 		s := x.Status()
-		calls += s.Calls
-		doing = cmp.Or(s.Doing, doing)
+		all.Calls += s.Calls
+		all.Tokens += s.Tokens
+		all.Rough = all.Rough || s.Rough
+		all.Doing = cmp.Or(s.Doing, all.Doing)
 	}
 	ran := time.Since(w.began)
-	text := "agent: " + wording.Plural(calls, "tool call", "tool calls")
-	if doing != "" {
-		text += ", " + doing
+	text := "agent: " + wording.Plural(all.Calls, "tool call", "tool calls")
+	if all.Tokens > 0 {
+		text += ", " + countTokens(all.Tokens, all.Rough)
+	}
+	if all.Doing != "" {
+		text += ", " + all.Doing
 	}
 	w.env.Progress(ran.Round(time.Second).Seconds(), 0, text+", "+wording.Whole(ran))
 }
@@ -270,17 +275,22 @@ func ended(x *agent.Run, o agent.Outcome) (code tool.Code, text string) {
 func footer(x *agent.Run, o agent.Outcome) string {
 	parts := []string{"agent " + x.ID, wording.LineOf(x.Type(), 64)}
 	if x.Backend() != agent.Program {
-		tokens := results.Count(o.Tokens) + " tokens"
-		if o.Rough {
-			tokens = "about " + tokens
-		}
 		calls := wording.Plural(o.Calls, "tool call", "tool calls")
 		if o.Used != "" {
 			calls += " (" + o.Used + ")"
 		}
-		parts = append(parts, calls, tokens)
+		parts = append(parts, calls, countTokens(o.Tokens, o.Rough))
 	}
 	return "[" + strings.Join(append(parts, wording.Whole(o.Took)), " · ") + "]"
+}
+
+// countTokens says how many tokens there were. rough: they are estimated.
+func countTokens(n int, rough bool) string {
+	text := results.Count(n) + " tokens"
+	if rough {
+		return "about " + text
+	}
+	return text
 }
 
 // Send gives a message to a sub-agent of the session. One that has ended goes on, and the result is its report.
