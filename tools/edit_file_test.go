@@ -77,6 +77,14 @@ func TestEditFileRefusals(t *testing.T) {
 	r.ok("read_file", `{"file_path":"f"}`)
 	r.ok("read_file", `{"file_path":"latin"}`)
 	r.ok("read_file", `{"file_path":"bytes"}`)
+	r.write("changed", "x\n")
+	r.ok("read_file", `{"file_path":"changed"}`)
+	r.write("changed", "y\n")
+	r.write("book.ipynb", `{"cells":[]}`)
+	r.write("huge", "")
+	if err := os.Truncate(filepath.Join(r.dir, "huge"), 1<<30+1); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		code   tool.Code
 		number int
@@ -91,8 +99,12 @@ func TestEditFileRefusals(t *testing.T) {
 		{tool.OutsideRoots, 0, `{"file_path":"/etc/hostname","old_string":"a","new_string":"b"}`, "is outside"},
 		{tool.BinaryFile, 0, `{"file_path":"bin","old_string":"a","new_string":"b"}`, "binary"},
 		{tool.IsDirectory, 0, `{"file_path":"d","old_string":"a","new_string":"b"}`, "is a directory"},
+		{tool.FileExists, 3, `{"file_path":"f","old_string":"","new_string":"b"}`, "Cannot create new file - file already exists."},
 		{tool.FileNotFound, 4, `{"file_path":"missing","old_string":"a","new_string":"b"}`, "File does not exist: $WORK/missing. Current directory: $WORK."},
+		{tool.Notebook, 5, `{"file_path":"book.ipynb","old_string":"a","new_string":"b"}`, "notebook_edit"},
 		{tool.FileNotRead, 6, `{"file_path":"unread","old_string":"x","new_string":"b"}`, "File has not been read yet: $WORK/unread. Read it first."},
+		{tool.FileChanged, 7, `{"file_path":"changed","old_string":"x","new_string":"b"}`, "has been modified since read"},
+		{tool.TooLarge, 10, `{"file_path":"huge","old_string":"x","new_string":"b"}`, "File is too large to edit (1.0 GB). Maximum editable file size is 1 GiB."},
 		{tool.StringNotFound, 8, `{"file_path":"f","old_string":"zzz","new_string":"b"}`, "String to replace not found in file.\nString: zzz"},
 		{tool.MultipleMatches, 9, `{"file_path":"f","old_string":"one","new_string":"b"}`, "old_string occurs 2 times in f: lines 1, 2. Add lines around the one you mean, or set replace_all to change all."},
 		{tool.CountMismatch, 13, `{"file_path":"f","old_string":"one","new_string":"b","expected_replacements":3}`, "Expected 3 replacements but found 2."},

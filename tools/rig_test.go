@@ -118,6 +118,20 @@ func (r *rig) fails(code tool.Code, name, args string) string {
 	return strings.ReplaceAll(text, r.dir, "$WORK")
 }
 
+// number calls a tool that refuses with this code, and returns the number of its refusal.
+func (r *rig) number(code tool.Code, name, args string) int {
+	r.t.Helper()
+	call, err := r.tool(name).Bind(r.State, json.RawMessage(args))
+	if err == nil {
+		_, err = call.Run(r.t.Context(), r.Env(call))
+	}
+	refusal, ok := errors.AsType[*tool.Refusal](err)
+	if !ok || refusal.Code != code {
+		r.t.Fatalf("%s %s: %v, want %s", name, args, err, code)
+	}
+	return refusal.Number
+}
+
 // write puts a file below the root, behind the server's back.
 func (r *rig) write(name, content string) { r.t.Helper(); r.Write(name, content) }
 

@@ -31,15 +31,25 @@ func TestWriteFileOver(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.write("f", "a\nb\nc\n")
+	if n := r.number(tool.FileNotRead, "write_file", `{"file_path":"f","content":"x\n"}`); n != 2 {
+		t.Errorf("FILE_NOT_READ has number %d", n)
+	}
 	text := r.fails(tool.FileNotRead, "write_file", `{"file_path":"f","content":"x\n"}`)
 	same(t, text, "FILE_NOT_READ: File has not been read yet: $WORK/f. Read it first.")
 	r.ok("read_file", `{"file_path":"f","limit":2}`)
 	text = r.fails(tool.FilePartlyRead, "write_file", `{"file_path":"f","content":"x\n"}`)
 	same(t, text, "FILE_PARTLY_READ: Only lines 1-2 of 3 of $WORK/f were read. Read the rest (next: offset=3; truncated lines do not count as read) or use edit_file.")
 	r.holds("f", "a\nb\nc\n")
+	if n := r.number(tool.FilePartlyRead, "write_file", `{"file_path":"f","content":"x\n"}`); n != 2 {
+		t.Errorf("FILE_PARTLY_READ has number %d", n)
+	}
 	r.ok("read_file", `{"file_path":"f","offset":3}`)
+	r.write("f", "a\nb\n")
+	if n := r.number(tool.FileChanged, "write_file", `{"file_path":"f","content":"x\n"}`); n != 3 {
+		t.Errorf("FILE_CHANGED has number %d", n)
+	}
 	text = r.ok("write_file", `{"file_path":"f","content":"a\nX\nc\n"}`)
-	same(t, text, "Wrote f (3 lines; +1 -1)")
+	same(t, text, "Wrote f (3 lines; +2 -1)")
 	r.holds("f", "a\nX\nc\n")
 	// What was written is known: no read is needed before the next change.
 	same(t, r.ok("write_file", `{"file_path":"f","content":"a\nX\nc\n"}`), "No change: f already has this content.")
