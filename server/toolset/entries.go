@@ -16,12 +16,12 @@ func (e Entry) Tokens() int { return (len(e.JSON) + 3) / 4 }
 func (set *Set) Entries(o Offer) []Entry {
 	now := set.current().byName
 	entries := make([]Entry, 0, len(o.Tools))
-	for i, d := range o.Tools {
+	for _, d := range o.Tools {
 		b, err := d.JSON()
 		if err != nil {
 			continue // tools make their schemas themselves, and tests look at each
 		}
-		late := i >= o.Always && set.Lists.Deferral != deferralOff
+		late := !d.always && set.Lists.Deferral != deferralOff
 		entries = append(entries, Entry{Tool: now[d.Name], JSON: b, Deferred: late})
 	}
 	return entries

@@ -1,6 +1,7 @@
 package toolset
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -18,6 +19,9 @@ import (
 	"codehand/tools/session"
 	"codehand/tools/tool"
 )
+
+// mounted begins the names of tools of mounted servers.
+const mounted = "mcp__"
 
 // Finder is the tool by which a model finds the others.
 const Finder = "tool_search"
@@ -50,7 +54,7 @@ func GoesBy(t tool.Tool, name string) bool {
 // servers are not known at the start.
 func (l Lists) check(tools []tool.Tool) error {
 	for _, name := range l.Always {
-		if !strings.HasPrefix(name, "mcp__") &&
+		if !strings.HasPrefix(name, mounted) &&
 			!slices.ContainsFunc(tools, func(t tool.Tool) bool { return GoesBy(t, name) }) {
 			return fmt.Errorf("tools.always: there is no tool %s", name)
 		}
@@ -70,6 +74,7 @@ type Listing struct {
 	// whole list for each request took more time than everything else that is done for one.
 	JSON func() (json.RawMessage, error)
 
+	always      bool // also where not everything is listed
 	forPatchers bool // as in its Spec
 	button      bool // a card calls it
 
@@ -77,10 +82,10 @@ type Listing struct {
 }
 
 // list makes the entry of a tool. d must not change afterwards.
-func list(t tool.Tool, d mcp.Tool) Listing {
+func list(t tool.Tool, d mcp.Tool, always bool) Listing {
 	encode := func() (json.RawMessage, error) { return encodeTool(d) }
 	l := Listing{
-		Name: d.Name, JSON: sync.OnceValues(encode), forPatchers: t.Spec.ForPatchers,
+		Name: d.Name, JSON: sync.OnceValues(encode), always: always, forPatchers: t.Spec.ForPatchers,
 		button: t.Spec.Card == tool.CardButton,
 	}
 	if t.Spec.Card != tool.NoCard {
@@ -104,10 +109,9 @@ func encodeTool(d mcp.Tool) (json.RawMessage, error) {
 
 // An Offer is what one kind of clients may use of a tenant. All their requests share it and only read it.
 type Offer struct {
-	Tools   []Listing       // of tools/list: those that are always listed, then the others, each by name
+	Tools   []Listing       // of tools/list: those that are always listed, the others, and mounted ones, each by name
 	Marked  []Listing       // the same with marks in _meta, for clients.Profile.Marks
 	Hinted  []Listing       // the same with hints in the descriptions, for clients.Profile.Hints
-	Always  int             // how many are always listed
 	Catalog []catalog.Entry // what may be found, by name
 }
 
@@ -123,12 +127,12 @@ func (o Offer) Listed(c session.Client, known clients.Profile, active []string) 
 	if c.SeesAll {
 		return shownTo(c, tools)
 	}
-	listed := slices.Clip(tools[:o.Always])
+	var listed []Listing
 	if c.Modern && !c.Rereads {
 		active = nil
 	}
-	for _, t := range tools[o.Always:] {
-		if c.Patches && t.forPatchers || c.Cards && t.button || slices.Contains(active, t.Name) {
+	for _, t := range tools {
+		if t.always || c.Patches && t.forPatchers || c.Cards && t.button || slices.Contains(active, t.Name) {
 			listed = append(listed, t)
 		}
 	}
@@ -161,18 +165,15 @@ func (l Lists) Offer(tools []tool.Tool, canAsk bool) Offer {
 		if t.Spec.Personal && !canAsk {
 			mark(&d, map[string]any{"anthropic/requiresUserInteraction": true})
 		}
-		o.Tools = append(o.Tools, list(t, d))
+		o.Tools = append(o.Tools, list(t, d, !late))
 		marked := d
 		mark(&marked, marks(t, late))
-		o.Marked = append(o.Marked, list(t, marked))
+		o.Marked = append(o.Marked, list(t, marked, !late))
 		if late {
 			words := append(slices.Clone(t.Spec.Aliases), t.Spec.Hint)
 			d.Description = strings.TrimSpace(d.Description) + "\nAlso: " + strings.Join(words, ", ") + "."
 		}
-		o.Hinted = append(o.Hinted, list(t, d))
-		if !late {
-			o.Always++
-		}
+		o.Hinted = append(o.Hinted, list(t, d, !late))
 		o.Catalog = append(o.Catalog, catalog.Entry{
 			Name: t.Spec.Name, Aliases: t.Spec.Aliases, Description: t.Spec.Description, Hint: t.Spec.Hint,
 			Deferred: late, Schema: t.Schema,
@@ -192,15 +193,19 @@ func (l Lists) spoken(t tool.Tool) tool.Tool {
 	return t
 }
 
-// order is that of lists: what is always listed, then the deferred tools, each by name.
+// order is that of lists: what is always listed, then the deferred tools, then those of mounted servers, each by name.
+// What changes while a client is connected stands behind what its model has in its cache.
 func (l Lists) order(a, b tool.Tool) int {
-	if late := l.Defers(a); late != l.Defers(b) {
-		if late {
+	rank := func(t tool.Tool) int {
+		switch {
+		case strings.HasPrefix(t.Spec.Name, mounted):
+			return 2
+		case l.Defers(t):
 			return 1
 		}
-		return -1
+		return 0
 	}
-	return strings.Compare(a.Spec.Name, b.Spec.Name)
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.Spec.Name, b.Spec.Name))
 }
 
 // maxResultChars tells a client that cuts results itself to leave them to us: our longest result has 50,000

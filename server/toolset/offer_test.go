@@ -9,7 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/server/clients"
 	"codehand/tools"
+	"codehand/tools/session"
 )
 
 // Codex defers every tool and searches names, titles, descriptions and parameters by itself: it found no tool by the
@@ -117,6 +119,37 @@ func TestPowerShellIsNamed(t *testing.T) {
 	for _, want := range []string{"Run a PowerShell 7 command", "PowerShell 7 command line", "there is no bash here"} {
 		if text := changed["run_shell"]; !strings.Contains(text, want) || strings.Contains(text, "a bash command") {
 			t.Errorf("%q is missing in %s", want, text)
+		}
+	}
+}
+
+// Tools of mounted servers come and go: they stand last, also one that is always listed, so that the beginning of a list
+// stays in the cache of a model.
+func TestMountedComeLast(t *testing.T) {
+	t.Parallel()
+	all := tools.All(tools.Engines{})
+	for _, name := range []string{"mcp__b__late", "mcp__a__listed"} {
+		x := all[0]
+		x.Spec.Name, x.Spec.Aliases, x.Spec.Deferred = name, nil, name == "mcp__b__late"
+		all = append(all, x)
+	}
+	offer := (Lists{}).Offer(all, true)
+	for _, c := range []struct {
+		client session.Client
+		active []string
+		want   []string
+	}{
+		{session.Client{SeesAll: true}, nil, []string{"mcp__a__listed", "mcp__b__late"}},
+		{session.Client{}, []string{"undo_change", "mcp__b__late"}, []string{"undo_change", "mcp__a__listed", "mcp__b__late"}},
+		{session.Client{}, nil, []string{"mcp__a__listed"}},
+	} {
+		var names []string
+		for _, l := range offer.Listed(c.client, clients.Profile{}, c.active) {
+			names = append(names, l.Name)
+		}
+		own := names[:len(names)-len(c.want)]
+		if got := names[len(own):]; !slices.Equal(got, c.want) || strings.Contains(strings.Join(own, " "), "mcp__") {
+			t.Errorf("%+v: %v", c.client, names)
 		}
 	}
 }

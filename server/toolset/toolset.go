@@ -171,7 +171,7 @@ func (set *Set) Get(name string) (tool.Tool, bool) {
 
 // late finds a tool that its Source does not know yet.
 func (set *Set) late(name string) (tool.Tool, bool) {
-	if !strings.HasPrefix(name, "mcp__") {
+	if !strings.HasPrefix(name, mounted) {
 		return tool.Tool{}, false
 	}
 	for _, s := range set.sources {
