@@ -274,16 +274,45 @@ func TestRunShellRefusals(t *testing.T) {
 	same(t, runShell(nil).Unavailable(r.State), "switched off")
 }
 
+// What programs learn of a command: how it ended, how long it took, what it could do at most, and where the next begins.
 func TestRunShellMeta(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	res, _ := r.do("run_shell", quote("echo abc; exit 4"))
-	var d struct{ ExitCode, StdoutBytes, SandboxLevel int }
-	if err := json.Unmarshal(res.Meta.Data, &d); err != nil {
-		t.Fatal(err)
+	r.write("sub/f", "x\n")
+	type data struct {
+		ExitCode                               int
+		Signal                                 string
+		DurationMS                             int64
+		StdoutBytes, StderrBytes, SandboxLevel int
+		TimedOut                               bool
+		Class, Cwd                             string
 	}
-	if d.ExitCode != 4 || d.StdoutBytes != 4 || d.SandboxLevel != 1 || res.Meta.Sandbox.Level != 1 {
-		t.Errorf("%+v", d)
+	for _, c := range []struct {
+		args string
+		want data // without its duration, and how one that timed out was ended
+	}{
+		{quote("echo abc"), data{StdoutBytes: 4, Class: "readonly", Cwd: r.dir}},
+		{quote("echo abc; exit 4"), data{ExitCode: 4, StdoutBytes: 4, Class: "write", Cwd: r.dir}},
+		{quote("echo abcd >&2; kill -TERM $$"), data{ExitCode: 143, Signal: "SIGTERM", StderrBytes: 5, Class: "write", Cwd: r.dir}},
+		{`{"command":"sleep 600","timeout":1000}`, data{TimedOut: true, Class: "write"}},
+		{quote("cd sub && touch made"), data{Class: "write", Cwd: filepath.Join(r.dir, "sub")}},
+		{quote("rm -rf made"), data{Class: "dangerous", Cwd: filepath.Join(r.dir, "sub")}},
+	} {
+		res, text := r.do("run_shell", c.args)
+		var d data
+		if err := json.Unmarshal(res.Meta.Data, &d); err != nil {
+			t.Fatal(err)
+		}
+		if d.TimedOut {
+			if d.Signal == "" || d.ExitCode == 0 || d.DurationMS < 1000 {
+				t.Errorf("%s: %+v", c.args, d)
+			}
+			d.Signal, d.ExitCode = "", 0 // a busy machine may need a second signal
+		}
+		d.DurationMS, c.want.SandboxLevel = 0, 1
+		if d != c.want || res.Meta.Sandbox.Level != 1 {
+			t.Errorf("%s: %+v, want %+v\n%s", c.args, d, c.want, text)
+		}
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"codehand/tools/confine"
+	"codehand/tools/sandbox"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 )
@@ -73,6 +75,24 @@ func TestSessionConfigForgetsMuch(t *testing.T) {
 	r.fails(tool.FileNotRead, "write_file", fmt.Sprintf(`{"file_path":"f%d","content":"1"}`, files-1))
 	same(t, r.ok("read_file", `{"file_path":"f0"}`), "1\tone")
 	r.ok("edit_file", `{"file_path":"f0","old_string":"one","new_string":"1"}`)
+}
+
+// The answer without a key says where the session works, and how far its commands are confined, as soon as that is known.
+func TestSessionConfigSaysHowConfined(t *testing.T) {
+	t.Parallel()
+	for level, want := range map[sandbox.Level]string{
+		0:                   " in $WORK, mode default.",
+		sandbox.LevelLimits: " in $WORK, mode default. Commands are not confined to them.",
+		sandbox.LevelFull:   " in $WORK, mode default. Commands are confined to them and have no network.",
+	} {
+		r := newRig(t)
+		o := confine.Options{Network: confine.Network{Network: sandbox.NetworkOff}, Known: func() (sandbox.Report, bool) {
+			return sandbox.Report{Level: level}, level > 0
+		}}
+		r.Confine = &confine.Session{Confiner: confine.New(o, func() []string { return nil })}
+		line, _, _ := strings.Cut(r.ok("session_config", `{}`), "\n")
+		same(t, line, "Your directories: $WORK. This session is"+want)
+	}
 }
 
 // What a rule hides is no directory, like one that does not exist, also behind a link; and nothing but a directory is one.

@@ -3,6 +3,7 @@ package answers
 import (
 	"encoding/json"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -17,6 +18,9 @@ func TestEncode(t *testing.T) {
 		Version: "v<1>", Files: []tool.FileChange{{Path: "/w/a&b", Op: "change", Before: "1", After: "2"}}, Job: &tool.Job{ID: "job_a", State: "failed", Exit: -1},
 		Sandbox: &tool.Confinement{Level: 1}, Data: json.RawMessage(`{"x":[1,2]}`), Kept: &tool.Kept{Path: "/k", Bytes: 1 << 40, Lines: 2, Shown: 3},
 		Decision: &tool.Decided{Verdict: "allow", Rule: `Bash("x")`, Asked: true}, Millis: 12,
+	}
+	if got, err := Encode(Result("x", tool.Result{Text: "a", Meta: tool.Meta{Millis: 12}})); err != nil || !strings.Contains(string(got), `"codehand/ms":12`) {
+		t.Errorf("%v: %s", err, got)
 	}
 	texts := []string{"", "one\ntwo\t\"<a>\\ \u2028 é", "\x00\b\f\r"}
 	modern := Result("x", tool.Result{Text: "a", Meta: all})

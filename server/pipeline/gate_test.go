@@ -125,6 +125,9 @@ func TestGateLetsTenReadersIn(t *testing.T) {
 		for _, g := range all {
 			<-g.done
 		}
+		if first, last := all[0].result.Meta.Millis, all[11].result.Meta.Millis; first != 300 || last != 600 {
+			t.Errorf("calls say that they took %d and %d ms", first, last)
+		}
 		if took := time.Since(start); c.peak() != 10 || took != 600*time.Millisecond {
 			t.Errorf("%d at the same time, %v in all", c.peak(), took)
 		}
