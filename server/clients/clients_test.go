@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 func TestFind(t *testing.T) {
@@ -126,6 +127,9 @@ func TestProfilesAreUsable(t *testing.T) {
 		p, _ := Named(name)
 		if p.Runes < 5_000 || p.Bytes < 0 || p.Bytes > 0 && p.Bytes < p.Runes {
 			t.Errorf("%s: limits %d runes, %d bytes", name, p.Runes, p.Bytes)
+		}
+		if p.Runes > 400_000/utf8.UTFMax {
+			t.Errorf("%s: a result of %d characters may have more than 400,000 bytes, which no client was shown to take", name, p.Runes)
 		}
 		if after := p.ToBackground(); after < 0 || after > 0 && after <= Beat {
 			t.Errorf("%s: background after %s", name, after)

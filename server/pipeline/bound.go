@@ -10,9 +10,6 @@ import (
 	"codehand/tools/tool"
 )
 
-// maxText is how many bytes of text one result may have, whatever tool and client allow.
-const maxText = 400_000
-
 // An outcome is what became of Run, seen the same way whether it is a Result or a Refusal.
 type outcome struct {
 	result  *tool.Result
@@ -96,16 +93,15 @@ func (r *ran) bind(ctx context.Context) {
 func (r *ran) form() results.Form {
 	client := r.state.Client
 	f := results.Form{
-		Runes: limitOf(r.bound.Spec.MaxRunes, client), Bytes: maxText, Lines: client.MaxLines, JSON: client.MaxJSON,
-	}
-	if n := client.MaxBytes; n > 0 {
-		f.Bytes = min(f.Bytes, n)
+		Runes: limitOf(r.bound.Spec.MaxRunes, client), Bytes: client.MaxBytes, Lines: client.MaxLines,
+		JSON: client.MaxJSON,
 	}
 	if r.refusal != nil {
 		head := len(r.refusal.Code) + len(": ") // stands before the text
-		f.Runes, f.Bytes = max(f.Runes-head, 1), max(f.Bytes-head, 1)
-		if f.JSON > 0 {
-			f.JSON = max(f.JSON-head, 1)
+		for _, n := range []*int{&f.Runes, &f.Bytes, &f.JSON} {
+			if *n > 0 {
+				*n = max(*n-head, 1)
+			}
 		}
 	}
 	return f

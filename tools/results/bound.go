@@ -7,8 +7,6 @@ import (
 )
 
 const (
-	// around is what is set aside of a cap for the marker and the line ends.
-	around = 60
 	// slack is the part of head or tail, one in so many, that may be given up to end at a line end.
 	slack = 10
 	// unlimited stands for a limit that is not set. Twice it still fits an int.
@@ -112,9 +110,6 @@ func (f Form) short(first string, c cutting) string {
 		Bytes: share(f.Bytes, len(frame)),
 		Lines: share(f.Lines, 2),
 		JSON:  share(f.JSON, unitsOf(frame)),
-	}
-	if f.Runes > 0 {
-		each.Runes = min(each.Runes, (f.Runes-around)/2)
 	}
 	if min(each.Runes, each.Bytes, each.Lines, each.JSON) <= 0 {
 		return first[:f.prefix(first)]

@@ -100,7 +100,22 @@ func checkMarker(t *testing.T, text, short, first string) {
 	}
 }
 
-// keep is (cap - 60) / 2 less what the first line takes, and moves to a line end if one is near.
+// Of 50,000 characters head and tail take all that the first line and the marker leave, each the same: 24,970 at most.
+func TestBoundKeepsEach(t *testing.T) {
+	t.Parallel()
+	text := strings.Repeat("é", 200_000) // no line end is near
+	got := New(filepath.Join(t.TempDir(), "results")).Bound(t.Context(), "k3x9q2mh5t7a2b4c", "run_shell", text, Form{Runes: 50_000})
+	lines := strings.Split(got.Text, "\n")
+	if n := utf8.RuneCountInString(got.Text); len(lines) != 4 || n < 49_990 || n > 50_000 {
+		t.Fatalf("%d lines, %d characters", len(lines), n)
+	}
+	first, head, tail := utf8.RuneCountInString(lines[0]), utf8.RuneCountInString(lines[1]), utf8.RuneCountInString(lines[3])
+	if head != tail || head > 24_970 || head < 24_970-first/2 {
+		t.Errorf("head %d, tail %d, behind a line of %d", head, tail, first)
+	}
+}
+
+// keep is half of the cap less what the first line takes, and moves to a line end if one is near.
 func TestBoundCutsAtLineEnds(t *testing.T) {
 	t.Parallel()
 	s := New(t.TempDir())
