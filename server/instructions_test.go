@@ -203,9 +203,22 @@ func TestGuide(t *testing.T) {
 			}
 		}
 	}
-	for _, topic := range []string{"Batching", "Reading first", "Dedicated tools", "Safety", "The shell", "Edits", "Commits", "Sub-agents", "Progress", "Results", "Errors"} {
-		if !strings.Contains(guide, "\n## "+topic+"\n") {
-			t.Errorf("the guide says nothing about %s", topic)
+	for topic, rule := range map[string]string{
+		"Batching":        "Send calls that do not depend on each other together, in one message.",
+		"Reading first":   "Read a file with `read_file` before you change it",
+		"Dedicated tools": "Find files with `list_files`, text with `grep_search`, and look into files with `read_file`.",
+		"Safety":          "Never undo, move, overwrite or delete work of the user that you were not asked to touch.",
+		"The shell":       "Run what takes minutes or never ends (servers, watchers, long builds) in the background",
+		"Edits":           "leave everything else as it is.",
+		"Commits":         "Commit only when you are asked to.",
+		"Sub-agents":      "its prompt says what to do",
+		"Progress":        "`todo_write` keeps a list of steps",
+		"Results":         "its first line names the file that holds the whole",
+		"Errors":          "Do that, rather than the same call again.",
+	} {
+		_, text, found := strings.Cut(guide, "\n## "+topic+"\n")
+		if text, _, _ = strings.Cut(text, "\n## "); !found || !strings.Contains(text, rule) {
+			t.Errorf("the guide does not say under %s: %s", topic, rule)
 		}
 	}
 	f := start(t, setup{})

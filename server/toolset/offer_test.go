@@ -21,6 +21,11 @@ func TestHintedListIsFound(t *testing.T) {
 	t.Parallel()
 	all := tools.All(tools.Engines{})
 	offer := (Lists{}).Offer(all, true)
+	for _, l := range offer.Marked { // a client that cuts at 50,000 UTF-16 units would cut what we have cut to 50,000 characters
+		if b, err := l.JSON(); err != nil || !strings.Contains(string(b), `"anthropic/maxResultSizeChars":100000`) {
+			t.Errorf("%s: %v: %s", l.Name, err, b)
+		}
+	}
 	texts, size := map[string]string{}, 0
 	for _, l := range offer.Hinted {
 		b, err := l.JSON()
