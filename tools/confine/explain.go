@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"codehand/tools/confine/look"
 	"codehand/tools/sandbox"
 )
 
@@ -46,6 +47,12 @@ var refused = sync.OnceValue(func() *regexp.Regexp {
 var tracing = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)(?:\bptrace\b|\bunshare\b|new namespace|perf_event_open|could not launch process)` +
 		`.*(?:operation not permitted|permission denied|EPERM)`)
+})
+
+// modes matches what chmod, install, cp, tar, Go and Node print of a file to which they may not give its mode.
+var modes = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(?:\bpermissions (?:of|for)\b|\bchange mode\b|\bchmod\b).*not permitted|` +
+		`\bnot permitted, f?chmod\b`)
 })
 
 // absolute finds absolute paths in a line.
@@ -111,6 +118,9 @@ func (c Command) Refusal(errors, dir string) string {
 		for _, path := range pathsIn(line, dir) {
 			if why := c.refuses(path, line, gone); why != "" {
 				return c.said(why)
+			}
+			if info, err := os.Lstat(path); err == nil && modes().MatchString(line) && look.Mine(info) {
+				return c.said("commands set no set-user-ID bit (mode 4000, u+s); the user sets it in a terminal of their own")
 			}
 		}
 	}

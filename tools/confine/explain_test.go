@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -155,6 +156,30 @@ func TestExplainUnseen(t *testing.T) {
 		c := Command{Level: sandbox.LevelFull, Profile: &sandbox.Profile{Readable: s.open}, pass: passwords{none: "none is stored"}}
 		if got := c.Explain(s.errors, dir); got != s.want {
 			t.Errorf("%q: %q, want %q", s.errors, got, s.want)
+		}
+	}
+}
+
+// A set-user-ID bit is refused where the command may write, which nothing else that programs print tells. What belongs
+// to another user is refused to anyone.
+func TestExplainSetUserID(t *testing.T) {
+	t.Parallel()
+	root := tree(t, "f")
+	c := Command{Level: sandbox.LevelFull, Profile: &sandbox.Profile{Writable: []string{root}}}
+	for printed, told := range map[string]bool{
+		"chmod: changing permissions of 'f': Operation not permitted":           true,
+		"install: cannot change permissions of 'f': Operation not permitted":    true,
+		"cp: preserving permissions for 'f': Operation not permitted":           true,
+		"tar: f: Cannot change mode to rwsr-xr-x: Operation not permitted":      true,
+		"chmod " + root + "/f: operation not permitted":                         true,
+		"Error: EPERM: operation not permitted, chmod '" + root + "/f'":         true,
+		"chmod: changing permissions of 'none': Operation not permitted":        false,
+		"chown: changing ownership of 'f': Operation not permitted":             false,
+		"chmod: changing permissions of '/etc/passwd': Operation not permitted": false,
+	} {
+		got := c.Explain(printed, root)
+		if told = told && runtime.GOOS == "linux"; strings.Contains(got, "set-user-ID") != told {
+			t.Errorf("%q: %q", printed, got)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 func child(mode string) int {
 	run := map[string]func() error{
 		"hide": hidden, "adopt": adopting, "untraced": untraced, "serve": serving, "late": late,
-		"terminal": terminalEscapes,
+		"terminal": terminalEscapes, "inside": inside,
 	}[mode]
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -68,6 +68,23 @@ func hidden() error {
 		if p.Exit().Code != 0 {
 			return fmt.Errorf("the command of a hidden server, profile %v: %+v", profile, p.Exit())
 		}
+	}
+	return nil
+}
+
+// inside is a server in a command, whose own commands are confined once more.
+func inside() error {
+	dir := os.Getenv("DIR")
+	for _, profile := range []*Profile{{Writable: []string{dir}}, {Writable: []string{dir + "/link"}}} {
+		p, err := Start(context.Background(), Cmd{
+			Path: "/bin/sh", Args: []string{"-c", `cd "$1" && echo written > f && cat f; (echo x > /tmp/x) 2>/dev/null || echo no`, "sh", dir},
+			Env: []string{"PATH=" + defaultPath}, Stdout: os.Stdout, Profile: profile, Level: LevelKernel,
+		})
+		if err != nil {
+			return err
+		}
+		<-p.Done()
+		p.End(0)
 	}
 	return nil
 }

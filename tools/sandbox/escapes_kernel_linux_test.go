@@ -107,6 +107,16 @@ func kernelEscapes() []escape {
 	add(all, "TIOCLINUX", func() error { return unlessAs(call(unix.SYS_IOCTL, 0, unix.TIOCLINUX), unix.ENOTTY) })
 	add(all, "TIOCSETD", func() error { return unlessAs(call(unix.SYS_IOCTL, 0, unix.TIOCSETD), unix.ENOTTY) })
 	add(all, "TIOCLINUX with upper bits", func() error { return unlessAs(call(unix.SYS_IOCTL, 0, unix.TIOCLINUX|upper), unix.ENOTTY) })
+	// Nothing is there whose mode could be changed. Without O_CREAT a mode means nothing.
+	const setuid = unix.S_ISUID | 0o755
+	wrong(all, "give a set-user-ID bit by fchmod", unix.SYS_FCHMOD, minusOne, setuid)
+	wrong(all, "give a set-user-ID bit, with upper bits", unix.SYS_FCHMOD, minusOne, setuid|upper)
+	wrong(all, "give a set-user-ID bit by fchmodat", unix.SYS_FCHMODAT, minusOne, 0, setuid)
+	wrong(all, "give a set-user-ID bit by fchmodat2", unix.SYS_FCHMODAT2, minusOne, 0, setuid)
+	wrong(all, "make a set-user-ID file by mknodat", unix.SYS_MKNODAT, minusOne, 0, unix.S_IFREG|setuid)
+	wrong(all, "make a set-user-ID file by openat", unix.SYS_OPENAT, minusOne, 0, unix.O_CREAT|unix.O_WRONLY, setuid)
+	wrong(all, "make a set-user-ID file without a name", unix.SYS_OPENAT, minusOne, 0, unix.O_TMPFILE|unix.O_RDWR, setuid)
+	wrong(all, "openat2", unix.SYS_OPENAT2, minusOne)
 	list = append(list, otherCalls()...)
 	// Hanging up a terminal has an effect where there is one.
 	for i := range list {

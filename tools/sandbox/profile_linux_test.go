@@ -1,16 +1,20 @@
 package sandbox
 
 import (
+	"archive/tar"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"codehand/filestate/leaktest"
 )
@@ -70,6 +74,66 @@ func TestProfile(t *testing.T) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// A set-user-ID program that a command leaves gives its rights to each user of the machine. Directories that hand on
+// their group are everyday.
+func TestSetUserID(t *testing.T) {
+	t.Parallel()
+	python := `python3 -c 'import os, sys; os.umask(0); %s' || echo no`
+	for name, c := range map[string]struct{ text, want string }{
+		"chmod":             {`chmod 4755 mine || echo no; stat -c %a mine`, "no\n755\n"},
+		"chmod with others": {`chmod u+s,g+s mine || echo no; chmod 6755 mine || echo no; stat -c %a mine`, "no\nno\n755\n"},
+		"install":           {`install -m 4755 mine new || echo no`, "no\n"},
+		"tar":               {`tar -xpf tar || echo no`, "no\n"},
+		"fchmod":            {fmt.Sprintf(python, `os.fchmod(os.open("mine", os.O_RDWR), 0o4755)`), "no\n"},
+		"open":              {fmt.Sprintf(python, `os.open("new", os.O_CREAT | os.O_WRONLY, 0o4755)`), "no\n"},
+		"mknod":             {fmt.Sprintf(python, `os.mknod("new", 0o104755)`), "no\n"},
+		"no name yet": {fmt.Sprintf(python,
+			`f = os.open(".", os.O_TMPFILE | os.O_RDWR, 0o4755); os.link("/proc/self/fd/%d" % f, "new", src_dir_fd=f, follow_symlinks=True)`), "no\n"},
+		"other bits": {`mkdir -m 2755 d && chmod 2775 d && chmod 2755 mine && chmod 1777 d && install -m 755 mine new && stat -c %a d mine new`,
+			"3777\n2755\n755\n"},
+		"mode of an open file": {fmt.Sprintf(python, `os.open("mine", os.O_RDWR, 0o4755)`), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := exec.LookPath("python3"); err != nil && strings.HasPrefix(c.text, "python3") {
+				t.Skip(err)
+			}
+			dir := t.TempDir()
+			must(t, os.WriteFile(dir+"/mine", nil, 0o755))
+			must(t, os.Chmod(dir+"/mine", 0o755))
+			archive, err := os.Create(dir + "/tar")
+			must(t, err)
+			w := tar.NewWriter(archive)
+			must(t, w.WriteHeader(&tar.Header{Name: "new", Mode: 0o4755, Uid: os.Geteuid(), Gid: os.Getegid()}))
+			must(t, w.Close())
+			must(t, archive.Close())
+			if got := confined(t, LevelFull, &Profile{Writable: []string{dir}}, dir, "exec 2>/dev/null; "+c.text).text(t); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+			must(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+				if info, infoErr := os.Lstat(path); err != nil || infoErr != nil || info.Mode()&os.ModeSetuid != 0 {
+					t.Errorf("%s: %v, %v, %v", path, info, err, infoErr)
+				}
+				return nil
+			}))
+		})
+	}
+}
+
+// A codehand that runs in a command, as its own tests do, confines its commands at level 2 without openat2.
+func TestNested(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	must(t, err)
+	dir := t.TempDir()
+	must(t, os.Symlink("/usr", dir+"/link"))
+	p := &Profile{Writable: []string{dir}, Readable: []string{filepath.Dir(self)}}
+	r := confined(t, LevelFull, p, dir, self, childMode+"=inside", "DIR="+dir)
+	if got, want := r.text(t), "written\nno\n"; !strings.HasPrefix(got, want) || !strings.Contains(got, unix.ELOOP.Error()) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

@@ -8,3 +8,5 @@ const (
 )
 
 var forbiddenHere = []uint32{unix.SYS_KEXEC_FILE_LOAD}
+
+var modeCallsHere []modeCall // it has no older forms

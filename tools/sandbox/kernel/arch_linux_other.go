@@ -9,3 +9,5 @@ const (
 )
 
 var forbiddenHere []uint32
+
+var modeCallsHere []modeCall

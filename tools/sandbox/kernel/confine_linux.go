@@ -1,8 +1,12 @@
 package kernel
 
 import (
+	"cmp"
+	"errors"
+	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -166,6 +170,9 @@ func (r ruleset) fill(s *Spec, tty int) error {
 // allow adds a rule for a path; what is missing needs none.
 func (r ruleset) allow(path string, access, follow uint64) error {
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: follow})
+	if errors.Is(err, unix.ENOSYS) { // a codehand that runs in a command, see filter
+		fd, err = openAsBefore(path, follow)
+	}
 	if missing(err) {
 		return nil
 	}
@@ -181,6 +188,19 @@ func (r ruleset) allow(path string, access, follow uint64) error {
 		access &= ofFiles
 	}
 	return failed(r.allowOpen(fd, access), "allow %s", path)
+}
+
+// openAsBefore opens a path without openat2. A link on the way shows in the name of what was opened.
+func openAsBefore(path string, follow uint64) (int, error) {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil || follow&unix.RESOLVE_NO_SYMLINKS == 0 {
+		return fd, err
+	}
+	if real, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd)); err != nil || real != path {
+		_ = unix.Close(fd)
+		return -1, cmp.Or[error](err, unix.ELOOP)
+	}
+	return fd, nil
 }
 
 func (r ruleset) allowOpen(fd int, access uint64) error {

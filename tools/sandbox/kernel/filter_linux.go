@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -103,6 +104,11 @@ func filter(s *Spec) program {
 	ioctl.on(unix.TIOCSETD, refuse) // line disciplines are drivers that no command needs
 	p.call(unix.SYS_IOCTL, ioctl)
 
+	for _, c := range slices.Concat(modeCalls, modeCallsHere) {
+		p.call(c.number, c.refusal())
+	}
+	p.on(unix.SYS_OPENAT2, absent) // its mode is in memory. Programs open as on older kernels then.
+
 	if s.Level < LevelFull { // there it has process numbers of its own
 		p = append(p, others()...)
 	}
@@ -110,6 +116,34 @@ func filter(s *Spec) program {
 	p.call(unix.SYS_SOCKETPAIR, pairs())
 	p.answer(allow)
 	return p
+}
+
+// A modeCall is a system call that gives a file a mode.
+type modeCall struct {
+	number uint32
+	mode   uint32 // the argument with the mode
+	flags  uint32 // the argument with the flags of open, without which it makes no file; 0: it has none
+}
+
+// modeCalls are those that all processors have. arch_linux_*.go adds the others.
+var modeCalls = []modeCall{
+	{unix.SYS_FCHMOD, 1, 0}, {unix.SYS_FCHMODAT, 2, 0}, {unix.SYS_FCHMODAT2, 2, 0}, {unix.SYS_MKNODAT, 2, 0},
+	{unix.SYS_OPENAT, 3, 2},
+}
+
+// refusal refuses the set-user-ID bit. A program that has it, and stays in a workspace, gives each user of the machine
+// who runs it the rights of the user whose command left it. The kernel takes that bit from new directories.
+func (c modeCall) refusal() program {
+	var p, refused program
+	refused.load(argument(c.mode))
+	refused.add(unix.BPF_JMP|unix.BPF_JSET|unix.BPF_K, unix.S_ISUID, 0, 1)
+	refused.answer(refuse)
+	if c.flags != 0 { // else the mode means nothing
+		const makes = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
+		p.load(argument(c.flags))
+		p.add(unix.BPF_JMP|unix.BPF_JSET|unix.BPF_K, makes, 0, uint8(len(refused)))
+	}
+	return append(p, refused...)
 }
 
 // prSchedCore and ioprioUser are PR_SCHED_CORE and IOPRIO_WHO_USER.
