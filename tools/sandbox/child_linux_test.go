@@ -16,7 +16,7 @@ import (
 func child(mode string) int {
 	run := map[string]func() error{
 		"hide": hidden, "adopt": adopting, "untraced": untraced, "serve": serving, "late": late,
-		"terminal": terminalEscapes, "inside": inside,
+		"terminal": terminalEscapes, "inside": inside, "blind": blind,
 	}[mode]
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -86,6 +86,31 @@ func inside() error {
 		<-p.Done()
 		p.End(0)
 	}
+	return nil
+}
+
+// blind is a server whose user has no more of what LIMIT names, since other programs took it.
+func blind() error {
+	if err := os.WriteFile("/proc/sys/user/"+os.Getenv("LIMIT"), []byte("0"), 0); err != nil {
+		return err
+	}
+	dir := os.Getenv("DIR")
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	p, err := Start(context.Background(), Cmd{
+		Path: "/bin/bash", Args: []string{"-c", os.Getenv("TEXT")}, Env: []string{"PATH=" + defaultPath}, Dir: root, Stdin: os.Stdin, Stdout: os.Stdout,
+		Profile: &Profile{
+			Writable: []string{dir}, Hidden: []string{dir + "/.env"}, Protected: []string{dir + "/.mcp.json", dir + "/.npmrc"},
+		},
+	})
+	if err != nil {
+		return err
+	}
+	<-p.Done()
+	p.End(0)
 	return nil
 }
 

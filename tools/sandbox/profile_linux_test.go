@@ -64,6 +64,7 @@ func TestProfile(t *testing.T) {
 		"system is read-only":  {`touch /usr/x 2>/dev/null || echo no; chmod 755 /etc 2>/dev/null || echo no`, "no\nno\n"},
 		"temporary is its own": {`echo x > /tmp/x && cat /tmp/x /var/tmp/x; echo y > /dev/shm/y && cat /dev/shm/y`, "x\nx\ny\n"},
 		"not endless files":    {`stat -f -c %c /tmp /dev/shm`, "65536\n65536\n"},
+		"not all watches":      {`cat /proc/sys/user/max_inotify_instances`, "64\n"},
 		"kernel's settings":    {`echo x 2>/dev/null > /proc/sys/kernel/core_pattern || echo no`, "no\n"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,8 +23,9 @@ type protection struct {
 	names []name
 	aside map[name][]string // below the root of each; of the goroutine that sweeps
 
-	inotify *os.File // nil: the names are only looked at in the end
+	inotify *os.File // nil: the user has as many as are allowed
 	watched sync.WaitGroup
+	stop    chan struct{} // closed when the names are no longer watched
 
 	mu      sync.Mutex
 	removed []string
@@ -45,7 +47,7 @@ func protect(c Cmd) (p *protection, err error) {
 	if c.level() < LevelFull || len(c.Profile.Protected) == 0 || c.Profile.Unwatched {
 		return nil, nil
 	}
-	p = &protection{roots: map[string]*os.Root{}, aside: map[name][]string{}}
+	p = &protection{roots: map[string]*os.Root{}, aside: map[name][]string{}, stop: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			p.end()
@@ -130,41 +132,63 @@ func nameOf(path string, writable []string) (found name, ok bool) {
 	return found, ok
 }
 
-// watch begins to look for the names. Where the system has no more watches, they are only looked for in the end.
+// watch begins to look for the names.
 func (p *protection) watch() {
 	if len(p.names) == 0 {
 		return
 	}
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
+		p.watched.Go(p.lookAgain)
 		return
 	}
 	p.inotify = os.NewFile(uintptr(fd), "inotify")
-	p.follow(fd)
+	told := p.follow(fd)
 	p.watched.Go(func() {
 		events := make([]byte, 64*(unix.SizeofInotifyEvent+unix.NAME_MAX+1))
-		for {
+		for told {
 			// What happened does not matter: all names are looked at.
 			if _, err := p.inotify.Read(events); err != nil {
 				return
 			}
-			p.follow(fd)
+			told = p.follow(fd)
 			p.sweep()
 		}
+		p.lookAgain()
 	})
+}
+
+// lookAfter is how long names are left alone where the kernel does not tell what happens to them.
+const lookAfter = 250 * time.Millisecond
+
+// lookAgain looks at the names where the kernel has no watches left, as when a command took them all. It takes a tenth
+// of a processor at most.
+func (p *protection) lookAgain() {
+	for pause := lookAfter; ; {
+		select {
+		case <-p.stop:
+			return
+		case <-time.After(pause):
+		}
+		began := time.Now()
+		p.sweep()
+		pause = max(lookAfter, 9*time.Since(began))
+	}
 }
 
 // changes are what happens to a name.
 const changes = unix.IN_CREATE | unix.IN_MOVED_TO | unix.IN_DELETE | unix.IN_MOVED_FROM
 
-// follow watches the deepest directory that is there on the way to each name.
-func (p *protection) follow(fd int) {
+// follow watches the deepest directory that is there on the way to each name. told: the kernel will tell of each.
+func (p *protection) follow(fd int) (told bool) {
+	told = true
 	for _, n := range p.names {
 		for dir := filepath.Dir(n.below); ; dir = filepath.Dir(dir) {
 			if f, err := p.roots[n.root].Open(dir); err == nil {
 				// By its handle: a path could lead somewhere else by then.
 				path := "/proc/self/fd/" + strconv.FormatUint(uint64(f.Fd()), 10)
-				_, _ = unix.InotifyAddWatch(fd, path, changes|unix.IN_ONLYDIR)
+				_, err := unix.InotifyAddWatch(fd, path, changes|unix.IN_ONLYDIR)
+				told = told && !errors.Is(err, unix.ENOSPC) && !errors.Is(err, unix.ENOMEM)
 				_ = f.Close()
 				break
 			}
@@ -173,6 +197,7 @@ func (p *protection) follow(fd int) {
 			}
 		}
 	}
+	return told
 }
 
 // sweep takes away what has appeared, and puts links back.
@@ -241,10 +266,11 @@ func (p *protection) settle() {
 		return
 	}
 	p.settled.Do(func() {
+		close(p.stop)
 		if p.inotify != nil {
 			_ = p.inotify.Close()
-			p.watched.Wait()
 		}
+		p.watched.Wait()
 		p.sweep()
 		p.removeEmpty()
 	})

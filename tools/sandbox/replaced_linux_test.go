@@ -1,10 +1,15 @@
 package sandbox
 
 import (
+	"bufio"
+	"bytes"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -152,6 +157,66 @@ func TestReplacedOutside(t *testing.T) {
 			text, err := os.ReadFile(dir + "/" + c.file)
 			if changed := string(text) != "person\n" && string(text) != "kept\n"; err != nil || changed != c.free {
 				t.Errorf("there is %q, %v", text, err)
+			}
+		})
+	}
+}
+
+// Where a command, or the programs of a person, took all watches that the user may have, what is replaced outside is
+// covered all the same, and what appears is set aside.
+func TestReplacedUnwatched(t *testing.T) {
+	t.Parallel()
+	for _, limit := range []string{"max_inotify_instances", "max_inotify_watches"} {
+		t.Run(limit, func(t *testing.T) {
+			t.Parallel()
+			dir, err := filepath.EvalSymlinks(t.TempDir())
+			must(t, err)
+			for _, file := range []string{".mcp.json", ".env"} {
+				must(t, os.WriteFile(dir+"/"+file, []byte("kept\n"), 0o644))
+			}
+			c := exec.CommandContext(t.Context(), "/proc/self/exe")
+			// The helper looks once in any case, so both are replaced twice. Each loop gives up after many tries.
+			c.Env = append(os.Environ(), childMode+"=blind", "LIMIT="+limit, "DIR="+dir, `TEXT=exec 2>/dev/null
+				for i in 1 2; do
+					echo ready; read
+					n=0; while cat .env > /dev/null && [ $((n += 1)) -lt 5000 ]; do :; done
+					n=0; while touch -c .mcp.json && [ $((n += 1)) -lt 5000 ]; do :; done
+				done
+				touch .npmrc; n=0; while [ -e .npmrc ] && [ $((n += 1)) -lt 5000 ]; do touch -c x; done
+				cat .env .mcp.json .npmrc; echo evil >> .mcp.json; rm -f .mcp.json; ls -A`)
+			c.SysProcAttr = &syscall.SysProcAttr{
+				Cloneflags:  unix.CLONE_NEWUSER,
+				UidMappings: []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}},
+				GidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}},
+				AmbientCaps: []uintptr{unix.CAP_SYS_RESOURCE},
+			}
+			in, err := c.StdinPipe()
+			must(t, err)
+			out, err := c.StdoutPipe()
+			must(t, err)
+			var errors bytes.Buffer
+			c.Stderr = &errors
+			if err := c.Start(); err != nil {
+				cannot(t, err)
+			}
+			printed := bufio.NewReader(out)
+			for range 2 {
+				_, _ = printed.ReadString('\n') // ready, or it has failed
+				for _, file := range []string{".mcp.json", ".env"} {
+					must(t, os.WriteFile(dir+"/new", []byte("person\n"), 0o644))
+					must(t, os.Rename(dir+"/new", dir+"/"+file))
+				}
+				_, _ = in.Write([]byte("\n"))
+			}
+			must(t, in.Close())
+			rest, err := io.ReadAll(printed)
+			must(t, err)
+			if err := c.Wait(); err != nil {
+				cannot(t, fmt.Errorf("%w: %s", err, errors.String()))
+			}
+			got, aside, _ := strings.Cut(string(rest), ".npmrc"+Aside)
+			if want := "person\n.env\n.mcp.json\n"; got != want || aside == "" {
+				t.Errorf("got %q, want %q and a file set aside", rest, want)
 			}
 		})
 	}

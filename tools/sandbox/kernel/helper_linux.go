@@ -193,7 +193,7 @@ func (s *Spec) Namespaces(attr *syscall.SysProcAttr) {
 	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: s.Identity[0], HostID: s.Identity[0], Size: 1}}
 	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: s.Identity[1], HostID: s.Identity[1], Size: 1}}
 	// A process that is not root loses the others when it becomes the helper.
-	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
+	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_SYS_RESOURCE}
 }
 
 // move starts the helper anew in namespaces, as a child of the server. A server that hides its memory and is not root
@@ -247,6 +247,7 @@ func (h *helper) start() error {
 		return failed(err, "hide the helper")
 	}
 	if h.world != nil && len(h.world.covers) > 0 {
+		h.world.listen()
 		go h.world.coverAgain()
 	}
 	began := make(chan error)

@@ -164,8 +164,22 @@ func (w *world) collect() error {
 		w.device = append(w.device, tree)
 	}
 	var err error
-	w.proc, err = newMount("proc", inert|unix.MOUNT_ATTR_RDONLY)
+	if w.proc, err = newMount("proc", inert); err == nil {
+		limitInotify(w.proc)
+		err = setAttributes(w.proc, unix.MOUNT_ATTR_RDONLY, false)
+	}
 	return failed(err, "mount a new /proc")
+}
+
+// limitInotify bounds how many instances of inotify the command, its helper and what it leaves behind may have. The
+// user has 128, and a command that takes them all leaves none to editors and to other helpers. A kernel without this
+// limit has its own.
+func limitInotify(proc int) {
+	fd, err := unix.Openat(proc, "sys/user/max_inotify_instances", unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		_, _ = unix.Write(fd, []byte("64"))
+		_ = unix.Close(fd)
+	}
 }
 
 // find returns the place that path leads to.

@@ -17,7 +17,8 @@ import (
 
 // watched are the names on the way to covers.
 type watched struct {
-	inotify int
+	inotify int                        // -1: the user has as many as are allowed
+	blind   bool                       // the kernel does not tell of every name
 	dirs    map[int32]string           // by their descriptors
 	names   map[string]map[string]bool // by the directory that has them
 }
@@ -25,13 +26,17 @@ type watched struct {
 // coverAfter is how long a command runs before its names are watched. The end of a watch takes the kernel some 15 ms.
 const coverAfter = 250 * time.Millisecond
 
-// watch begins to queue what appears on the way to covers. false: the system has no more watches.
-func (w *world) watch() bool {
+// listen opens what watches names, before the command can take all that its user may have.
+func (w *world) listen() {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC)
 	if err != nil {
-		return false
+		fd = -1
 	}
-	w.names = &watched{inotify: fd, dirs: map[int32]string{}, names: map[string]map[string]bool{}}
+	w.names = &watched{inotify: fd, blind: err != nil, dirs: map[int32]string{}, names: map[string]map[string]bool{}}
+}
+
+// watch begins to queue what appears on the way to covers.
+func (w *world) watch() {
 	for _, c := range w.covers {
 		if c.free {
 			continue
@@ -41,7 +46,6 @@ func (w *world) watch() bool {
 			w.names.add(real)
 		}
 	}
-	return true
 }
 
 // real is what is covered; "": nothing is there.
@@ -73,19 +77,29 @@ func (n *watched) follow(dir string) {
 	wd, err := unix.InotifyAddWatch(n.inotify, dir, unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_ONLYDIR)
 	if err == nil {
 		n.dirs[int32(wd)] = dir
+	} else if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.ENOMEM) {
+		n.blind = true
 	}
 }
 
-// coverAgain covers what appears, until the process ends.
+// coverAgain covers what appears, until the process ends. Where the kernel has no watches left, it looks by itself, with
+// a tenth of a processor at most.
 func (w *world) coverAgain() {
 	time.Sleep(coverAfter)
 	debug.SetGCPercent(100) // other helpers end before there is garbage
-	if !w.watch() {
-		return
-	}
+	w.watch()
 	w.restore("/") // what has appeared meanwhile
+	pause := coverAfter
 	events := make([]byte, 64*(unix.SizeofInotifyEvent+unix.NAME_MAX+1))
 	for {
+		if w.names.blind {
+			time.Sleep(pause)
+			began := time.Now()
+			w.names.blind = w.names.inotify < 0 // others may have given watches back
+			w.restore("/")
+			pause = max(coverAfter, 9*time.Since(began))
+			continue
+		}
 		n, err := unix.Read(w.names.inotify, events)
 		if errors.Is(err, unix.EINTR) {
 			continue
