@@ -273,17 +273,23 @@ func (x *exchange) request() {
 	if answer.Err != nil {
 		status = statusOf(x.modern, answer.Err.Code)
 	}
-	if (answer.Interrupted || answer.Err != nil) && errors.Is(context.Cause(ctx), errDraining) {
-		status = http.StatusServiceUnavailable
-		answer = request.Answer{Err: &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: errDraining.Error()}}
-	}
-	if errors.Is(context.Cause(ctx), errRevoked) && !f.Stream { // whatever it had found
-		status = http.StatusUnauthorized
-		answer = request.Answer{Err: &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest,
-			Message: "the token was revoked while this call ran; it was stopped",
-			Data:    map[string]string{"code": "invalid_token"}}}
+	if failed, as := stopped(ctx, answer); failed != nil && !(f.Stream && as == http.StatusUnauthorized) {
+		status, answer = as, request.Answer{Err: failed}
 	}
 	w.finish(ctx, answer.Line(env.ID), status)
+}
+
+// stopped is what a request is answered in place of its answer where the server ends, or its token was revoked.
+func stopped(ctx context.Context, answer request.Answer) (*jsonrpc.Error, int) {
+	switch cause := context.Cause(ctx); {
+	case (answer.Interrupted || answer.Err != nil) && errors.Is(cause, errDraining):
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: errDraining.Error()}, http.StatusServiceUnavailable
+	case errors.Is(cause, errRevoked): // whatever it had found
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest,
+			Message: "the token was revoked while this call ran; it was stopped",
+			Data:    map[string]string{"code": "invalid_token"}}, http.StatusUnauthorized
+	}
+	return nil, 0
 }
 
 // entry is the request among all that are open.

@@ -99,8 +99,8 @@ func denial(name string, d permission.Decision) error {
 		"Permission denied: %s: %s. The operator can allow it with another permissions.mode.", name, because(d))
 }
 
-// settleAsk finds who may say yes: the operator's hooks, the client's own dialog where that is set, else a person. A file
-// outside of the roots is refused without a question: whatever they say, the tool refuses it.
+// settleAsk finds who may say yes: the operator's hooks, the client's own dialog where that is set, else a person. A
+// file outside of the roots is refused without a question: whatever they say, the tool refuses it.
 func (c *decided) settleAsk(ctx context.Context) error {
 	if path, err := firstOutside(c.state, &c.about); err != nil {
 		return wording.PathRefusal(tool.Env{State: c.state}, path, err)

@@ -11,7 +11,14 @@ import (
 )
 
 // Git goes on where it cannot write a file: after `git checkout` of a branch in which a protected file is another one,
-// HEAD and the index are those of the branch, and the file is as before. `git add -A` would then commit that as a change.
+// HEAD and the index are those of the branch, and the file is as before. `git add -A` would then commit
+// that as a change.
+
+// A begun is what there was when a command began.
+type begun struct {
+	kept  []string               // what it is kept from writing
+	index map[string]fs.FileInfo // of repositories, by their configuration
+}
 
 // indexes are the index files of repositories by their directories, before a command.
 func (c *configs) indexes() map[string]fs.FileInfo {
@@ -28,7 +35,7 @@ func (c *configs) indexes() map[string]fs.FileInfo {
 func (c *configs) behind() string {
 	var names []string
 	for _, one := range c.all {
-		was, had := c.index[one.path]
+		was, had := c.begun.index[one.path]
 		now, err := one.dir.Lstat("index")
 		if !had || err != nil || os.SameFile(was, now) && was.ModTime().Equal(now.ModTime()) {
 			continue
@@ -67,7 +74,7 @@ func (c *configs) behindIn(one config) (names []string) {
 
 // protects says whether this command was kept from writing a file.
 func (c *configs) protects(path string) bool {
-	for _, at := range c.kept {
+	for _, at := range c.begun.kept {
 		if within(path, at) {
 			return true
 		}

@@ -30,8 +30,7 @@ type configs struct {
 	known   map[string]os.FileInfo // files that were there when the command started
 	allowed []string               // files and directories that a person allowed it to change
 	others  []string               // what the command writes besides: caches, its temporary directory
-	kept    []string               // what it is kept from writing
-	index   map[string]os.FileInfo // of repositories, by their configuration
+	begun   begun
 	before  earlier
 	unnote  func() // removes the note about the command
 	// it has become a job, so what appeared may be the person's
@@ -84,7 +83,7 @@ func (s *Session) ownConfigs(p *sandbox.Profile, u Use, found names, keep []stri
 			p.Protected = slices.DeleteFunc(p.Protected, func(at string) bool { return at == path })
 		}
 	}
-	c.kept, c.index = slices.Clone(p.Protected), c.indexes()
+	c.begun = begun{slices.Clone(p.Protected), c.indexes()}
 	c.unnote = s.noteRunning(u, c.known)
 	c.newer = func(open func(string) bool) (now names, whole bool) {
 		whole = true

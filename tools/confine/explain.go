@@ -120,7 +120,8 @@ func (c Command) Refusal(errors, dir string) string {
 				return c.said(why)
 			}
 			if info, err := os.Lstat(path); err == nil && modes().MatchString(line) && look.Mine(info) {
-				return c.said("commands set no set-user-ID bit (mode 4000, u+s); the user sets it in a terminal of their own")
+				return c.said("commands set no set-user-ID bit (mode 4000, u+s); the user sets it in a terminal of " +
+					"their own")
 			}
 		}
 	}

@@ -124,8 +124,8 @@ func turnsBack(path string) bool {
 	return false
 }
 
-// fetchesApart says whether a refspec leads to refs of a remote alone: with another one, and prune, git fetch takes away
-// branches that nothing else has.
+// fetchesApart says whether a refspec leads to refs of a remote alone: with another one, and prune, git fetch takes
+// away branches that nothing else has.
 func fetchesApart(refspec string) bool {
 	_, to, both := strings.Cut(refspec, ":")
 	return !strings.HasPrefix(refspec, "-") && (!both || to == "" || strings.HasPrefix(to, "refs/remotes/") ||

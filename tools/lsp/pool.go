@@ -349,8 +349,8 @@ type Verdict struct {
 	Late  bool // a server that runs has not answered in time
 }
 
-// An outcome is what a check came to.
-type outcome struct {
+// checked is what a check came to.
+type checked struct {
 	found []Found
 	err   error
 }
@@ -383,7 +383,7 @@ func (p *Pool) Check(ctx context.Context, at Place, server Server, q Question) (
 	}
 	p.checks++
 	owed := debts{p, q.For, p.checks}
-	answer := make(chan outcome)
+	answer := make(chan checked)
 	answered := make(chan struct{})
 	wait := time.NewTimer(p.limits.Soon)
 	defer wait.Stop()
@@ -395,7 +395,7 @@ func (p *Pool) Check(ctx context.Context, at Place, server Server, q Question) (
 			p.log.Debug("a language server did not say what an edit made wrong", "server", server.Name, "cause", err)
 		}
 		select {
-		case answer <- outcome{found, err}:
+		case answer <- checked{found, err}:
 		case <-answered:
 			p.keep(q.For, found)
 			if err == nil { // files without errors owe nothing; the others do until Late tells them

@@ -31,9 +31,9 @@ func KnownKey(name string) bool { return terminal.KnownKey(name) }
 // Both are dangerous if a line of the text would be, read as a command.
 //
 // What cannot be known: what a program makes of its input (`!rm` in an editor, os.system in python), what a shell
-// expands from its history, and what a shell elsewhere means by a name. Where a rule forbids commands, a person is asked
-// about such input, as about a script. A line that keys recall, complete or change counts as dangerous once it is sent to
-// a shell, as does each line after a command that may have changed what keys do.
+// expands from its history, and what a shell elsewhere means by a name. Where a rule forbids commands, a person is
+// asked about such input, as about a script. A line that keys recall, complete or change counts as dangerous once it is
+// sent to a shell, as does each line after a command that may have changed what keys do.
 type Typed struct {
 	Seen   terminal.Typing // who reads it
 	after  terminal.Typing
@@ -64,8 +64,9 @@ func Judge(ctx context.Context, s *session.State, id string, keys []Key) (Typed,
 		t.Target = target(s, text)
 		switch a := t.Target.Analysis; {
 		case unknown:
-			a.Class, a.Why = bash.Dangerous, "keys have changed the line, and only the shell knows what it runs: press "+
-				"Ctrl-C and type the whole line as text"
+			a.Class = bash.Dangerous
+			a.Why = "keys have changed the line, and only the shell knows what it runs: press Ctrl-C and type the " +
+				"whole line as text"
 			a.Hidden = cmp.Or(a.Hidden, a.Why)
 		case t.after.Unsure || seen.Unsure || pressesOther(keys):
 			a.Hidden = cmp.Or(a.Hidden, "keys change the line in ways that only the shell knows")
@@ -242,8 +243,8 @@ func lines(text string) string {
 // pressesOther says whether one of the keys may change the line otherwise than by what it prints.
 func pressesOther(keys []Key) bool {
 	for _, k := range keys {
-		if k.Text != "" && strings.ContainsFunc(lines(k.Text), func(r rune) bool { return r < ' ' && r != '\n' && r != '\x03' }) ||
-			follow(terminal.Typing{}, []Key{k}).Unsure {
+		changes := func(r rune) bool { return r < ' ' && r != '\n' && r != '\x03' }
+		if strings.ContainsFunc(lines(k.Text), changes) || follow(terminal.Typing{}, []Key{k}).Unsure {
 			return true
 		}
 	}

@@ -82,8 +82,8 @@ func (n *watched) follow(dir string) {
 	}
 }
 
-// coverAgain covers what appears, until the process ends. Where the kernel has no watches left, it looks by itself, with
-// a tenth of a processor at most.
+// coverAgain covers what appears, until the process ends. Where the kernel has no watches left, it looks by itself,
+// with a tenth of a processor at most.
 func (w *world) coverAgain() {
 	time.Sleep(coverAfter)
 	debug.SetGCPercent(100) // other helpers end before there is garbage
