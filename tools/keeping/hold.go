@@ -30,6 +30,7 @@ type Held struct {
 	notes   []note
 	trees   *changes.Trees
 	stashes []stash
+	unkept  []string
 }
 
 // A note is one note of the journal.
@@ -71,7 +72,7 @@ func Hold(ctx context.Context, env tool.Env, trees *changes.Trees, by journal.By
 		return nil, tool.Refuse(tool.Busy, "The command was not started: it may discard content, and %v. Nothing was "+
 			"done. Call again, and a person is asked.", err)
 	}
-	h := &Held{trees: trees, stashes: found.stashes}
+	h := &Held{trees: trees, stashes: found.stashes, unkept: found.unkept}
 	discarded := found.files
 	if err = h.hold(ctx, env.Files, by, discarded, must); err == nil && !found.off() {
 		for _, l := range named {
@@ -138,7 +139,7 @@ func (h *Held) hold(ctx context.Context, l *filestate.Ledger, by journal.By, fil
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			continue // somebody else removed it
-		case err != nil && must:
+		case err != nil && must && !f.spare:
 			return err
 		case err != nil || f.blob != git.OID{} && git.BlobOID(content) == f.blob:
 			continue
@@ -283,6 +284,19 @@ func (h *Held) IDs() []string {
 		ids = append(ids, n.ID)
 	}
 	return ids
+}
+
+// Lost are the names that git ignores, that were not kept, that the command did not name, and that are gone now.
+func (h *Held) Lost() (paths []string) {
+	if h == nil {
+		return nil
+	}
+	for _, path := range h.unkept {
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			paths = append(paths, path)
+		}
+	}
+	return paths
 }
 
 // Dropped are the commits that are no longer in a stash. Git keeps them for some time, and `git stash apply` takes

@@ -25,6 +25,7 @@ type desk struct {
 	*tooltest.Session
 	t     *testing.T
 	trees *changes.Trees
+	lost  []string // what Lost said, below the root
 }
 
 // newDesk makes a session with commands run before it: git makes the work trees.
@@ -71,6 +72,9 @@ func (d *desk) discard(command string) (ids []string, parts []journal.Part) {
 		d.t.Fatal(err)
 	}
 	d.run(command)
+	for _, path := range held.Lost() {
+		d.lost = append(d.lost, strings.TrimPrefix(path, d.Dir+"/"))
+	}
 	held.Compare(d.t.Context(), func(string) bool { return false })
 	err = held.Take(d.t.Context(), d.Files, func(p []journal.Part) bool {
 		id, err := filestate.Record(d.t.Context(), d.Files, by, p)
@@ -150,7 +154,7 @@ func (d *desk) snapshot() map[string]saved {
 
 // committed makes a work tree with one commit. Times are set back, so that the index proves what git has.
 const committed = `git init -q . && mkdir src build node_modules && echo one >a && echo two >src/b && ` +
-	`printf 'build/\nnode_modules/\n.env\n' >.gitignore && touch -d '1 hour ago' a src/b .gitignore && git add -A && ` +
+	`printf 'build/\nnode_modules/\n.env\n*.local\n' >.gitignore && touch -d '1 hour ago' a src/b .gitignore && git add -A && ` +
 	`git commit -qm x && echo made >build/out && `
 
 // What a command discards comes back with bytes, mode and name. What git has is not in the journal twice, and what it
@@ -173,6 +177,7 @@ func TestDiscardedComesBack(t *testing.T) {
 		"a loop":    {committed + "echo 1 >1.log && echo 2 >2.log", `for f in *.log; do rm -f "$f"; done`, []string{"1.log", "2.log"}, nil},
 		"truncated": {committed + "echo 1 >1.log", "truncate -s 0 1.log", []string{"1.log"}, nil},
 		"ignored":   {committed + "echo x >node_modules/x", "rm -rf node_modules build", nil, []string{"build/out", "node_modules/x"}},
+		"small":     {committed + "echo x >a.local && truncate -s 2M b.local", "rm -f a.local b.local", []string{"a.local"}, []string{"b.local"}},
 		"a secret":  {committed + "echo s >build/.env", "rm -rf build", []string{"build/.env"}, []string{"build/out"}},
 		"no git":    {"mkdir d && echo 1 >d/1 && echo 2 >2 && chmod 711 2", "rm -rf d 2", []string{"2", "d/1"}, nil},
 		"in a directory": {"mkdir w && cd w && " + committed + "echo more >>a", "rm -rf w/a; git -C w reset -q --hard",
@@ -210,6 +215,27 @@ func TestDiscardedComesBack(t *testing.T) {
 				t.Errorf("%d copies are left", n)
 			}
 		})
+	}
+}
+
+// What git ignores, and a command took away without naming it, is told.
+func TestLost(t *testing.T) {
+	t.Parallel()
+	for command, want := range map[string][]string{
+		"git clean -fdx":                 {"b.local", "build"},
+		"git clean -fd":                  nil,
+		"rm -rf build b.local":           nil,
+		"rm -rf src":                     {"src/c.local"},
+		"git clean -fdx -e build -e '*'": nil,
+	} {
+		d := newDesk(t, committed+"rmdir node_modules && echo x >a.local && truncate -s 2M b.local && truncate -s 2M src/c.local")
+		d.discard(command)
+		if slices.Sort(d.lost); command == "git clean -fdx" {
+			want = append(want, "src/c.local")
+		}
+		if !slices.Equal(d.lost, want) {
+			t.Errorf("%s: lost %q, want %q", command, d.lost, want)
+		}
 	}
 }
 

@@ -25,7 +25,7 @@ const (
 	maxMatches = 10_000    // of one pattern
 	maxIgnored = 5_000     // names that are looked at for secrets, in what git ignores
 
-	// of what a command perhaps changes: it is read and written before each such command
+	// of what a command perhaps changes, and of single files that git ignores
 	maxPerhapsFile  = 1 << 20
 	maxPerhapsBytes = 16 << 20
 	maxPerhapsFiles = 500
@@ -46,8 +46,9 @@ func look(s *session.State, trees *changes.Trees, losses []bash.Loss) (why strin
 
 // A file is one that is to be kept.
 type file struct {
-	path string
-	blob git.OID // what git tracks there; the zero OID: nothing
+	path  string
+	blob  git.OID // what git tracks there; the zero OID: nothing
+	spare bool    // git ignores it, so the command goes on where it cannot be kept
 }
 
 // A collector finds the files that are to be kept. It is for one look.
@@ -62,6 +63,7 @@ type collector struct {
 	seen    map[string]bool
 	owns    map[string]*own // by top
 	ignored int             // names looked at in what git ignores
+	unkept  []string        // names that git ignores, in what is discarded
 	stashes []stash
 
 	perhaps      bool // what is found now is only kept if it is little
@@ -281,12 +283,19 @@ func (c *collector) tree(own *own, name string, deep bool) error {
 	}
 	for _, covered := range own.Covered {
 		at := filepath.Join(own.Top, filepath.FromSlash(covered))
+		whole := within(name, covered)
 		switch {
-		case within(name, covered):
+		case whole:
 		case within(covered, name):
 			at = filepath.Join(own.Top, filepath.FromSlash(name))
 		default:
 			continue
+		}
+		if whole && c.spare(at) {
+			continue
+		}
+		if whole && covered != name {
+			c.unkept = append(c.unkept, at)
 		}
 		if err := c.covered(at, deep); err != nil {
 			return err
@@ -298,6 +307,22 @@ func (c *collector) tree(own *own, name string, deep bool) error {
 // within says whether a name of a work tree is another one, or lies below it.
 func within(above, name string) bool {
 	return above == "." || name == above || strings.HasPrefix(name, above+"/")
+}
+
+// spare keeps a file that git ignores by its own name, and not with all of a directory, if it is little.
+func (c *collector) spare(at string) bool {
+	info, err := os.Lstat(at)
+	if err != nil || !info.Mode().IsRegular() || !c.inside(at) || !c.little(info) {
+		return false
+	}
+	was := len(c.files)
+	if c.file(at, info, git.OID{}) != nil {
+		return false
+	}
+	for i := range c.files[was:] {
+		c.files[was+i].spare = !secret(info)
+	}
+	return true
 }
 
 // covered finds what is to be kept of a name of which a work tree knows nothing.
@@ -349,10 +374,14 @@ func (c *collector) secrets(dir string) error {
 
 // secret keeps a file that git ignores if its name is one of a secret or protected.
 func (c *collector) secret(at string, info fs.FileInfo) error {
-	if !info.Mode().IsRegular() || !guarded.Secret(info.Name()) && guarded.Protected(info.Name()) == "" {
+	if !info.Mode().IsRegular() || !secret(info) {
 		return nil
 	}
 	return c.file(at, info, git.OID{})
+}
+
+func secret(info fs.FileInfo) bool {
+	return guarded.Secret(info.Name()) || guarded.Protected(info.Name()) != ""
 }
 
 // file notes a file that is to be kept.
@@ -360,12 +389,8 @@ func (c *collector) file(at string, info fs.FileInfo, blob git.OID) error {
 	if c.seen[at] {
 		return nil
 	}
-	if c.perhaps {
-		if info.Size() > maxPerhapsFile || c.perhapsBytes+info.Size() > maxPerhapsBytes ||
-			c.perhapsFiles == maxPerhapsFiles {
-			return nil
-		}
-		c.perhapsFiles, c.perhapsBytes = c.perhapsFiles+1, c.perhapsBytes+info.Size()
+	if c.perhaps && !c.little(info) {
+		return nil
 	}
 	c.seen[at] = true
 	if info.Size() > journal.MaxKept {
@@ -384,8 +409,18 @@ func (c *collector) file(at string, info fs.FileInfo, blob git.OID) error {
 		return errNot(c.name(at) + " cannot be read, nor kept")
 	}
 	_ = f.Close() // only tried
-	c.files = append(c.files, file{at, blob})
+	c.files = append(c.files, file{path: at, blob: blob})
 	return nil
+}
+
+// little says whether a file, with those before it, is little enough to be kept unasked.
+func (c *collector) little(info fs.FileInfo) bool {
+	if info.Size() > maxPerhapsFile || c.perhapsBytes+info.Size() > maxPerhapsBytes ||
+		c.perhapsFiles == maxPerhapsFiles {
+		return false
+	}
+	c.perhapsFiles, c.perhapsBytes = c.perhapsFiles+1, c.perhapsBytes+info.Size()
+	return true
 }
 
 // name is how a path is told.

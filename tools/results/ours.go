@@ -125,7 +125,7 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[the first build of commands: `, `\[what was built so far stays `, `\[corepack enable writes `,
 		`\[files that it may discard were kept `,
 		`\[git keeps what was dropped `, `\[commands see only their own `,
-		`\[what is here now is too much to look through`, `\[git could not write `,
+		`\[what is here now is too much to look through`, `\[git could not write `, `\[git ignores these, so `,
 		`\[[^\]:]+: (?:took out |set aside |changes by this command |replaced while )`,
 	}, "|") + ")")
 })

@@ -312,6 +312,23 @@ func droppedNote(held *keeping.Held) string {
 	return "[git keeps what was dropped for a week at least: git stash apply " + list + "]"
 }
 
+// lostNote names what git ignores and the command took away without naming it; "": nothing.
+func lostNote(env tool.Env, held *keeping.Held) string {
+	lost := held.Lost()
+	if len(lost) == 0 {
+		return ""
+	}
+	names := make([]string, 0, maxHinted)
+	for _, path := range lost[:min(len(lost), maxHinted)] {
+		names = append(names, wording.Clip(wording.OneLine(wording.ShownName(env, path)), 100))
+	}
+	list := strings.Join(names, ", ")
+	if more := len(lost) - maxHinted; more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	return "[git ignores these, so they were not kept, and are gone: " + list + "]"
+}
+
 // someIDs lists ids of changes, the first ones of many.
 func someIDs(ids []string) string {
 	const most = 20

@@ -148,6 +148,9 @@ func (o *Outcome) leftovers(ctx context.Context, i shell.Info) {
 	if note := droppedNote(o.Watch.held); note != "" {
 		o.Notes = append(o.Notes, note)
 	}
+	if note := lostNote(o.Env, o.Watch.held); note != "" {
+		o.Notes = append(o.Notes, note)
+	}
 	o.changed(ctx, i)
 }
 
