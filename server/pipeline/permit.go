@@ -100,9 +100,10 @@ func denial(name string, d permission.Decision) error {
 }
 
 // settleAsk finds who may say yes: the operator's hooks, the client's own dialog where that is set, else a person. A
-// file outside of the roots is refused without a question: whatever they say, the tool refuses it.
+// file outside of the roots is refused without a question: whatever they say, the tool refuses it. Where a link leads
+// out, the tool has words of its own.
 func (c *decided) settleAsk(ctx context.Context) error {
-	if path, err := firstOutside(c.state, &c.about); err != nil {
+	if path, err := firstOutside(c.state, &c.about); err != nil && err.Link == "" {
 		return wording.PathRefusal(tool.Env{State: c.state}, path, err)
 	}
 	v, why, err := c.hookDecision(ctx)
@@ -126,7 +127,7 @@ func Outside(s *session.State, about *permission.Request) string {
 }
 
 // firstOutside returns that path with the error that says where it leads.
-func firstOutside(s *session.State, about *permission.Request) (string, error) {
+func firstOutside(s *session.State, about *permission.Request) (string, *workspace.OutsideError) {
 	access := workspace.Write
 	if about.ReadOnly {
 		access = workspace.Read
@@ -139,8 +140,8 @@ func firstOutside(s *session.State, about *permission.Request) (string, error) {
 		if err == nil {
 			_ = place.Dir.Close() // it was only looked at
 		}
-		if _, is := errors.AsType[*workspace.OutsideError](err); is {
-			return t.Value, err
+		if outside, is := errors.AsType[*workspace.OutsideError](err); is {
+			return t.Value, outside
 		}
 	}
 	return "", nil
