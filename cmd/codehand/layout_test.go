@@ -108,7 +108,8 @@ var rooms = map[string][]string{
 	"server/metrics": {"server/pipeline", "server/state", "tools/results", "tools/shell", "tools/tool"},
 	"server/pipeline": {
 		"filestate", "tools/agent", "tools/bash", "tools/hooks", "tools/permission", "tools/results", "tools/secrets",
-		"tools/session", "tools/textedit", "tools/tool", "tools/wording", "tools/workspace", // a file that no answer opens is refused as its tool would
+		// a file that no answer opens is refused in the words of its tool
+		"tools/session", "tools/textedit", "tools/tool", "tools/wording", "tools/workspace",
 	},
 	"server/auth":            {"server/auth/limits", "server/auth/peers"},
 	"server/auth/limits":     {},

@@ -19,7 +19,8 @@ func TestEncode(t *testing.T) {
 		Sandbox: &tool.Confinement{Level: 1}, Data: json.RawMessage(`{"x":[1,2]}`), Kept: &tool.Kept{Path: "/k", Bytes: 1 << 40, Lines: 2, Shown: 3},
 		Decision: &tool.Decided{Verdict: "allow", Rule: `Bash("x")`, Asked: true}, Millis: 12,
 	}
-	if got, err := Encode(Result("x", tool.Result{Text: "a", Meta: tool.Meta{Millis: 12}})); err != nil || !strings.Contains(string(got), `"codehand/ms":12`) {
+	timed := Result("x", tool.Result{Text: "a", Meta: tool.Meta{Millis: 12}})
+	if got, err := Encode(timed); err != nil || !strings.Contains(string(got), `"codehand/ms":12`) {
 		t.Errorf("%v: %s", err, got)
 	}
 	texts := []string{"", "one\ntwo\t\"<a>\\ \u2028 é", "\x00\b\f\r"}

@@ -172,6 +172,7 @@ func TestGitBehind(t *testing.T) {
 		{"git checkout -q feature; git status --short", "[git could not write .husky/pre-commit: protected, "},
 		{"echo z >z && git add z && git commit -q -m fourth", "[git could not write .husky/pre-commit: protected, "},
 		{"git reset -q --soft main; git reset -q; true", ""},
+		{"rm .git/index && mkfifo .git/index", ""},
 	} {
 		text := runs(t, p.Spawned, c.command)
 		if c.says == "" && strings.Contains(text, "[git could not write ") || !strings.Contains(text, c.says) || strings.Contains(text, "write .vscode") {

@@ -1,8 +1,8 @@
 package confine
 
 import (
+	"bytes"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,8 +11,8 @@ import (
 )
 
 // Git goes on where it cannot write a file: after `git checkout` of a branch in which a protected file is another one,
-// HEAD and the index are those of the branch, and the file is as before. `git add -A` would then commit
-// that as a change.
+// HEAD and the index are those of the branch, and the file is as before. `git add -A` would then commit that as a
+// change.
 
 // A begun is what there was when a command began.
 type begun struct {
@@ -49,26 +49,35 @@ func (c *configs) behind() string {
 		"that. `git restore` with these names asks the user, who can also set permissions.unprotect]", named(names))
 }
 
+// maxBehind is how many entries of one index are held against their files: a command can write any index.
+const maxBehind = 200
+
 // behindIn looks through one repository. An entry that git could not write has no stat data.
 func (c *configs) behindIn(one config) (names []string) {
-	file, err := one.dir.Open("index")
+	index, err := git.ReadSmallIn(one.dir, "index", maxIndex)
 	if err != nil {
 		return nil
 	}
-	defer func() { _ = file.Close() }() // it was only read
 	top := filepath.Dir(filepath.Dir(one.path))
 	tree, err := os.OpenRoot(top)
 	if err != nil {
 		return nil
 	}
-	defer func() { _ = tree.Close() }()               // a directory handle holds no data
-	_ = git.ReadIndex(file, func(e *git.Entry) bool { // what was read of one that is not understood is true
+	defer func() { _ = tree.Close() }() // a directory handle holds no data
+	looked := 0
+	each := func(e *git.Entry) bool {
 		path := filepath.Join(top, filepath.FromSlash(e.Name))
-		if e.Stage == 0 && e.MtimeSec == 0 && e.Size == 0 && c.protects(path) && differs(tree, e) {
+		if e.Stage != 0 || e.MtimeSec != 0 || e.Size != 0 || !c.protects(path) {
+			return true
+		}
+		if content, err := git.ReadSmallIn(tree, filepath.FromSlash(e.Name), maxConfig); err == nil &&
+			git.BlobOID(content) != e.OID {
 			names = append(names, c.shown(path))
 		}
-		return true
-	})
+		looked++
+		return looked < maxBehind
+	}
+	_ = git.ReadIndex(bytes.NewReader(index), each) // an index of another form has said what it could
 	return names
 }
 
@@ -80,20 +89,4 @@ func (c *configs) protects(path string) bool {
 		}
 	}
 	return false
-}
-
-// differs says whether a file is another than its entry says.
-func differs(tree *os.Root, e *git.Entry) bool {
-	name := filepath.FromSlash(e.Name)
-	info, err := tree.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxConfig {
-		return false
-	}
-	f, err := tree.Open(name)
-	if err != nil {
-		return false
-	}
-	defer func() { _ = f.Close() }() // it was only read
-	content, err := io.ReadAll(io.LimitReader(f, maxConfig))
-	return err == nil && git.BlobOID(content) != e.OID
 }

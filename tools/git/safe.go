@@ -1,6 +1,7 @@
 package git
 
 import (
+	neturl "net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -156,6 +157,9 @@ func local(url, dir string) []string {
 	if path, ok := strings.CutPrefix(strings.ToLower(url), "file://"); ok {
 		url = url[len(url)-len(path):]
 		url = url[max(strings.IndexByte(url, '/'), 0):] // behind a host
+		if plain, err := neturl.PathUnescape(url); err == nil {
+			url = plain // as git reads it
+		}
 	} else if colon := strings.IndexByte(url, ':'); colon >= 0 && !strings.Contains(url[:colon], "/") {
 		return nil
 	}

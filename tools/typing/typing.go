@@ -5,8 +5,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
+	"regexp"
 	"strings"
+	"sync"
+	"unicode/utf8"
 
 	"codehand/tools/bash"
 	"codehand/tools/permission"
@@ -149,9 +151,9 @@ func follow(t terminal.Typing, keys []Key) terminal.Typing {
 		case "space":
 			followText(&t, " ")
 		case "ctrl-c":
-			followText(&t, "\x03")
+			followText(&t, ctrlC)
 		case "ctrl-d":
-			followText(&t, "\x04")
+			followText(&t, ctrlD)
 		default:
 			t.Unsure = true
 		}
@@ -163,54 +165,80 @@ func keyName(k Key) string { return strings.ToLower(strings.Replace(k.Name, "+",
 
 // followText types text. What was finished with Enter is not forgotten while a shell may wait for the rest of it.
 func followText(t *terminal.Typing, text string) {
-	for _, r := range lines(text) {
-		switch {
-		case r == '\x03' || r == '\x04' && t.Line == "" && !t.Unsure: // Ctrl-C, and Ctrl-D on an empty line
-			t.Line, t.Unsure = "", false
-			continue
-		case r < ' ' && r != '\n':
-			t.Unsure = true
-		}
-		t.Line += string(r)
-		if r == '\n' && !(t.Shell && len(t.Line) < maxLine && bash.Unfinished(t.Line)) {
-			t.Rebound = t.Rebound || t.Shell && rebinds(t.Line)
-			t.Line, t.Unsure = "", false
-		}
+	text = lines(text)
+	if text == ctrlD && t.Line == "" && !t.Unsure { // the end of the input, and no key that deletes
+		return
 	}
+	t.Rebound = t.Rebound || t.Shell && strings.Contains(text, "\n") && rebinds().MatchString(t.Line+text)
+	if at := strings.LastIndex(text, ctrlC); at >= 0 {
+		t.Line, t.Unsure, text = "", false, text[at+1:]
+	}
+	t.Unsure = t.Unsure || strings.ContainsFunc(text, edits)
+	t.Line += text
+	at := strings.LastIndexByte(t.Line, '\n')
+	if at < 0 || t.Shell && len(t.Line) < maxLine && bash.Unfinished(t.Line[:at+1]) {
+		return
+	}
+	t.Line = t.Line[at+1:]
+	t.Unsure = t.Unsure && t.Line != ""
 }
 
-// rebinds says whether a line of a shell may change what keys do in its terminal.
-func rebinds(line string) bool {
-	return slices.ContainsFunc([]string{"stty", "bind", "set -o", "set +o", "inputrc", "INPUTRC"},
-		func(word string) bool { return strings.Contains(line, word) })
-}
+const ctrlC, ctrlD = "\x03", "\x04"
+
+// edits says whether a character of a text is a key that may change the line.
+func edits(r rune) bool { return r < ' ' && r != '\n' && r != '\x03' }
+
+// rebinds matches a line of a shell that may change what keys do in its terminal.
+var rebinds = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\b(?:stty|bind)\b|\bset\s+[-+]o\s+\W?(?:vi|emacs)\b|(?i:inputrc)`)
+})
 
 // runsUnknown says whether keys have a shell run a line that it alone knows.
 func runsUnknown(t terminal.Typing, keys []Key) bool {
+	changed, line := t.Unsure, []byte(t.Line)
 	press := func(r rune) bool {
-		changed := t.Unsure || t.Rebound
-		followText(&t, string(r))
-		// Ctrl-O sends a line, too. Ctrl-X begins keys that repeat what was typed, or start an editor.
-		return changed && (r == '\n' || r == '\x0f') || r == '\x18'
+		switch {
+		case r == '\x03':
+			changed, line = false, line[:0]
+			return false
+		case r == '\x04' && len(line) == 0 && !changed:
+			return false
+		case r == '\x18': // it begins keys that repeat what was typed, or start an editor
+			return true
+		case r == '\n' || r == '\x0f': // Ctrl-O sends a line, and shows another
+			if changed || t.Rebound {
+				return true
+			}
+			t.Rebound = rebinds().Match(line)
+			changed, line = r != '\n', line[:0]
+			return false
+		case edits(r):
+			changed = true
+		}
+		line = utf8.AppendRune(line, r)
+		return false
 	}
 	for _, k := range keys {
-		switch name := keyName(k); name {
+		text := lines(k.Text)
+		switch keyName(k) {
 		case "":
-			if strings.ContainsFunc(lines(k.Text), press) {
-				return true
-			}
 		case "enter", "return", "ctrl-m", "ctrl-j":
-			if press('\n') {
-				return true
-			}
+			text = "\n"
+		case "space":
+			text = " "
+		case "ctrl-c":
+			text = ctrlC
+		case "ctrl-d":
+			text = ctrlD
 		case "ctrl-o":
-			if press('\x0f') {
-				return true
-			}
+			text = "\x0f"
 		case "ctrl-x":
-			return true
+			text = "\x18"
 		default:
-			t = follow(t, []Key{k})
+			changed = true
+		}
+		if strings.ContainsFunc(text, press) {
+			return true
 		}
 	}
 	return false
@@ -243,8 +271,7 @@ func lines(text string) string {
 // pressesOther says whether one of the keys may change the line otherwise than by what it prints.
 func pressesOther(keys []Key) bool {
 	for _, k := range keys {
-		changes := func(r rune) bool { return r < ' ' && r != '\n' && r != '\x03' }
-		if strings.ContainsFunc(lines(k.Text), changes) || follow(terminal.Typing{}, []Key{k}).Unsure {
+		if strings.ContainsFunc(lines(k.Text), edits) || follow(terminal.Typing{}, []Key{k}).Unsure {
 			return true
 		}
 	}

@@ -87,6 +87,7 @@ func TestRunsUnknown(t *testing.T) {
 		"a macro":                  {keysOf("[Ctrl-X]", "e"), true},
 		"another key erases":       {keysOf("stty erase %\n", "git puxyz%%%sh\n"), true},
 		"another way of editing":   {keysOf("set -o vi\n", "ls\n"), true},
+		"options of no key":        {keysOf("set -o pipefail\n", "mount --rbind a b\n", "ls\n"), false},
 		"an end of line in a text": {keysOf("a\x01b\nls\n"), true},
 	} {
 		if got := runsUnknown(sh, c.keys); got != c.want {
