@@ -25,6 +25,8 @@ type monitorInput struct {
 	Command     string `json:"command" jsonschema:"bash command line" rule:"maxlen=100000"`
 	Timeout     int    `json:"timeout_ms,omitempty" jsonschema:"after which it is stopped; max 1800000" rule:"min=1 default=300000"`
 	Filter      string `json:"filter,omitempty" jsonschema:"ripgrep syntax; lines without a match are no events" rule:"maxlen=10000"`
+
+	moved []string `json:"-"` // files of protected names that git will want to change
 }
 
 // monitor is run_shell's job for a command whose lines are worth waking up for. It has run_shell's rules and hooks.
@@ -46,7 +48,12 @@ func monitor(trees *changes.Trees) tool.Tool {
 		Command:   func(in monitorInput) string { return in.Command },
 		Weigh: func(s *session.State, in monitorInput, a *bash.Analysis) error {
 			running.Weigh(s, a)
+			a.Change(in.moved)
 			keeping.Weigh(s, trees, a)
+			return nil
+		},
+		Complete: func(ctx context.Context, s *session.State, in *monitorInput) error {
+			in.moved = running.Moved(ctx, s, in.Command)
 			return nil
 		},
 		Activity: func(in monitorInput) string { return running.Activity(in.Description, in.Command) },

@@ -32,6 +32,8 @@ type runShellInput struct {
 	Executable  string `json:"shellExecutable,omitempty" jsonschema:"accepted if false or empty"`
 
 	danger string `json:"-"` // why a command with a terminal is dangerous; "": it is not
+
+	moved []string `json:"-"` // files of protected names that git will want to change
 }
 
 // runShell promises nothing: a command can do anything, unless it is proved to change nothing.
@@ -58,13 +60,15 @@ func runShell(trees *changes.Trees) tool.Tool {
 		Command:   func(in runShellInput) string { return in.Command },
 		Weigh: func(s *session.State, in runShellInput, a *bash.Analysis) error {
 			running.Weigh(s, a)
+			a.Change(in.moved)
 			keeping.Weigh(s, trees, a)
 			if in.Terminal {
 				a.Doubt("its terminal can be typed into")
 			}
 			return nil
 		},
-		Complete: func(_ context.Context, s *session.State, in *runShellInput) error {
+		Complete: func(ctx context.Context, s *session.State, in *runShellInput) error {
+			in.moved = running.Moved(ctx, s, in.Command)
 			if in.Terminal {
 				in.Background = true
 				in.danger = typing.Danger(s, in.Command)

@@ -1,6 +1,7 @@
 package blackbox
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -169,7 +170,7 @@ func TestGitBehind(t *testing.T) {
 	git("checkout", "-q", "main")
 	p.lay("a/.vscode/settings.json", `{"mine": true}`)
 	for _, c := range []struct{ command, says string }{
-		{"git checkout -q feature; git status --short", "[git could not write .husky/pre-commit: protected, "},
+		{"b=feature; git checkout -q $b; git status --short", "[git could not write .husky/pre-commit: protected, "},
 		{"echo z >z && git add z && git commit -q -m fourth", "[git could not write .husky/pre-commit: protected, "},
 		{"git reset -q --soft main; git reset -q; true", ""},
 		{"rm .git/index && mkfifo .git/index", ""},
@@ -177,6 +178,79 @@ func TestGitBehind(t *testing.T) {
 		text := runs(t, p.Spawned, c.command)
 		if c.says == "" && strings.Contains(text, "[git could not write ") || !strings.Contains(text, c.says) || strings.Contains(text, "write .vscode") {
 			t.Errorf("%s: %s", c.command, text)
+		}
+	}
+}
+
+// TestGitMoves: git goes on where it cannot write a file, or stops half-way. So what it would change of protected files
+// is found out before: a person is asked about them, and without one nothing happens at all.
+func TestGitMoves(t *testing.T) {
+	t.Parallel()
+	p := gitWork(t)
+	at := func(name string) func(args ...string) string {
+		return func(args ...string) string {
+			t.Helper()
+			cmd := exec.Command("git", args...)
+			cmd.Dir, cmd.Env = p.in("a/"+name), []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.in("home"), "GIT_CONFIG_NOSYSTEM=1"}
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Fatalf("git %q: %v\n%s", args, err, out)
+			}
+			return string(out)
+		}
+	}
+	must(t, os.Mkdir(p.in("a/r"), 0o755))
+	git := at("r")
+	commit := func(files ...string) {
+		for i := 0; i < len(files); i += 2 {
+			p.lay("a/r/"+files[i], files[i+1])
+		}
+		git("add", "-A")
+		git("commit", "-q", "-m", "next")
+	}
+	const deep = "deep/er/than/that/.vscode/x"
+	git("init", "-q")
+	commit(".husky/pre-push", "one\n", ".cursor/rules/a.md", "one\n", "x", "one\n", deep, "one\n")
+	git("checkout", "-q", "-b", "free")
+	commit("x", "two\n", ".gitmodules", "", deep, "two\n")
+	git("checkout", "-q", "-b", "feature", "main")
+	must(t, os.Remove(p.in("a/r/.cursor/rules/a.md")))
+	commit(".husky/pre-push", "two\n", ".idea/a.xml", "new\n")
+	git("remote", "add", "origin", ".")
+	git("fetch", "-q")
+	git("checkout", "-q", "main")
+	commit("z", "z\n")
+	git("branch", "-q", "-u", "origin/feature") // what a pull fetches is there
+	git("branch", "-q", "theirs", "feature")
+	git("update-ref", "refs/remotes/origin/theirs2", "theirs")
+	person := p.person()
+	for i, command := range []string{
+		"git checkout origin/feature", "git checkout -q theirs2", "git checkout free && git switch -q theirs",
+		"git merge -q -m m theirs", "git rebase -q theirs", "git reset -q --hard theirs", "git cherry-pick theirs",
+		"git checkout theirs -- .", "git pull -q --no-edit --no-rebase",
+	} {
+		name := fmt.Sprint("r", i)
+		must(t, os.CopyFS(p.in("a/"+name), os.DirFS(p.in("a/r"))))
+		git := at(name)
+		git("status") // it looks at the copies once
+		head, command := git("rev-parse", "HEAD"), "cd "+p.in("a/"+name)+" && "+command
+		text := p.Must(t, "run_shell", replaytest.AsJSON(t, "command", command))
+		if !strings.Contains(text, "ASK_UNAVAILABLE") || git("rev-parse", "HEAD") != head || git("status", "--short") != "" {
+			t.Errorf("%s, without a person: %s\n%s", command, text, git("status", "--short"))
+		}
+		a := person.Call("run_shell", replaytest.AsJSON(t, "command", command), replaytest.Always(replaytest.SayOnce))
+		if a.Failed || a.Asked != 1 || strings.Contains(a.Text, "refused") {
+			t.Errorf("%s: %+v", command, a)
+		}
+		p.has(name+"/.husky/pre-push", "two\n")
+		p.has(name+"/.idea/a.xml", "new\n")
+		if !strings.Contains(command, " -- .") { // which removes nothing
+			p.has(name+"/.cursor/rules/a.md", "")
+		}
+	}
+	for _, command := range []string{"git checkout -q free", "git merge -q main -m m", "git stash -u", "git checkout -q -"} {
+		if a := person.Call("run_shell", replaytest.AsJSON(t, "command", "cd "+p.in("a/r")+" && "+command), replaytest.Never(t)); a.Failed {
+			t.Errorf("%s: %+v", command, a)
 		}
 	}
 }

@@ -165,7 +165,14 @@ func because(d permission.Decision) string {
 	if d.Obeyed != "" {
 		return "rule " + d.Rule + ", " + d.Origin + ", since git obeys " + d.About + " by " + d.Obeyed
 	}
-	return "rule " + d.Rule + ", " + d.Origin
+	about := ""
+	if len(d.Names) > 0 {
+		about = ", about " + d.About
+	}
+	if len(d.Names) > 1 {
+		about += "; likewise " + strings.Join(d.Names[1:], ", ")
+	}
+	return "rule " + d.Rule + ", " + d.Origin + about
 }
 
 // question asks what the tool itself wants to know. Without a person its answer stays Unanswered.

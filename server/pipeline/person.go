@@ -107,7 +107,11 @@ func remedy(file string, d permission.Decision, rule string) string {
 	case d.Hard && d.Rule != "" && d.Origin != permission.BuiltIn:
 		return "The user can do it, or change that rule."
 	case d.Hard && openedName(d) != "":
-		setting := fmt.Sprintf("permissions.unprotect = [%q]", openedName(d))
+		names := []string{openedName(d)}
+		for _, name := range d.Names[min(1, len(d.Names)):] {
+			names = append(names, strings.TrimSuffix(name, "/**"))
+		}
+		setting := `permissions.unprotect = ["` + strings.Join(names, `", "`) + `"]`
 		if file != "" {
 			setting += " in " + file
 		}

@@ -52,13 +52,7 @@ type Analysis struct {
 	// that an option or a variable names, a computed name. "": they see it.
 	Hidden string
 
-	// Git are the directories in which parts that are ReadOnly start git: absolute, or relative to where the command
-	// line starts; nil: none does. The caller that runs the command looks at the repositories there (GitRuns), and
-	// calls Distrust.
-	Git []string
-
-	// GitShows says that git shows contents of files which the text does not name, GitChanges that it changes such.
-	GitShows, GitChanges bool
+	OfGit
 
 	// UnsureReads says why the command may read files that Files does not tell, in half a sentence; "": none but those
 	// that the programs which it starts choose by themselves. UnsureWrites says it of files that it changes.
@@ -71,6 +65,23 @@ type Analysis struct {
 	ByKernel
 
 	harm
+}
+
+// OfGit is what is known of the git commands in a line.
+type OfGit struct {
+	// Git are the directories in which parts that are ReadOnly start git: absolute, or relative to where the command
+	// line starts; nil: none does. The caller that runs the command looks at the repositories there (GitRuns), and
+	// calls Distrust.
+	Git []string
+
+	// GitShows says that git shows contents of files which the text does not name, GitChanges that it changes such.
+	GitShows, GitChanges bool
+
+	// Moves are the places to which git brings other contents of files, as far as its words tell: see Change.
+	Moves []Move
+
+	// Fetches says that git brings what others have made, of which Moves do not tell.
+	Fetches bool
 }
 
 // ByKernel says what the kernel holds of a command. The zero value: nothing.
@@ -176,6 +187,8 @@ func (a *Analysis) lookAtGit(f *finding) {
 	for i := range f.commands {
 		f.commands[i].eachGit(func(call *gitCall) {
 			a.GitShows, a.GitChanges = a.GitShows || call.shows(), a.GitChanges || call.changes()
+			a.Moves = append(a.Moves, f.commands[i].movesOf(call)...)
+			a.Fetches = a.Fetches || isOneOf(call.sub, "pull fetch")
 		})
 	}
 	a.unsure(a.GitShows, false, "git shows files that the text does not name")
@@ -215,6 +228,16 @@ func (a *Analysis) Hold() {
 	case a.Class == Dangerous:
 		a.Class = Writes
 	}
+}
+
+// Change adds files that the command changes as well, as git itself says: where one has a protected name, a person is
+// asked about it as about one that the text names.
+func (a *Analysis) Change(paths []string) {
+	files := make([]FileUse, 0, len(paths)+len(a.Files))
+	for _, path := range paths {
+		files = append(files, FileUse{Path: path, Write: true})
+	}
+	a.Files = append(files, a.Files...)
 }
 
 // Losses are the places in which a command that is Held may discard content, where that alone makes it dangerous; nil:

@@ -69,7 +69,7 @@ func TestGitPlaces(t *testing.T) {
 func TestDistrust(t *testing.T) {
 	t.Parallel()
 	parts := []Part{{Text: "ls", Class: ReadOnly}, {Text: "git log", Class: ReadOnly}, {Text: "git push", Class: Writes, Why: "R6: push"}}
-	a := Analysis{Class: ReadOnly, Parts: parts, Git: []string{"."}}
+	a := Analysis{Class: ReadOnly, Parts: parts, OfGit: OfGit{Git: []string{"."}}}
 	a.Distrust("core.pager is set")
 	if a.Class != Writes || a.Why != "R6: git: core.pager is set" || a.Git != nil {
 		t.Errorf("%+v", a)
@@ -85,7 +85,7 @@ func TestDistrust(t *testing.T) {
 	if a.Class != Dangerous || a.Why != "D1" {
 		t.Errorf("%+v", a)
 	}
-	a = Analysis{Class: ReadOnly, Parts: parts, Git: []string{"."}}
+	a = Analysis{Class: ReadOnly, Parts: parts, OfGit: OfGit{Git: []string{"."}}}
 	a.Doubt("there is no bash")
 	if a.Class != Writes || a.Why != "there is no bash" || a.Git != nil || a.Parts[0].Class != Writes || a.Parts[2].Why != "R6: push" {
 		t.Errorf("%+v", a)

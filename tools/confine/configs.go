@@ -60,7 +60,7 @@ const (
 // rules keep. It changes p.
 func (s *Session) ownConfigs(p *sandbox.Profile, u Use, found names, keep []string) *configs {
 	c := &configs{
-		roots: u.Roots, written: slices.Concat(u.Roots, s.commonsOf(u)),
+		roots: u.Roots, written: slices.Concat(u.Roots, u.commons(s.Confiner)),
 		known: map[string]os.FileInfo{}, share: s.share,
 		allowed: slices.Concat(u.Allowed, u.removed()), others: append(slices.Clone(p.Writable), u.Temp),
 	}
@@ -95,7 +95,7 @@ func (s *Session) ownConfigs(p *sandbox.Profile, u Use, found names, keep []stri
 		for _, root := range u.Roots {
 			add(f.protectedIn(root))
 		}
-		for _, common := range s.commonsOf(u) {
+		for _, common := range u.commons(s.Confiner) {
 			add(f.repositoryOf(common))
 		}
 		return now, whole

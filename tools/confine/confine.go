@@ -133,8 +133,8 @@ func (c *Confiner) Common(root string) string {
 	return c.common(root)
 }
 
-// commonsOf returns the repositories of linked work trees that a session has besides its roots.
-func (c *Confiner) commonsOf(u Use) (all []string) {
+// commons returns the repositories of linked work trees that a session has besides its roots.
+func (u *Use) commons(c *Confiner) (all []string) {
 	for _, root := range u.Roots {
 		common := c.common(root)
 		if common != "" && !slices.ContainsFunc(u.Roots, func(r string) bool { return within(common, r) }) {
@@ -195,7 +195,7 @@ func (c *Confiner) profile(u *Use) (p sandbox.Profile, found names, now ruled, n
 	if u.ReadOnly {
 		p.Readable = append(p.Readable, u.Roots...)
 		p.Hidden = around(p.Hidden, p.Readable)
-		p.Readable = append(p.Readable, c.commonsOf(*u)...)
+		p.Readable = append(p.Readable, u.commons(c)...)
 		if cache, inspected := c.cache(); cache != "" {
 			p.Readable, p.Writable = append(p.Readable, cache), []string{inspected}
 			p.Hidden = around(p.Hidden, []string{cache, inspected})
@@ -211,7 +211,7 @@ func (c *Confiner) profile(u *Use) (p sandbox.Profile, found names, now ruled, n
 	p.Protected, p.Unwatched = slices.Concat(now.Keep, protected), u.Background
 	p.Readable = append(p.Readable, usual(c.desktop().paths)...)
 	p.Hidden = around(p.Hidden, slices.Concat(p.Readable, p.Writable, []string{u.Temp}))
-	for _, common := range c.commonsOf(*u) {
+	for _, common := range u.commons(c) {
 		p.Writable = append(p.Writable, common)
 		in, ok := c.finder(nil).repositoryOf(common)
 		whole = whole && ok

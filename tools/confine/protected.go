@@ -131,6 +131,30 @@ func (f *finder) protectedNow(root string) (all names, whole bool) {
 	return all, whole
 }
 
+// Keeper returns what says by which protected name, in roots, commands are kept from changing a file: the path that has
+// the name; "": they are not. What a person allowed is not looked at, nor what is in a repository's own directory.
+func (c *Confiner) Keeper(roots []string) func(path string) string {
+	return func(path string) string {
+		for _, root := range roots {
+			rel, err := filepath.Rel(root, path)
+			if err != nil || !filepath.IsLocal(rel) {
+				continue
+			}
+			parts := strings.Split(filepath.ToSlash(rel), "/")
+			for i := range min(len(parts), protectedDepth+1) {
+				if parts[i] == ".git" || parts[i] == "node_modules" {
+					break
+				}
+				at := strings.Join(parts[:i+1], "/")
+				if name := c.o.Protected.Find(at); name != "" && name != brought {
+					return filepath.Join(root, filepath.FromSlash(at))
+				}
+			}
+		}
+		return ""
+	}
+}
+
 // addDot adds a `.git` that is no directory.
 func (n *names) addDot(path string, name func(rel string) string) {
 	n.dots = append(n.dots, path)

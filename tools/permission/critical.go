@@ -70,13 +70,13 @@ func isFolded(dir, path string) bool {
 }
 
 // guarded is check 4: a change of a protected name, and the removal of what everything hangs on.
-func (p *Policy) guarded(r *Request) (Decision, bool) {
+func (p *Policy) guarded(r *Request) (d Decision, found bool) {
 	for i := range r.Targets {
 		t := &r.Targets[i]
 		switch {
 		case t.Kind == Command:
 			for _, operand := range t.Analysis.Removes {
-				if p.isCritical(operand, clean(r.Cwd)) {
+				if !found && p.isCritical(operand, clean(r.Cwd)) {
 					return critical(operand), true
 				}
 			}
@@ -95,15 +95,25 @@ func (p *Policy) guarded(r *Request) (Decision, bool) {
 		if name == "" {
 			name, obeyed = t.Obeyed.Name, t.Obeyed.Key
 		}
-		if name != "" {
-			return Decision{
+		if name != "" && !found {
+			found = true
+			d = Decision{
 				Verdict: Ask, Hard: true, Rule: "Edit(**/" + name + ")", Origin: BuiltIn, About: t.Value,
 				Obeyed: obeyed, Reason: "it changes a protected name, " + name,
-			}, true
+			}
 		}
+		if name != "" && t.Use != ByCall && len(d.Names) < maxNames && !slices.Contains(d.Names, name) {
+			d.Names = append(d.Names, name)
+		}
+	}
+	if found {
+		return d, true
 	}
 	return p.removesByLink(r)
 }
+
+// maxNames is how many protected names a decision tells.
+const maxNames = 10
 
 func critical(operand string) Decision {
 	return Decision{Verdict: Ask, Hard: true, About: operand, Reason: "it would remove " + operand}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"reflect"
 	"strconv"
 	"testing"
 	"time"
@@ -222,7 +223,7 @@ func TestDecideIsPure(t *testing.T) {
 		if after := fmt.Sprintf("%+v", r); after != before {
 			t.Fatalf("%s became %s", before, after)
 		}
-		if again := p.Decide(r); again != first {
+		if again := p.Decide(r); !reflect.DeepEqual(again, first) {
 			t.Fatalf("got %+v, then %+v", first, again)
 		}
 	}

@@ -114,4 +114,6 @@ type Decision struct {
 	About  string
 	Obeyed string // the key of git's configuration that makes About count as what the rule covers; "": none
 	Reason string // half a sentence
+	// Names are the protected names that commands of the call change, at most 10, that of Rule first; nil: none does
+	Names []string
 }

@@ -125,7 +125,8 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[the first build of commands: `, `\[what was built so far stays `, `\[corepack enable writes `,
 		`\[files that it may discard were kept `,
 		`\[git keeps what was dropped `, `\[commands see only their own `,
-		`\[what is here now is too much to look through`, `\[git could not write `, `\[git ignores these, so `,
+		`\[what is here now is too much to look through`, `\[git ignores these, so `,
+		`\[git could not write `, `\[git stopped half-way: `,
 		`\[[^\]:]+: (?:took out |set aside |changes by this command |replaced while )`,
 	}, "|") + ")")
 })

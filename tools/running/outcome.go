@@ -172,6 +172,9 @@ func (o *Outcome) failed(ctx context.Context, job *shell.Job, i shell.Info) (too
 	if line != "" {
 		o.Notes = append(o.Notes, line)
 	}
+	if tip := halfWay(o.Env.Analysis, line); tip != "" {
+		o.Notes = append(o.Notes, tip)
+	}
 	if i.Hit.Processes > 0 {
 		o.Notes = append(o.Notes, crowdLine(i.Hit.Processes))
 	}

@@ -12,7 +12,7 @@ import (
 func TestWeigh(t *testing.T) {
 	t.Parallel()
 	r := tooltest.New(t, nil)
-	read := bash.Analysis{Class: bash.ReadOnly, Parts: []bash.Part{{Text: "git log", Class: bash.ReadOnly}}, Git: []string{"."}}
+	read := bash.Analysis{Class: bash.ReadOnly, Parts: []bash.Part{{Text: "git log", Class: bash.ReadOnly}}, OfGit: bash.OfGit{Git: []string{"."}}}
 	a := read
 	if Weigh(r.State, &a); a.Class != bash.ReadOnly {
 		t.Errorf("without a repository: %+v", a)

@@ -34,11 +34,8 @@ const (
 	maxShown = 20
 )
 
-// git is how our scripts call git: no person's configuration, no hooks, nothing that asks.
-const git = "export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_TERMINAL_PROMPT=0 GIT_OPTIONAL_LOCKS=0 " +
-	"LC_ALL=C; unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE; g() { git -c core.hooksPath=/dev/null " +
-	"-c core.fsmonitor=false -c safe.directory='*' -c submodule.recurse=false -c gc.auto=0 " +
-	"-c advice.detachedHead=false -c credential.helper= -c protocol.allow=never \"$@\"; }\n"
+// quoted is a word for the shell.
+var quoted = running.Quoted
 
 var nameForm = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[A-Za-z0-9._][A-Za-z0-9._-]*(?:/[A-Za-z0-9._][A-Za-z0-9._-]*)*$`)
@@ -64,9 +61,6 @@ func CheckName(name string) string {
 // RandomName is a name that no work tree has.
 func RandomName() string { return "w-" + strings.ToLower(rand.Text()[:8]) }
 
-// quoted is a word for the shell.
-func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
-
 // script runs shell text in a directory of the session.
 func script(ctx context.Context, env tool.Env, dir, text string, with running.Script) (string, string, int, error) {
 	place, err := env.Space.Open(dir, workspace.Read)
@@ -79,7 +73,7 @@ func script(ctx context.Context, env tool.Env, dir, text string, with running.Sc
 		return "", "", 0, wording.PathRefusal(env, dir, err)
 	}
 	defer root.Close()
-	with.Text, with.Dir = git+text, root
+	with.Text, with.Dir = running.Git+text, root
 	return with.Run(ctx, env)
 }
 

@@ -48,10 +48,3 @@ func TestListed(t *testing.T) {
 		t.Errorf("%q", lines)
 	}
 }
-
-func TestQuoted(t *testing.T) {
-	t.Parallel()
-	if got := quoted(`/a b/it's`); got != `'/a b/it'\''s'` {
-		t.Error(got)
-	}
-}
