@@ -2,8 +2,10 @@ package mounts
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +20,8 @@ import (
 const (
 	// mostFields is how many fields a question of a server has at most.
 	mostFields = 20
+	// mostFlags is how many fields it is shown with at most, a flag for each option of a choice of several.
+	mostFlags = 60
 	// mostAsked is how many characters of a server's question a person reads.
 	mostAsked = 2_000
 	// mostWritten is how many characters a person may write into one field.
@@ -54,7 +58,7 @@ func (l *link) ask(ctx context.Context, f upstream.Form) upstream.Reply {
 	form, ok := newForm(f.Schema)
 	if !ok {
 		l.of.log.Warn("a mounted server asks for what cannot be shown to a person")
-		return upstream.Reply{Action: upstream.Decline}
+		return none // the person has declined nothing
 	}
 	defer to.pause()()
 	said, err := to.put(ctx, l.of.asks(f.Message), form.schema)
@@ -66,7 +70,7 @@ func (l *link) ask(ctx context.Context, f upstream.Form) upstream.Reply {
 	case upstream.Accept:
 		content, ok := form.fit(said.Content)
 		if !ok {
-			return upstream.Reply{Action: upstream.Decline}
+			return none
 		}
 		return upstream.Reply{Action: upstream.Accept, Content: content}
 	case upstream.Decline:
@@ -83,11 +87,16 @@ func (x *mount) asks(message string) string {
 		"\nYour answer goes to that server. Give it no password or key that it should not have."
 }
 
-// A form is a question's fields, as they are shown.
+// A form is a question's fields, as they are shown. A choice of several is shown as a flag for each, which clients of
+// all revisions know.
 type form struct {
-	schema json.RawMessage
-	fields map[string]formField
+	schema  json.RawMessage
+	fields  map[string]formField
+	several map[string]several // by the name of the field
 }
+
+// A several is a choice of several texts.
+type several struct{ flags, values []string }
 
 // A formField is one field. What a client may not know of a schema is left out.
 type formField struct {
@@ -99,24 +108,41 @@ type formField struct {
 	Default     json.RawMessage `json:"default,omitempty"`
 }
 
+// An option is one of those of a choice.
+type option struct {
+	Const string `json:"const"`
+	Title string `json:"title"`
+}
+
 // newForm reads the schema of a question. ok is false if it is no flat form of texts, numbers, flags and choices.
 func newForm(schema json.RawMessage) (f form, ok bool) {
 	var asked struct {
 		Properties map[string]struct {
 			formField
-			OneOf []struct {
-				Const string `json:"const"`
-				Title string `json:"title"`
-			} `json:"oneOf"`
+			OneOf []option `json:"oneOf"`
+			Items struct {
+				Enum  []string `json:"enum"`
+				AnyOf []option `json:"anyOf"`
+			} `json:"items"`
 		} `json:"properties"`
 		Required []string `json:"required"`
 	}
 	if json.Unmarshal(schema, &asked) != nil || len(asked.Properties) > mostFields {
 		return f, false
 	}
-	f.fields = map[string]formField{}
+	f.fields, f.several = map[string]formField{}, map[string]several{}
 	for name, p := range asked.Properties {
 		field := p.formField
+		if field.Type == "array" {
+			options := p.Items.AnyOf
+			for _, text := range p.Items.Enum {
+				options = append(options, option{text, text})
+			}
+			if plain(name, maxTitle) != name || !f.choose(name, field, options) {
+				return f, false
+			}
+			continue
+		}
 		for _, c := range p.OneOf {
 			field.Enum, field.EnumNames = append(field.Enum, c.Const), append(field.EnumNames, c.Title)
 		}
@@ -126,6 +152,9 @@ func newForm(schema json.RawMessage) (f form, ok bool) {
 		field.Title, field.Description = plain(field.Title, maxTitle), plain(field.Description, maxHint*4)
 		for i := range field.EnumNames {
 			field.EnumNames[i] = plain(field.EnumNames[i], maxTitle)
+		}
+		if _, taken := f.fields[name]; taken { // by a flag
+			return f, false
 		}
 		if !slices.Contains([]string{"string", "number", "integer", "boolean"}, field.Type) || !field.good() ||
 			plain(name, maxTitle) != name || len(field.Enum) > 100 {
@@ -141,6 +170,36 @@ func newForm(schema json.RawMessage) (f form, ok bool) {
 	var err error
 	f.schema, err = json.Marshal(shown)
 	return f, err == nil
+}
+
+// choose adds a choice of several, as a flag for each option. It says whether that can be shown.
+func (f *form) choose(name string, field formField, options []option) bool {
+	var chosen []string
+	if field.Default != nil && json.Unmarshal(field.Default, &chosen) != nil {
+		chosen = nil
+	}
+	if len(options) == 0 || len(f.fields)+len(options) > mostFlags {
+		return false
+	}
+	var all several
+	for i, o := range options {
+		flag := fmt.Sprintf("%s_%02d", name, i+1) // clients may sort them
+		if _, taken := f.fields[flag]; taken || plain(o.Const, mostAsked) != o.Const {
+			return false
+		}
+		shown := formField{Type: "boolean",
+			Title: plain(cmp.Or(field.Title, name)+": "+cmp.Or(o.Title, o.Const), maxTitle)}
+		if i == 0 {
+			shown.Description = plain(field.Description, maxHint*4)
+		}
+		if slices.Contains(chosen, o.Const) {
+			shown.Default = json.RawMessage("true")
+		}
+		f.fields[flag] = shown
+		all.flags, all.values = append(all.flags, flag), append(all.values, o.Const)
+	}
+	f.several[name] = all
+	return true
 }
 
 // good says whether a field can be shown: choices are clean texts, and a default fits.
@@ -198,6 +257,16 @@ func (f form) fit(content json.RawMessage) (json.RawMessage, bool) {
 			return nil, false
 		}
 		kept[name] = value
+	}
+	for name, all := range f.several {
+		values := []string{}
+		for i, flag := range all.flags {
+			if string(kept[flag]) == "true" {
+				values = append(values, all.values[i])
+			}
+			delete(kept, flag)
+		}
+		kept[name], _ = json.Marshal(values) // texts
 	}
 	raw, err := json.Marshal(kept)
 	return raw, err == nil

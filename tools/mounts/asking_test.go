@@ -43,15 +43,29 @@ func TestAsked(t *testing.T) {
 			}, `"action":"accept","content":{"c":"red"}`},
 			"unfit": {question, func(string, string) (tool.Elicited, error) {
 				return tool.Elicited{Action: "accept", Content: json.RawMessage(`{"c":"green"}`)}, nil
-			}, `"action":"decline"`},
+			}, `"action":"cancel"`},
+			"several": {`{"message":"m","requestedSchema":{"type":"object","properties":{"p":{"type":"array","title":"Parts","description":"d","default":["y"],` +
+				`"items":{"type":"string","enum":["x","y"]}},"q":{"type":"array","items":{"anyOf":[{"const":"z","title":"Z"}]}}},"required":["p"]}}`,
+				func(_, schema string) (tool.Elicited, error) {
+					want := `{"properties":{"p_01":{"type":"boolean","title":"Parts: x","description":"d"},"p_02":{"type":"boolean","title":"Parts: y","default":true},` +
+						`"q_01":{"type":"boolean","title":"q: Z"}},"type":"object"}`
+					if schema != want {
+						t.Errorf("%s", schema)
+					}
+					return tool.Elicited{Action: "accept", Content: json.RawMessage(`{"p_01":true,"p_02":true,"q_01":false}`)}, nil
+				}, `"action":"accept","content":{"p":["x","y"],"q":[]}`},
+			"a flag with the name of a field": {`{"message":"m","requestedSchema":{"type":"object","properties":{"p":{"type":"array","items":{"enum":["x"]}},"p_01":{"type":"string"}}}}`,
+				func(string, string) (tool.Elicited, error) { t.Error("asked"); return tool.Elicited{}, nil }, `"action":"cancel"`},
+			"any array": {`{"message":"m","requestedSchema":{"type":"object","properties":{"p":{"type":"array","items":{"type":"string"}}}}}`,
+				func(string, string) (tool.Elicited, error) { t.Error("asked"); return tool.Elicited{}, nil }, `"action":"cancel"`},
 			"declined": {question, func(string, string) (tool.Elicited, error) { return tool.Elicited{Action: "decline"}, nil }, `"action":"decline"`},
 			"gone":     {question, func(string, string) (tool.Elicited, error) { return tool.Elicited{}, errors.New("gone") }, `"action":"cancel"`},
 			"odd":      {question, func(string, string) (tool.Elicited, error) { return tool.Elicited{Action: "yes"}, nil }, `"action":"cancel"`},
 			"nobody":   {question, nil, `"action":"cancel"`},
 			"an address": {`{"mode":"url","message":"m","url":"https://evil.example/","elicitationId":"1"}`,
-				func(string, string) (tool.Elicited, error) { t.Error("asked"); return tool.Elicited{}, nil }, `"action":"decline"`},
+				func(string, string) (tool.Elicited, error) { t.Error("asked"); return tool.Elicited{}, nil }, `"action":"cancel"`},
 			"nested": {`{"message":"m","requestedSchema":{"type":"object","properties":{"a":{"type":"object"}}}}`,
-				func(string, string) (tool.Elicited, error) { t.Error("asked"); return tool.Elicited{}, nil }, `"action":"decline"`},
+				func(string, string) (tool.Elicited, error) { t.Error("asked"); return tool.Elicited{}, nil }, `"action":"cancel"`},
 		} {
 			m := mounted(t, Remote{Name: "demo", Reach: over(fake{modern: modern, asks: c.asks})})
 			x := find(t, m, "mcp__demo__echo")

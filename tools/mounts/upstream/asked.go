@@ -41,7 +41,7 @@ func (a asked) Elicit(ctx context.Context, r mcp.ElicitationRequest) (*mcp.Elici
 	form := r.Params.Mode == "" || r.Params.Mode == mcp.ElicitationModeForm
 	switch {
 	case err != nil || !form || len(schema) > mostQuestion || len(r.Params.Message) > mostQuestion:
-		said.Action = Decline // such as an address to open, which only the person's own program could check
+		// such as an address to open, which only the person's own program could check
 	case a.put != nil:
 		said = a.put(ctx, Form{r.Params.Message, schema})
 	}
