@@ -119,7 +119,7 @@ var rooms = map[string][]string{
 	"server/signin":          {"server/auth", "server/oauth", "server/people", "server/state", "tools/permission"}, // names and order of modes
 	"server/control":         {"server/oauth", "server/state", "tools/sandbox"},                                    // the Store, where no server runs; whether a caller is a confined command
 	"server/issuer":          {"server/auth", "server/config"},
-	"server/config":          {"server/nodes", "server/auth", "server/auth/limits", "server/state", "tools/agent", "tools/credentials", "tools/keys", "tools/permission", "tools/web/guard", "tools/web/search"}, // what a host and a private network are; which flags of an agent ask nobody; how a host of git is written
+	"server/config":          {"server/clients/install/forms", "server/nodes", "server/auth", "server/auth/limits", "server/state", "tools/agent", "tools/credentials", "tools/keys", "tools/permission", "tools/web/guard", "tools/web/search"}, // what a host and a private network are; which flags of an agent ask nobody; how a host of git is written; how a table of TOML is taken out
 	"server/nodes":           {"server/state"},
 	"server/relay":           {},
 	"server/state":           {},

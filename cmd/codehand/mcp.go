@@ -22,11 +22,11 @@ func newMCP(t *terminal) *cobra.Command {
 		Short: "Mount other MCP servers, and see what they offer",
 		Args:  wanted(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			return usage("codehand mcp --help", "missing subcommand; available: list, test, add, import, login")
+			return usage("codehand mcp --help", "missing subcommand; available: list, test, add, remove, import, login")
 		},
 	}
 	cmd.PersistentFlags().String("config", "", "configuration file instead of the user's")
-	cmd.AddCommand(newMCPList(t), newMCPTest(t), newMCPAdd(t), newMCPImport(t), newMCPLogin(t))
+	cmd.AddCommand(newMCPList(t), newMCPTest(t), newMCPAdd(t), newMCPRemove(t), newMCPImport(t), newMCPLogin(t))
 	return cmd
 }
 
@@ -187,14 +187,9 @@ Exit codes: 0 done, 1 it cannot be added (the message says why), 2 usage,
 				return usage("codehand mcp add --help", "name the server and its command behind --, or --url; "+
 					"--env and --header take NAME=VALUE")
 			}
-			cfg, _, err := load(cmd, nil)
+			file, err := userFile(cmd)
 			if err != nil {
-				return &exitError{code: exitConfig, err: err, hint: "codehand doctor"}
-			}
-			file := cfg.Permissions.UserFile
-			if file == "" {
-				return &exitError{code: exitConfig, err: errors.New("there is no place for your file of settings"),
-					hint: "--config FILE"}
+				return err
 			}
 			if err := config.AddMount(file, m); err != nil {
 				return &exitError{code: exitFailed, err: err, hint: "codehand mcp list"}
@@ -212,6 +207,44 @@ Exit codes: 0 done, 1 it cannot be added (the message says why), 2 usage,
 	flags.BoolVar(&m.Sandbox, "sandbox", false, "run the command in the sandbox of the shell")
 	flags.StringVar(&m.Program.Cwd, "cwd", "", "working directory of the command, absolute")
 	return cmd
+}
+
+// userFile is the operator's file of settings, to be changed.
+func userFile(cmd *cobra.Command) (string, error) {
+	cfg, _, err := load(cmd, nil)
+	if err != nil {
+		return "", &exitError{code: exitConfig, err: err, hint: "codehand doctor"}
+	}
+	if cfg.Permissions.UserFile == "" {
+		return "", &exitError{code: exitConfig, err: errors.New("there is no place for your file of settings"),
+			hint: "--config FILE"}
+	}
+	return cfg.Permissions.UserFile, nil
+}
+
+func newMCPRemove(t *terminal) *cobra.Command {
+	return &cobra.Command{
+		Use:         "remove NAME",
+		Annotations: map[string]string{ofMounts: ""},
+		Short:       "Mount a server no more: remove its table from your file of settings",
+		Long: `Remove the table [mcp.servers.NAME] from your own file of settings; all else in the
+file stays as it is. Servers that run end with the sessions that they serve.
+
+Exit codes: 0 done, 1 it cannot be removed (the message says why), 2 usage,
+3 configuration.`,
+		Args: wanted(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			file, err := userFile(cmd)
+			if err != nil {
+				return err
+			}
+			if err := config.RemoveMount(file, args[0]); err != nil {
+				return &exitError{code: exitFailed, err: err, hint: "codehand mcp list"}
+			}
+			_, err = fmt.Fprintf(t.out, "removed from %s: mcp.servers.%s\n", file, args[0])
+			return err
+		},
+	}
 }
 
 // pairsOf reads NAME=VALUE.

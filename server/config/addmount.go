@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"codehand/server/clients/install/forms"
 )
 
 // AddMount adds the table of a mounted server to an operator's file, which is made if there is none. All else that
@@ -29,6 +31,42 @@ func AddMount(path string, m Mount) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
+}
+
+// RemoveMount removes the table of a mounted server from an operator's file. All else that stands there stays byte for
+// byte. Errors: the file has no such table, it cannot be taken out as it is written, or the file cannot be written.
+func RemoveMount(path, name string) error {
+	adding.Lock()
+	defer adding.Unlock()
+	data, err := readUserFile(path)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	after, err := withoutMount(data, name)
+	if err == nil {
+		err = replaceFile(path, data, after)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// withoutMount is the text of a file of settings without one server.
+func withoutMount(data []byte, name string) ([]byte, error) {
+	at := append(slices.Clone(mountsTable), name)
+	var before, after map[string]any
+	if err := toml.Unmarshal(data, &before); err != nil {
+		return nil, err
+	}
+	if lookup(before, at) == nil {
+		return nil, fmt.Errorf("mcp.servers.%s is not there", name)
+	}
+	left := forms.RemoveTable(data, at...)
+	if err := toml.Unmarshal(left, &after); err != nil || lookup(after, at) != nil {
+		return nil, fmt.Errorf("mcp.servers.%s cannot be removed as it is written; remove it by hand", name)
+	}
+	return left, nil
 }
 
 // MountText is the table of a mounted server, as it stands in a file.

@@ -42,3 +42,24 @@ func TestAddMount(t *testing.T) {
 		t.Errorf("%s", now)
 	}
 }
+
+func TestRemoveMount(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "config.toml")
+	for name, c := range map[string]struct{ before, after, fails string }{
+		"with its own tables": {"# a\n[mcp.servers.x]\ncommand = \"x\"\n[mcp.servers.x.env]\nA = \"1\"\n\n# b\n[log]\n", "# a\n\n# b\n[log]\n", ""},
+		"one of two":          {"[mcp.servers.x]\ncommand = \"x\"\n\n[mcp.servers.xy]\ncommand = \"y\"\n", "\n[mcp.servers.xy]\ncommand = \"y\"\n", ""},
+		"none":                {"[log]\n", "[log]\n", "mcp.servers.x is not there"},
+		"in braces":           {"mcp = {servers = {x = {command = \"x\"}}}\n", "mcp = {servers = {x = {command = \"x\"}}}\n", "remove it by hand"},
+		"no TOML":             {"[mcp.servers.x\n", "[mcp.servers.x\n", "toml:"},
+	} {
+		must(t, os.WriteFile(file, []byte(c.before), 0o600))
+		err := RemoveMount(file, "x")
+		if (err != nil) != (c.fails != "") || err != nil && !strings.Contains(err.Error(), c.fails) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if now, _ := os.ReadFile(file); string(now) != c.after {
+			t.Errorf("%s: %q, want %q", name, now, c.after)
+		}
+	}
+}

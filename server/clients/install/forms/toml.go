@@ -176,11 +176,16 @@ func whole(lines []byte) string {
 func (tomlForm) Mask(data []byte, _ []string) []byte { return data }
 
 func (tomlForm) Remove(data []byte, container string, _ []string) ([]byte, error) {
+	return RemoveTable(data, container, Name), nil
+}
+
+// RemoveTable returns TOML without a table and those in it. One that stands in braces or in dotted keys stays.
+func RemoveTable(data []byte, path ...string) []byte {
 	var out []splice
-	for _, t := range tablesOf(data, container, Name) {
+	for _, t := range tablesOf(data, path...) {
 		out = append(out, splice{backOverBlank(data, t.from), t.to, ""})
 	}
-	return spliced(data, out...), nil
+	return spliced(data, out...)
 }
 
 // backOverBlank goes back over the empty line before an offset, which begins a line.
