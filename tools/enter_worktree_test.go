@@ -288,7 +288,7 @@ func TestExitWorktree(t *testing.T) {
 		lost []string // nil: nothing is
 	}{
 		"nothing":   {func(treeRig) {}, nil},
-		"modified":  {func(r treeRig) { r.write(at("a.txt"), "two\n") }, []string{"1 uncommitted files:", "M a.txt"}},
+		"modified":  {func(r treeRig) { r.write(at("a.txt"), "two\n") }, []string{"1 uncommitted file:", "M a.txt"}},
 		"untracked": {func(r treeRig) { r.write(at("d/new.txt"), "two\n") }, []string{"?? d/new.txt"}},
 		"odd names": {func(r treeRig) { r.write(at("a\nb"), "two\n") }, []string{`?? "a\nb"`}},
 		"staged":    {func(r treeRig) { r.write(at("a.txt"), "two\n"); r.gitIn(treeX, "add", "-A") }, []string{"M  a.txt"}},

@@ -55,8 +55,8 @@ func Dirty(ctx context.Context, env tool.Env, at string, made session.Worktree) 
 	if err != nil {
 		return nil, err
 	}
-	lines = append(lines, listed("uncommitted files", files)...)
-	return append(lines, listed("commits that no other branch has", commits)...), nil
+	lines = append(lines, listed(files, "uncommitted file", "uncommitted files")...)
+	return append(lines, listed(commits, "commit that no other branch has", "commits that no other branch has")...), nil
 }
 
 // changed returns what is not committed in a work tree, and the commits that no other branch has, or all since it was
@@ -87,11 +87,11 @@ func changed(
 }
 
 // listed shows the first lines of a list under a title; nil: there are none.
-func listed(title string, all []string) []string {
+func listed(all []string, one, many string) []string {
 	if len(all) == 0 {
 		return nil
 	}
-	lines := []string{fmt.Sprintf("%d %s:", len(all), title)}
+	lines := []string{wording.Plural(len(all), one, many) + ":"}
 	for _, line := range all[:min(len(all), maxShown)] {
 		lines = append(lines, "  "+wording.LineOf(results.Clean(line), 200))
 	}

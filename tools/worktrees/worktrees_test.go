@@ -35,14 +35,14 @@ func TestCheckName(t *testing.T) {
 
 func TestListed(t *testing.T) {
 	t.Parallel()
-	if lines := listed("files", nil); lines != nil {
+	if lines := listed(nil, "file", "files"); lines != nil {
 		t.Errorf("%q", lines)
 	}
 	var all []string
 	for i := range maxShown + 2 {
 		all = append(all, fmt.Sprintf("f%d\x1b[31m", i))
 	}
-	lines := listed("files", all)
+	lines := listed(all, "file", "files")
 	if len(lines) != maxShown+2 || lines[0] != "22 files:" || lines[maxShown+1] != "  and 2 more" ||
 		slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, "\x1b") }) {
 		t.Errorf("%q", lines)
