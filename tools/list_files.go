@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"codehand/tools/viewing"
 	"codehand/tools/wording"
 	"codehand/tools/workspace"
+	"codehand/tools/worktrees"
 )
 
 //go:embed list_files.md
@@ -77,6 +79,13 @@ func listFilesBase(in listFilesInput) (base, pattern string) {
 	return path.Clean(in.Pattern[:at]), in.Pattern[at:]
 }
 
+// isOtherTrees says whether a directory holds other work trees of the same repository, ours or Claude Code's: copies of
+// all files, the newest first, of which a model must not take one for the file that is meant.
+func isOtherTrees(dir string) bool {
+	dir = filepath.ToSlash(dir)
+	return strings.HasSuffix(dir, "/"+worktrees.Below) || strings.HasSuffix(dir, "/.claude/worktrees")
+}
+
 func runListFiles(ctx context.Context, env tool.Env, in listFilesInput) (tool.Result, error) {
 	base, pattern := listFilesBase(in)
 	place, err := env.Space.Open(base, workspace.Read)
@@ -99,6 +108,10 @@ func runListFiles(ctx context.Context, env tool.Env, in listFilesInput) (tool.Re
 	kept := viewing.LeaveOut(env, &scope)
 	if !slices.Contains(strings.Split(in.Pattern, "/"), "node_modules") {
 		scope.SkipDirs = append(scope.SkipDirs, "node_modules")
+	}
+	if !strings.Contains(in.Pattern, "worktrees") {
+		closed := scope.Skip
+		scope.Skip = func(path string) bool { return isOtherTrees(path) || closed(path) }
 	}
 	within := time.Duration(env.Prefs.ListTimeoutMS) * time.Millisecond
 	if info, err := place.Dir.Lstat(path.Join(place.Name, pattern)); err == nil && info.IsDir() {

@@ -26,7 +26,8 @@ func (r *rig) age(names ...string) {
 func TestListFiles(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "Read(secret/**)")
-	for _, name := range []string{"src/a.go", "src/deep/b.go", "top.go", ".hidden/c.go", "node_modules/m/d.go", ".git/e.go", "secret/f.go", "ignored.go", "app/[id]/g.ts"} {
+	for _, name := range []string{"src/a.go", "src/deep/b.go", "top.go", ".hidden/c.go", "node_modules/m/d.go", ".git/e.go", "secret/f.go", "ignored.go", "app/[id]/g.ts",
+		".codehand/worktrees/w/src/a.rb", ".claude/worktrees/w/src/a.rb", ".claude/other/b.rb"} {
 		r.write(name, "")
 	}
 	r.write(".gitignore", "ignored.go\n")
@@ -39,6 +40,9 @@ func TestListFiles(t *testing.T) {
 		{`{"pattern":"$WORK/src/**"}`, "src/deep/b.go\nsrc/a.go"},
 		{`{"pattern":"$WORK/src/a.go"}`, "src/a.go"},
 		{`{"pattern":"node_modules/**/*.go"}`, "node_modules/m/d.go"},
+		{`{"pattern":"**/*.rb"}`, ".claude/other/b.rb"},
+		{`{"pattern":".codehand/worktrees/**/*.rb"}`, ".codehand/worktrees/w/src/a.rb"},
+		{`{"pattern":"**/*.rb","path":".codehand/worktrees/w"}`, ".codehand/worktrees/w/src/a.rb"},
 		{`{"pattern":"**/*.none"}`, "No files found"},
 		{`{"glob_pattern":"*.ts","directory":"app/[id]"}`, "app/[id]/g.ts"},
 	} {
