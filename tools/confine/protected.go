@@ -135,20 +135,24 @@ func (f *finder) protectedNow(root string) (all names, whole bool) {
 // the name; "": they are not. What a person allowed is not looked at, nor what is in a repository's own directory.
 func (c *Confiner) Keeper(roots []string) func(path string) string {
 	return func(path string) string {
+		in := ""
 		for _, root := range roots {
-			rel, err := filepath.Rel(root, path)
-			if err != nil || !filepath.IsLocal(rel) {
-				continue
+			if len(root) > len(in) && within(path, root) { // a work tree of the session lies below a protected name
+				in = root
 			}
-			parts := strings.Split(filepath.ToSlash(rel), "/")
-			for i := range min(len(parts), protectedDepth+1) {
-				if parts[i] == ".git" || parts[i] == "node_modules" {
-					break
-				}
-				at := strings.Join(parts[:i+1], "/")
-				if name := c.o.Protected.Find(at); name != "" && name != brought {
-					return filepath.Join(root, filepath.FromSlash(at))
-				}
+		}
+		rel, err := filepath.Rel(in, path)
+		if in == "" || err != nil {
+			return ""
+		}
+		parts := strings.Split(filepath.ToSlash(rel), "/")
+		for i := range min(len(parts), protectedDepth+1) {
+			if parts[i] == ".git" || parts[i] == "node_modules" {
+				break
+			}
+			at := strings.Join(parts[:i+1], "/")
+			if name := c.o.Protected.Find(at); name != "" && name != brought {
+				return filepath.Join(in, filepath.FromSlash(at))
 			}
 		}
 		return ""

@@ -134,6 +134,31 @@ func TestProtectedNow(t *testing.T) {
 	}
 }
 
+// What a command is kept from by its name: as deep as the look for such names goes, and in a work tree of the session
+// only what has such a name there.
+func TestKeeper(t *testing.T) {
+	t.Parallel()
+	root := filepath.FromSlash("/w")
+	work := filepath.Join(root, ".codehand", "worktrees", "x")
+	names, err := guarded.ProtectedNames(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keeps := New(Options{Protected: names}, func() []string { return nil }).Keeper([]string{root, work})
+	for path, want := range map[string]string{
+		".husky/a": ".husky", ".vscode": ".vscode", "a/b/c/.mcp.json": "a/b/c/.mcp.json", "a/b/c/d/.mcp.json": "", "a.go": "",
+		"node_modules/a/.vscode/x": "", ".gitmodules": "", ".git/config": "", "../.vscode": "", ".codehand/x": ".codehand",
+		".codehand/worktrees/x/a.go": "", ".codehand/worktrees/x/.husky/a": ".codehand/worktrees/x/.husky",
+	} {
+		if want != "" {
+			want = filepath.Join(root, filepath.FromSlash(want))
+		}
+		if got := keeps(filepath.Join(root, filepath.FromSlash(path))); got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+}
+
 // protectedFound is protectedNow for a tree that is looked at once.
 func protectedFound(t *testing.T, root string, name func(string) string) []string {
 	t.Helper()
