@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -357,7 +358,7 @@ func readingTools() []string {
 }
 
 // variableName is what an environment variable is called.
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variableName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`) })
 
 // checkRemote checks the address and the name of the variable, whose value is never looked at.
 func (i *installer) checkRemote() error {
@@ -365,7 +366,7 @@ func (i *installer) checkRemote() error {
 	switch f := i.flags; {
 	case f.tokenEnv != "" && f.remote == "":
 		return usage(hint, "--token-env is for --remote: without it no token is needed")
-	case f.tokenEnv != "" && (!variableName.MatchString(f.tokenEnv) || looksSecret(f.tokenEnv)):
+	case f.tokenEnv != "" && (!variableName().MatchString(f.tokenEnv) || looksSecret(f.tokenEnv)):
 		return usage(hint, "--token-env is the name of a variable, such as CODEHAND_TOKEN, and not the token")
 	case f.remote == "":
 		return nil

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -172,11 +173,15 @@ type adopted struct {
 }
 
 var (
-	nameless  = regexp.MustCompile(`[^a-z0-9]+`)
-	variables = regexp.MustCompile(`\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)\}`)
-	unclear   = regexp.MustCompile(`\$\{|\$[A-Za-z_]|\{\{`)
+	nameless  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-z0-9]+`) })
+	variables = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)\}`)
+	})
+	unclear = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{|\$[A-Za-z_]|\{\{`) })
 	// keyName is what a variable or header is called that holds a key.
-	keyName = regexp.MustCompile(`(?i)KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|COOKIE|PAT$`)
+	keyName = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|COOKIE|PAT$`)
+	})
 )
 
 // adopt makes a mount of a server of another client. keys is the directory for files of keys. The error says what
@@ -184,12 +189,12 @@ var (
 func adopt(o install.Other, keys string) (adopted, error) {
 	a := adopted{keys: map[string]string{}}
 	m := &a.mount
-	if m.Name = strings.Trim(nameless.ReplaceAllString(strings.ToLower(o.Name), "_"), "_"); len(m.Name) > 20 {
+	if m.Name = strings.Trim(nameless().ReplaceAllString(strings.ToLower(o.Name), "_"), "_"); len(m.Name) > 20 {
 		m.Name = strings.TrimRight(m.Name[:20], "_")
 	}
 	plain := func(what, text string) error {
 		switch {
-		case unclear.MatchString(text):
+		case unclear().MatchString(text):
 			return fmt.Errorf("%s has a variable, which only env and headers may have here", what)
 		case secrets.Masked(text) != text:
 			return fmt.Errorf("%s holds a key in clear; put it into a variable of env or a header first", what)
@@ -226,21 +231,21 @@ func (a *adopted) pairs(given map[string]string, keys string) (map[string]string
 	var pairs map[string]string
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		value := given[name]
-		referred := variables.ReplaceAllString(value, "${$1}")
-		rest := variables.ReplaceAllString(value, "")
+		referred := variables().ReplaceAllString(value, "${$1}")
+		rest := variables().ReplaceAllString(value, "")
 		switch {
-		case unclear.MatchString(rest):
+		case unclear().MatchString(rest):
 			return nil, fmt.Errorf("%s has a variable that only the client knows", name)
-		case keyName.MatchString(name) && strings.Trim(rest, " ") != "" && !schemeOnly(rest),
+		case keyName().MatchString(name) && strings.Trim(rest, " ") != "" && !schemeOnly(rest),
 			secrets.Masked(value) != value:
-			if referred != value || variables.MatchString(value) {
+			if referred != value || variables().MatchString(value) {
 				return nil, fmt.Errorf("%s has a key in clear beside a variable", name)
 			}
 			scheme, key := "", value
 			if s, k, ok := strings.Cut(value, " "); ok && schemeOnly(s) {
 				scheme, key = s+" ", k
 			}
-			path := filepath.Join(keys, a.mount.Name+"."+strings.Trim(nameless.ReplaceAllString(strings.ToLower(name),
+			path := filepath.Join(keys, a.mount.Name+"."+strings.Trim(nameless().ReplaceAllString(strings.ToLower(name),
 				"_"), "_"))
 			a.keys[path] = key
 			referred = scheme + "${file:" + path + "}"

@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -78,9 +79,9 @@ or a listener failed, 2 usage, 3 configuration, 128+n a second signal n.`,
 			if f := cmd.Flags(); f.Changed("listen") {
 				f.Lookup("http-listen").Changed = true // two names of one value
 			}
-			if len(roots) > 0 && address.MatchString(roots[0]) {
+			if len(roots) > 0 && address().MatchString(roots[0]) {
 				if _, err := os.Stat(roots[0]); err != nil {
-					return usage("codehand serve --listen 127.0.0.1:"+address.FindStringSubmatch(roots[0])[1],
+					return usage("codehand serve --listen 127.0.0.1:"+address().FindStringSubmatch(roots[0])[1],
 						"%s is no directory; an address is given with --listen", roots[0])
 				}
 			}
@@ -112,7 +113,7 @@ or a listener failed, 2 usage, 3 configuration, 128+n a second signal n.`,
 }
 
 // address is what somebody gives as an argument who is used to programs that take a port or an address there.
-var address = regexp.MustCompile(`^(?:[\w.]*:)?(\d{1,5})$`)
+var address = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:[\w.]*:)?(\d{1,5})$`) })
 
 // onTerminal says whether a person reads what is written to w.
 func onTerminal(w io.Writer) bool {

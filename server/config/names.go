@@ -8,7 +8,7 @@ const envPrefix = "CODEHAND_"
 // spellings returns how the setting key is written in the environment and as a flag. It is the only place where one
 // name becomes three: `log.level`, `CODEHAND_LOG_LEVEL`, `--log-level`.
 func spellings(key string) (env, flag string) {
-	words := strings.NewReplacer(".", "_").Replace(key)
+	words := strings.ReplaceAll(key, ".", "_")
 	return envPrefix + strings.ToUpper(words), "--" + strings.ReplaceAll(words, "_", "-")
 }
 

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"codehand/server/auth"
@@ -204,7 +205,7 @@ func fields(p Person, c CallQuery) url.Values {
 func queryOf(r *http.Request) CallQuery {
 	v := r.URL.Query()
 	q := CallQuery{Failed: v.Get("failed") == "1", Limit: callsShown}
-	if s := v.Get("session"); sessionName.MatchString(s) {
+	if s := v.Get("session"); sessionName().MatchString(s) {
 		q.Session = s
 	}
 	if t, err := time.Parse(time.RFC3339Nano, v.Get("before")); err == nil {
@@ -295,8 +296,8 @@ func (c *Console) liveActivity(w http.ResponseWriter, r *http.Request, p Person)
 }
 
 var (
-	jobID       = regexp.MustCompile(`^job_[a-z0-9]{1,32}$`)
-	processName = regexp.MustCompile(`^[a-z0-9]{0,32}$`)
+	jobID       = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^job_[a-z0-9]{1,32}$`) })
+	processName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9]{0,32}$`) })
 )
 
 // activity shows what runs.
@@ -329,7 +330,7 @@ func (c *Console) stop(w http.ResponseWriter, r *http.Request, p Person) {
 		return
 	}
 	id := CommandID{r.PostForm.Get("process"), r.PostForm.Get("session"), r.PostForm.Get("job")}
-	if !processName.MatchString(id.Process) || !sessionName.MatchString(id.Session) || !jobID.MatchString(id.Job) {
+	if !processName().MatchString(id.Process) || !sessionName().MatchString(id.Session) || !jobID().MatchString(id.Job) {
 		c.fail(w, r, p, http.StatusBadRequest, "Not understood", "This form cannot be read.")
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"codehand/server/auth"
@@ -130,9 +131,11 @@ type undoing struct {
 }
 
 var (
-	changeID    = regexp.MustCompile(`^[a-z0-9]{16}$`)
-	sessionName = regexp.MustCompile(`^[0-9a-f]{8}$`)
-	hunkName    = regexp.MustCompile(`^[1-9][0-9]{0,5} @@ -[0-9,]{1,20} \+[0-9,]{1,20} @@$`)
+	changeID    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9]{16}$`) })
+	sessionName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{8}$`) })
+	hunkName    = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[1-9][0-9]{0,5} @@ -[0-9,]{1,20} \+[0-9,]{1,20} @@$`)
+	})
 )
 
 // changes shows what was changed.
@@ -143,7 +146,7 @@ func (c *Console) changes(w http.ResponseWriter, r *http.Request, p Person) {
 		return
 	}
 	q := r.URL.Query()
-	if session := q.Get("session"); sessionName.MatchString(session) {
+	if session := q.Get("session"); sessionName().MatchString(session) {
 		v.Changes.Session = session
 	}
 	v.Changes.Path = q.Get("path")
@@ -180,7 +183,7 @@ func nameClients(ctx context.Context, o *Options, p Person, all []sessionRow) {
 func (c *Console) change(w http.ResponseWriter, r *http.Request, p Person) {
 	v := view{Title: "Change", Person: p, Now: time.Now(), Changes: &changesView{}}
 	id := r.PathValue("id")
-	if !p.In || !changeID.MatchString(id) {
+	if !p.In || !changeID().MatchString(id) {
 		if p.In {
 			c.fail(w, r, p, http.StatusNotFound, "Not found", "There is no such change.")
 			return

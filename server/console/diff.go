@@ -74,7 +74,7 @@ func hunkNames(all []diffLine) (names []string) {
 			continue
 		}
 		name := strconv.Itoa(len(names)+1) + " " + l.Parts[0].Text
-		if !hunkName.MatchString(name) {
+		if !hunkName().MatchString(name) {
 			name = ""
 		}
 		names = append(names, name)

@@ -31,7 +31,7 @@ func (c *Console) handOver(w http.ResponseWriter, r *http.Request, p Person) {
 	v := view{Title: "Hand-over", Person: p, Now: time.Now(), HandOver: &handOverView{}}
 	if p.In {
 		q := r.URL.Query()
-		if s := q.Get("session"); sessionName.MatchString(s) {
+		if s := q.Get("session"); sessionName().MatchString(s) {
 			v.HandOver.Session = s
 		}
 		v.HandOver.Whole = v.HandOver.Session == "" || q.Get("whole") == "1"

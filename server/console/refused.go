@@ -3,6 +3,7 @@ package console
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // A refusal is why an undo did nothing, for the person who pressed the button: the tools say it to models, which have
@@ -16,7 +17,7 @@ type refusal struct {
 
 // The parts of the refusal of an undo: a code, what is in the way, that nothing was written, what a model can do, and
 // perhaps a diff.
-var refused = regexp.MustCompile(`(?s)^([A-Z][A-Z_]{2,40}): (.*)$`)
+var refused = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)^([A-Z][A-Z_]{2,40}): (.*)$`) })
 
 const (
 	notWritten = " Nothing was written."
@@ -39,7 +40,7 @@ var canDo = map[string][]string{
 
 // refusalOf reads what a tool said; nil: it is no refusal with a code.
 func refusalOf(said string) *refusal {
-	m := refused.FindStringSubmatch(said)
+	m := refused().FindStringSubmatch(said)
 	if m == nil {
 		return nil
 	}

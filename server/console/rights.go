@@ -39,7 +39,7 @@ func (c *Console) rights(w http.ResponseWriter, r *http.Request, p Person) {
 	rule := sessions.NamedRule{List: f.Get("list"), Rule: strings.TrimSpace(f.Get("rule"))}
 	done, err := "mode", error(nil)
 	switch {
-	case !sessionName.MatchString(id.Session), f.Has("rule") == f.Has("mode"):
+	case !sessionName().MatchString(id.Session), f.Has("rule") == f.Has("mode"):
 		err = sessions.ErrMode
 	case f.Has("mode"):
 		err = a.SetMode(r.Context(), p.Who, id, f.Get("mode"))

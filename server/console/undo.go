@@ -114,10 +114,10 @@ func (c *Console) undo(w http.ResponseWriter, r *http.Request, p Person) {
 	h := history{c.o.Changes, p.Who}
 	var err error
 	switch {
-	case changeID.MatchString(id) && session == "" && (hunk == "" || hunkName.MatchString(hunk) && !around):
+	case changeID().MatchString(id) && session == "" && (hunk == "" || hunkName().MatchString(hunk) && !around):
 		v.Changes.One = id
 		err = h.undoOne(r.Context(), hunk, v.Changes)
-	case id == "" && sessionName.MatchString(session) && hunk == "":
+	case id == "" && sessionName().MatchString(session) && hunk == "":
 		v.Changes.Session, v.Changes.Path, v.Changes.Keep = session, form.Get("path"), kept(form)
 		err = h.undoSession(r.Context(), v.Changes)
 	default:
@@ -142,7 +142,7 @@ const keepField = "keep-"
 func kept(form url.Values) map[string]bool {
 	all := map[string]bool{}
 	for name := range form {
-		if id, ok := strings.CutPrefix(name, keepField); ok && changeID.MatchString(id) {
+		if id, ok := strings.CutPrefix(name, keepField); ok && changeID().MatchString(id) {
 			all[id] = true
 		}
 	}

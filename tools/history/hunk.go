@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"codehand/filestate"
 	"codehand/filestate/journal"
@@ -35,10 +36,12 @@ func FileDiff(ctx context.Context, env tool.Env, e journal.Entry, f journal.Entr
 	return text, before, after, err
 }
 
-var hunkName = regexp.MustCompile(`^([1-9]\d{0,5}) (@@ -[\d,]+ \+[\d,]+ @@)$`)
+var hunkName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([1-9]\d{0,5}) (@@ -[\d,]+ \+[\d,]+ @@)$`)
+})
 
 // NamesHunk says whether a text can be the name of a hunk.
-func NamesHunk(name string) bool { return hunkName.MatchString(name) }
+func NamesHunk(name string) bool { return hunkName().MatchString(name) }
 
 // A Hunk is one part of a change, of one file.
 type Hunk struct {
@@ -52,7 +55,7 @@ type Hunk struct {
 // FindHunk finds a hunk of a change by its place among those that are shown of the change, from 1, and its head: `2 @@
 // -1 +1 @@`.
 func FindHunk(ctx context.Context, env tool.Env, view *View, e journal.Entry, name string) (*Hunk, error) {
-	m := hunkName.FindStringSubmatch(name)
+	m := hunkName().FindStringSubmatch(name)
 	if m == nil {
 		return nil, noHunk(e, name)
 	}

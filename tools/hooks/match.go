@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"codehand/tools/bash"
 	"codehand/tools/catalog"
@@ -19,7 +20,7 @@ type matcher struct {
 }
 
 // plainMatcher is a list of names: anything else is an expression.
-var plainMatcher = regexp.MustCompile(`^[A-Za-z0-9_ ,|-]*$`)
+var plainMatcher = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_ ,|-]*$`) })
 
 // newMatcher reads a matcher. Of letters, digits, `_`, `-`, blanks, commas and bars alone it is a list of exact names,
 // divided by commas or bars, with names of other agents for tools (BashTool); else an unanchored RE2 expression. "" and
@@ -28,7 +29,7 @@ func newMatcher(text string) (matcher, error) {
 	if text == "" || text == "*" {
 		return matcher{}, nil
 	}
-	if !plainMatcher.MatchString(text) {
+	if !plainMatcher().MatchString(text) {
 		re, err := regexp.Compile(text)
 		return matcher{pattern: re}, err
 	}

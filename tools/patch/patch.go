@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // An Action is what a patch does with a file. The zero value is none.
@@ -111,7 +112,9 @@ func Parse(text string) ([]Section, error) {
 }
 
 // heredoc is the first line of a patch that was meant for a shell.
-var heredoc = regexp.MustCompile(`^\s*(?:apply_?patch\s*)?<<-?\s*(['"]?)(\w+)['"]?\s*$`)
+var heredoc = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*(?:apply_?patch\s*)?<<-?\s*(['"]?)(\w+)['"]?\s*$`)
+})
 
 // body is a patch without what some models put around it: a here-document of the shell, or a fence of Markdown.
 func body(lines []string) []string {
@@ -125,7 +128,7 @@ func body(lines []string) []string {
 		return lines
 	}
 	last := strings.TrimSpace(lines[len(lines)-1])
-	if m := heredoc.FindStringSubmatch(lines[0]); m != nil && last == m[2] {
+	if m := heredoc().FindStringSubmatch(lines[0]); m != nil && last == m[2] {
 		return lines[1 : len(lines)-1]
 	}
 	if strings.HasPrefix(lines[0], "```") && last == "```" {
@@ -240,7 +243,7 @@ func (p *parser) updated(f *Section) error {
 }
 
 // numbers are what a unified diff has behind its @@, which says nothing here; more may follow it.
-var numbers = regexp.MustCompile(`^-\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?`)
+var numbers = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?`) })
 
 // hunk reads lines of context (@@), which the first hunk of a file may leave out, and then its lines.
 func (p *parser) hunk(first bool) (Hunk, error) {
@@ -249,7 +252,7 @@ func (p *parser) hunk(first bool) (Hunk, error) {
 	for strings.HasPrefix(p.peek(), under) {
 		started = true
 		line := strings.TrimPrefix(p.peek(), under)
-		line = strings.TrimSpace(numbers.ReplaceAllString(strings.TrimPrefix(line, " "), ""))
+		line = strings.TrimSpace(numbers().ReplaceAllString(strings.TrimPrefix(line, " "), ""))
 		if line != "" {
 			h.Under = append(h.Under, line)
 		}

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // EnvOptions say what an environment is made of.
@@ -91,14 +92,16 @@ func Interactive(env []string) []string {
 }
 
 // variable is a name that every shell can use; an exported function has another form.
-var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`) })
 
 // credentials is what a value with user:password@ looks like, in an URL or without a scheme. An URL with anything
 // before an @ in its host counts, too: a token is often given as the user alone.
-var credentials = regexp.MustCompile(`://[^\s/?#]*@|://[^\s/:?#]+:[^\s@]*@|(?:^|[\s,;=])[^\s/@:]+:[^\s/@]+@`)
+var credentials = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`://[^\s/?#]*@|://[^\s/:?#]+:[^\s@]*@|(?:^|[\s,;=])[^\s/@:]+:[^\s/@]+@`)
+})
 
 // userinfo is the user of an URL, with what may be a password. The URL is passed on without it.
-var userinfo = regexp.MustCompile(`://[^\s/?#@]*@`)
+var userinfo = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`://[^\s/?#@]*@`) })
 
 const onWindows = runtime.GOOS == "windows"
 
@@ -119,8 +122,8 @@ func Environ(o EnvOptions) []string {
 		pass := passes(name, o) || onWindows && slices.Contains(passedWindows, strings.ToUpper(name)) &&
 			!withheld(name, o.Withhold)
 		if ok && pass && !Matches(o.AllowSecret, name) {
-			value = userinfo.ReplaceAllString(value, "://")
-			pass = !credentials.MatchString(value)
+			value = userinfo().ReplaceAllString(value, "://")
+			pass = !credentials().MatchString(value)
 		}
 		if ok && pass {
 			env[name] = value
@@ -156,7 +159,7 @@ func Outside(written []string, drop func(name string) bool) []string {
 // passes decides by name alone.
 func passes(name string, o EnvOptions) bool {
 	switch {
-	case !variable.MatchString(name) || withheld(name, o.Withhold):
+	case !variable().MatchString(name) || withheld(name, o.Withhold):
 		return false
 	case o.Personal && (slices.Contains(personal, name) || slices.Contains(accounts, name)),
 		o.Personal && o.Display && slices.Contains(display, name):
@@ -187,7 +190,7 @@ func SoundsSecret(name string) bool {
 }
 
 // Never says that no setting passes a variable of that name on.
-func Never(name string) bool { return !variable.MatchString(name) || Matches(never, name) }
+func Never(name string) bool { return !variable().MatchString(name) || Matches(never, name) }
 
 // Withheld returns the names of this process's variables that env, made by Environ, lacks, sorted. Those that a shell
 // sets itself and our own are not among them.
@@ -213,7 +216,7 @@ func sorted(env []string) (in, out []string) {
 	for _, entry := range os.Environ() {
 		name, _, _ := strings.Cut(entry, "=")
 		switch {
-		case !variable.MatchString(name), strings.HasPrefix(name, "CODEHAND"),
+		case !variable().MatchString(name), strings.HasPrefix(name, "CODEHAND"),
 			slices.Contains([]string{"PWD", "OLDPWD", "SHLVL", "_"}, name):
 		case has[name]:
 			in = append(in, name)

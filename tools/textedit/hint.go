@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -84,14 +85,14 @@ func hint(content []byte, encoding, old string) string {
 	return ""
 }
 
-var numberPrefix = regexp.MustCompile(`^[ \t]*(\d+)(\t|→)`)
+var numberPrefix = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[ \t]*(\d+)(\t|→)`) })
 
 // numbered is about line numbers that were copied from a view of the file.
 func numbered(content []byte, old string) string {
 	var bare strings.Builder
 	arrow := false
 	for line := range strings.Lines(old) {
-		m := numberPrefix.FindStringSubmatch(line)
+		m := numberPrefix().FindStringSubmatch(line)
 		if m == nil {
 			return ""
 		}

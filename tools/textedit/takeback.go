@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"codehand/tools/textedit/compare"
 )
@@ -18,7 +19,9 @@ var ErrNoHunk = errors.New("there is no such hunk")
 // ErrTouched says that the lines of a hunk, or one of those around it, were changed since.
 var ErrTouched = errors.New("the lines of this hunk were changed since")
 
-var hunkHead = regexp.MustCompile(`^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@$`)
+var hunkHead = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@$`)
+})
 
 // TakeBack takes one hunk of the Diff of before and after back in now, which others made of after: its lines, and those
 // around it, become what they were before, byte for byte, and all other lines stay as they are. head is the first line
@@ -122,7 +125,7 @@ func (h hunkLines) grows() int { return (h.oldTo - h.oldFrom) - (h.to - h.from) 
 
 // hunkOf reads the head of a hunk of these contents. was and is are their lines.
 func hunkOf(head string, before, after []byte, was, is []string) (h hunkLines, err error) {
-	m := hunkHead.FindStringSubmatch(head)
+	m := hunkHead().FindStringSubmatch(head)
 	if m == nil || bytes.IndexByte(before, 0) >= 0 || bytes.IndexByte(after, 0) >= 0 {
 		return h, ErrNoHunk
 	}

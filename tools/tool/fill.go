@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"sync"
 )
 
 // A filler decodes one input into its struct: it renames, coerces and checks on the way, and collects
@@ -73,7 +74,9 @@ func (f *filler) text(s *shape, at *place, raw []byte, v reflect.Value) {
 }
 
 // number is a JSON number that can be an int64. Length and exponent are bounded, because 1e999999999 is a number, too.
-var number = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9][0-9]?)?$`)
+var number = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9][0-9]?)?$`)
+})
 
 const maxNumber = 44 // bytes
 
@@ -100,7 +103,7 @@ func whole(literal string) (int64, bool) {
 	if n, err := strconv.ParseInt(literal, 10, 64); err == nil && literal[0] != '+' {
 		return n, true
 	}
-	if len(literal) > maxNumber || !number.MatchString(literal) {
+	if len(literal) > maxNumber || !number().MatchString(literal) {
 		return 0, false
 	}
 	r, ok := new(big.Rat).SetString(literal)

@@ -7,13 +7,14 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"sync"
 
 	"codehand/tools/permission"
 	"codehand/tools/session"
 )
 
 // foreignName is what clients and models take as the name of a tool.
-var foreignName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+var foreignName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`) })
 
 // Foreign makes a tool that is not compiled in, such as one of a mounted server. schema is the JSON schema of its
 // input, whose root is an object; run gets an object that has all properties which the root requires. check says what
@@ -24,7 +25,7 @@ var foreignName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 func Foreign(spec Spec, schema json.RawMessage, check func(input json.RawMessage) []string,
 	run func(ctx context.Context, env Env, input json.RawMessage) (Result, error)) (Tool, error) {
 	spec = spec.trimmed()
-	if !foreignName.MatchString(spec.Name) {
+	if !foreignName().MatchString(spec.Name) {
 		return Tool{}, fmt.Errorf("tool %.80q: a name has 1 to 64 letters, digits, _ and -", spec.Name)
 	}
 	var root struct {
