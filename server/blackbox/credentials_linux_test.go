@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -431,6 +432,21 @@ func TestGitSigns(t *testing.T) {
 	}
 	if sent := own("git", "-C", "r.git", "cat-file", "-p", "main~1"); !strings.Contains(sent, "BEGIN PGP SIGNATURE") {
 		t.Errorf("the first commit is\n%s", sent)
+	}
+	fingerprint := regexp.MustCompile(`(?m)^fpr:+([0-9A-F]+):`).FindStringSubmatch(own("gpg", "--batch", "--with-colons", "-K"))[1]
+	for _, command := range []string{
+		"gpg --batch --pinentry-mode loopback --passphrase '' --export-secret-keys --armor",
+		"gpg --batch --yes --delete-secret-keys " + fingerprint,
+		"gpg-connect-agent 'delete_key --force '$(gpg --batch --with-colons --with-keygrip -K | sed -n 's/^grp:*\\([0-9A-F]*\\):/\\1/p') /bye",
+		"gpg-connect-agent 'killagent' /bye",
+	} {
+		a := p.Must(t, "run_shell", replaytest.AsJSON(t, "command", command+" 2>&1"))
+		if !strings.Contains(a, "Forbidden") || strings.Contains(a, "PRIVATE KEY BLOCK") {
+			t.Errorf("%s:\n%s", command, a)
+		}
+	}
+	if list := own("gpg", "--batch", "-K"); !strings.Contains(list, fingerprint) {
+		t.Errorf("the keys are\n%s", list)
 	}
 	must(t, os.WriteFile(filepath.Join(root, "s.sh"), []byte("ls ~/.ssh ~/.gnupg; cat ~/.ssh/id_ed25519 ~/.gnupg/private-keys-v1.d/*"), 0o600))
 	text := p.Must(t, "run_shell", `{"command":"bash s.sh; true"}`)

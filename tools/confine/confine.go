@@ -209,8 +209,17 @@ func (c *Confiner) profile(u *Use) (p sandbox.Profile, found names, now ruled, n
 	p.Temp, p.Network, p.Sockets = u.Temp, c.o.Network.Network, true
 	protected, found, whole := c.protectedNames(*u)
 	p.Protected, p.Unwatched = slices.Concat(now.Keep, protected), u.Background
-	p.Readable = append(p.Readable, usual(c.desktop().paths)...)
-	p.Hidden = around(p.Hidden, slices.Concat(p.Readable, p.Writable, []string{u.Temp}))
+	desktop := c.desktop()
+	p.Readable = append(p.Readable, usual(desktop.paths)...)
+	keep := slices.Concat(p.Readable, p.Writable, []string{u.Temp})
+	for _, l := range desktop.links {
+		missing := !exists(l.Path) && strictlyIn(l.Path, keep) // nothing to put the link on
+		if !missing && len(usual([]string{l.Path})) > 0 && slices.Contains(p.Readable, l.Target) {
+			p.Linked = append(p.Linked, l)
+			keep = append(keep, l.Path)
+		}
+	}
+	p.Hidden = around(p.Hidden, keep)
 	for _, common := range u.commons(c) {
 		p.Writable = append(p.Writable, common)
 		in, ok := c.finder(nil).repositoryOf(common)

@@ -20,6 +20,9 @@ var personal = []string{
 // gpgAgent is the gap of commands that reach the gpg-agent of a person.
 const gpgAgent = "gpg-agent"
 
+// agentSocket is the name of the socket through which gpg does everything with the keys of its agent.
+const agentSocket = "S.gpg-agent"
+
 // rings are the files of GnuPG that hold no secret and without which its agent signs nothing, in its directory.
 var rings = []string{"pubring.kbx", "pubring.gpg", "public-keys.d", "trustdb.gpg", "gpg.conf", "common.conf"}
 
@@ -46,15 +49,17 @@ var publicKey = sync.OnceValue(func() *regexp.Regexp {
 
 // A desktop is what commands reach of the person at the machine, by the variables of their environment.
 type desktop struct {
-	paths []string // sockets, and what belongs to them
-	gaps  []string // what they are, for people
+	paths    []string       // sockets, and what belongs to them
+	links    []sandbox.Link // where gpg looks for its agent, at sockets of paths
+	gaps     []string       // what they are, for people
+	unshared bool           // there is a gpg-agent, and none of its sockets is for commands
 }
 
 // desktopOf returns what env names that is there. The bus is never among it.
 func desktopOf(home string, env []string) (d desktop) {
-	add := func(gap string, socket string, more ...string) {
+	add := func(gap string, socket string, more ...string) (there bool) {
 		if socket == "" || !plain(socket) || isBus(socket) {
-			return
+			return false
 		}
 		d.paths = append(d.paths, socket)
 		for _, path := range more {
@@ -65,20 +70,13 @@ func desktopOf(home string, env []string) (d desktop) {
 		if !slices.Contains(d.gaps, gap) {
 			d.gaps = append(d.gaps, gap)
 		}
+		return true
 	}
 	add("ssh-agent", value(env, "SSH_AUTH_SOCK"), publicKeys(home)...)
 	run := value(env, "XDG_RUNTIME_DIR")
 	// GPG_TTY passes to the commands of the person at the machine only.
 	if home != "" && (run != "" || value(env, "GPG_TTY") != "") {
-		gnupg := filepath.Join(home, ".gnupg")
-		public := make([]string, len(rings))
-		for i, name := range rings {
-			public[i] = filepath.Join(gnupg, name)
-		}
-		add(gpgAgent, filepath.Join(gnupg, "S.gpg-agent"), public...)
-		if run != "" {
-			add(gpgAgent, filepath.Join(run, "gnupg", "S.gpg-agent"), public...)
-		}
+		d.addGPG(add, filepath.Join(home, ".gnupg"), run)
 	}
 	cookie := value(env, "XAUTHORITY")
 	if cookie == "" && home != "" {
@@ -95,6 +93,33 @@ func desktopOf(home string, env []string) (d desktop) {
 		add("display", name)
 	}
 	return d
+}
+
+// addGPG adds the agent of gpg: its restricted socket, which signs and neither gives out nor deletes a secret key, in
+// place of the one that gpg looks for. gpg looks in the run directory or in its own, by what it thinks of the former.
+func (d *desktop) addGPG(add func(string, string, ...string) bool, own, run string) {
+	public := make([]string, len(rings))
+	for i, name := range rings {
+		public[i] = filepath.Join(own, name)
+	}
+	dirs := []string{own}
+	if run != "" {
+		dirs = append(dirs, filepath.Join(run, "gnupg"))
+	}
+	var restricted string
+	for _, dir := range dirs {
+		d.unshared = d.unshared || plain(filepath.Join(dir, agentSocket))
+		if socket := filepath.Join(dir, agentSocket+".extra"); add(gpgAgent, socket, public...) {
+			restricted = socket
+		}
+	}
+	if restricted == "" {
+		return
+	}
+	d.unshared = false
+	for _, dir := range dirs {
+		d.links = append(d.links, sandbox.Link{Path: filepath.Join(dir, agentSocket), Target: restricted})
+	}
 }
 
 // isBus says whether a socket goes by the name of a bus, which no variable makes readable.

@@ -190,7 +190,12 @@ func (c Command) unseen(errors string) string {
 func (c Command) unsigned() string {
 	switch {
 	case slices.Contains(c.Gaps, gpgAgent):
-		return "the user's gpg-agent did not sign: it does not run, lacks the key or waits for a passphrase"
+		return "the user's gpg-agent did not sign: it does not run, lacks the key or waits for a passphrase, which " +
+			"it asks for once for commands, apart from the user's own gpg"
+	case c.unshared:
+		return "commands sign only through S.gpg-agent.extra, which gives no secret key away, and the user's " +
+			"gpg-agent has none: `extra-socket none` in gpg-agent.conf, or gpg-agent-extra.socket of systemd that is " +
+			"not enabled"
 	case c.readOnly || !c.personal:
 		return "gpg does not reach its keys here"
 	case c.Profile.Network != sandbox.NetworkOn:

@@ -190,6 +190,7 @@ func TestExplainUnsigned(t *testing.T) {
 	open, shut := &sandbox.Profile{Network: sandbox.NetworkOn}, &sandbox.Profile{Network: sandbox.NetworkOff}
 	for want, c := range map[string]Command{
 		"the user's gpg-agent did not sign":                 {Profile: open, reasons: reasons{personal: true}, Gaps: []string{"gpg-agent"}},
+		"sign only through S.gpg-agent.extra":               {Profile: open, reasons: reasons{personal: true, unshared: true}},
 		"is started with GPG_TTY or XDG_RUNTIME_DIR in its": {Profile: open, reasons: reasons{personal: true}},
 		`only with sandbox.network = "on"; commit with`:     {Profile: shut, reasons: reasons{personal: true}},
 		"gpg does not reach its keys here; commit with":     {Profile: open},

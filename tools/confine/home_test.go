@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"codehand/tools/guarded"
+	"codehand/tools/sandbox"
 )
 
 // A link among what the environment names, as /sbin is on many systems, must not keep commands from starting: a profile
@@ -146,5 +147,48 @@ func TestWiderSessionMakesNoGitConfiguration(t *testing.T) {
 	left, _, _ := c.protectedNames(Use{Roots: []string{filepath.Join(home, "work")}})
 	if slices.Contains(left, filepath.Join(home, ".gitconfig")) {
 		t.Error("what lies outside of the roots is no name of theirs")
+	}
+}
+
+// A command reached gpg-agent's full socket, which gives secret keys out and deletes them.
+func TestRestrictedAgent(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		sockets  []string // below the home and the run directory
+		root     string
+		links    []string // of which names
+		target   string
+		unshared bool
+	}{
+		"in the home":       {[]string{"h/.gnupg/S.gpg-agent", "h/.gnupg/S.gpg-agent.extra"}, "ws", []string{"h/.gnupg", "run/gnupg"}, "h/.gnupg", false},
+		"in the run":        {[]string{"run/gnupg/S.gpg-agent", "run/gnupg/S.gpg-agent.extra"}, "ws", []string{"h/.gnupg", "run/gnupg"}, "run/gnupg", false},
+		"the home is root":  {[]string{"h/.gnupg/S.gpg-agent", "h/.gnupg/S.gpg-agent.extra"}, "h", []string{"h/.gnupg", "run/gnupg"}, "h/.gnupg", false},
+		"in none of a root": {[]string{"run/gnupg/S.gpg-agent", "run/gnupg/S.gpg-agent.extra"}, "h", []string{"run/gnupg"}, "run/gnupg", false},
+		"only the full one": {[]string{"h/.gnupg/S.gpg-agent"}, "ws", nil, "", true},
+		"none":              {nil, "ws", nil, "", false},
+	} {
+		dir := tree(t, append([]string{"ws/f", "run/f", "h/.gnupg/pubring.kbx", "h/.gnupg/private-keys-v1.d/k"}, c.sockets...)...)
+		in := func(name string) string { return filepath.Join(dir, name) }
+		env := []string{"XDG_RUNTIME_DIR=" + in("run")}
+		o := Options{Protected: new(guarded.Names), Whose: Whose{Home: in("h"), Personal: true}}
+		o.Network.Network = sandbox.NetworkOn
+		u := Use{Roots: []string{in(c.root)}, Rules: denyingAt(t, in("h"), in(c.root), "Read(nothing)")}
+		confiner := New(o, func() []string { return env })
+		p, _, _, _ := confiner.profile(&u)
+		var want []sandbox.Link
+		for _, at := range c.links {
+			want = append(want, sandbox.Link{Path: in(at + "/S.gpg-agent"), Target: in(c.target + "/S.gpg-agent.extra")})
+		}
+		if !slices.Equal(p.Linked, want) || confiner.desktop().unshared != c.unshared {
+			t.Errorf("%s: the links are %q", name, p.Linked)
+		}
+		for _, at := range []string{"h/.gnupg/S.gpg-agent", "run/gnupg/S.gpg-agent"} {
+			if slices.Contains(p.Readable, in(at)) || slices.Contains(p.Hidden, in(at)) && want != nil {
+				t.Errorf("%s: %s is readable, or hidden with what the link leads to", name, at)
+			}
+		}
+		if c.root == "h" && !slices.Contains(p.Hidden, in("h/.gnupg/private-keys-v1.d")) {
+			t.Errorf("%s: hidden are %q", name, p.Hidden)
+		}
 	}
 }

@@ -56,6 +56,7 @@ type reasons struct {
 	obeyed   AllObeyed
 	readOnly bool // it is the profile of commands that only read
 	personal bool // commands are of the person whose settings are in force
+	unshared bool // see desktop.unshared
 }
 
 // An UnavailableError means that commands need more than this machine does, or that it was too busy to prove what it
@@ -132,7 +133,8 @@ func (s *Session) Command(u Use) (Command, error) {
 		}
 	}
 	if !u.ReadOnly {
-		c.Gaps = append(c.Gaps, s.desktop().gaps...)
+		desktop := s.desktop()
+		c.Gaps, c.unshared = append(c.Gaps, desktop.gaps...), desktop.unshared
 		if p.Network == sandbox.NetworkOn && proven.Level < sandbox.LevelFull && !slices.Contains(c.Gaps, sockets) {
 			c.Gaps = append(c.Gaps, sockets) // also that of the session bus: the kernel does not tell them apart
 		}

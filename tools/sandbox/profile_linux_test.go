@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -230,6 +231,55 @@ func TestLinked(t *testing.T) {
 			must(t, err)
 			if string(kept) != "kept\n" || !info.Mode().IsRegular() || string(written) != c.own {
 				t.Errorf("the file is %v and has %q, that of the command has %q", info.Mode(), kept, written)
+			}
+		})
+	}
+}
+
+// A command finds one socket under the name of another, which it does not reach, wherever that name lies.
+func TestLinkedSocket(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("perl"); err != nil {
+		t.Skip("needs perl")
+	}
+	const connect = `socket(S, AF_UNIX, SOCK_STREAM, 0); connect(S, pack_sockaddr_un(@ARGV)) or die $!; print <S>`
+	for name, profile := range map[string]func(dir string) Profile{
+		"outside":  func(dir string) Profile { return Profile{Readable: []string{dir + "/given"}} },
+		"readable": func(dir string) Profile { return Profile{Readable: []string{dir}} },
+		"writable": func(dir string) Profile { return Profile{Writable: []string{dir}} },
+		"masked": func(dir string) Profile {
+			return Profile{Readable: []string{filepath.Dir(dir), dir + "/given"}, Masked: []string{dir}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, cwd := filepath.Join(leaktest.Dir(t), "in"), t.TempDir()
+			must(t, os.Mkdir(dir, 0o755))
+			for _, name := range []string{"given", "kept"} {
+				l, err := net.Listen("unix", filepath.Join(dir, name))
+				must(t, err)
+				var serving sync.WaitGroup
+				t.Cleanup(func() {
+					_ = l.Close()
+					serving.Wait()
+				})
+				serving.Go(func() {
+					for c, err := l.Accept(); err == nil; c, err = l.Accept() {
+						_, _ = c.Write([]byte(name + "\n"))
+						_ = c.Close()
+					}
+				})
+			}
+			p := profile(dir)
+			p.Writable, p.Sockets, p.Network = append(p.Writable, cwd), true, NetworkOn
+			p.Linked = []Link{{Path: dir + "/kept", Target: dir + "/given"}}
+			text := "perl -MSocket -e '" + connect + "' " + dir + "/kept"
+			if name != "outside" { // there it is in the command's own temporary directory
+				text = "mv " + dir + "/kept x; rm -f " + dir + "/kept; " + text
+			}
+			r := confined(t, LevelFull, &p, cwd, text)
+			if got := r.text(t); !strings.HasSuffix(got, "given\n") || strings.Contains(got, "kept\n") {
+				t.Errorf("got %q", got)
 			}
 		})
 	}

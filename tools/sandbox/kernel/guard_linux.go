@@ -50,6 +50,9 @@ func (w *world) guard() error {
 		w.covers = append(w.covers, cover{path: path, put: w.protect})
 	}
 	for _, l := range w.profile.Linked {
+		if !w.above(l.Path).shows() {
+			continue // attachAll makes it
+		}
 		w.covers = append(w.covers, cover{path: l.Path, linked: true, put: func(*cover) error { return w.link(l) }})
 	}
 	for _, path := range w.profile.Held {
@@ -231,7 +234,7 @@ func (w *world) coverAround(path string) (err error) {
 // does; a mount of a file could not be renamed onto.
 func (w *world) link(l Link) error {
 	info, err := os.Lstat(l.Path)
-	if err == nil && !info.Mode().IsRegular() {
+	if err == nil && !info.Mode().IsRegular() && info.Mode().Type() != fs.ModeSocket {
 		err = unix.EINVAL
 	}
 	if err != nil {

@@ -152,6 +152,11 @@ func (w *world) collect() error {
 	if err := w.copyPlaces(list); err != nil {
 		return err
 	}
+	for _, l := range p.Linked {
+		if !w.above(l.Path).shows() {
+			w.links[l.Path] = l.Target
+		}
+	}
 	for _, name := range devices {
 		tree, err := copyTree(unix.AT_FDCWD, "/dev/"+name)
 		if err == nil {
@@ -252,6 +257,9 @@ func (w *world) above(path string) (found *place) {
 	}
 	return found
 }
+
+// shows says whether what lies in a place is to be seen. Nothing does of no place.
+func (p *place) shows() bool { return p != nil && !p.mask }
 
 // inside reports whether path is dir or below it.
 func inside(path, dir string) bool {

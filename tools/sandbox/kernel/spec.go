@@ -40,9 +40,10 @@ type Profile struct {
 	// Held are directories inside Writable that the command neither renames nor removes; what is in them it changes.
 	// Needs LevelFull.
 	Held []string
-	// Linked are files inside Writable that the command finds as links to files of its own: what it writes there, also
-	// by renaming another file onto what the link leads to, is in those. It neither changes, renames nor removes the
-	// files of these names. One that is missing or no file is an error. Needs LevelFull.
+	// Linked are files that the command finds as links to others: what it writes there, also by renaming another file
+	// onto what the link leads to, is in those. It neither changes, renames nor removes the files of these names.
+	// Inside Writable and Readable a file or socket must be there; elsewhere the link is all that the command finds.
+	// Needs LevelFull.
 	Linked []Link
 	// Unwatched leaves Protected to mounts alone, for a command that goes on beside what a person does: links are not
 	// put back and new files are not renamed, since their author could be the person.
