@@ -56,12 +56,12 @@ var applyPatch = tool.Define(tool.Def[applyPatchInput]{
 		}
 		return paths
 	},
-	Details: func(ctx context.Context, s *session.State, in applyPatchInput) string {
+	Details: func(ctx context.Context, s *session.State, in applyPatchInput, room int) string {
 		files, err := patchedFiles(editing.Asked(s), in)
 		for _, f := range files {
 			defer f.File.Close()
 		}
-		return editing.PreviewEdits(ctx, editing.Asked(s), files, err)
+		return editing.PreviewEdits(ctx, editing.Asked(s), files, err, room)
 	},
 	Activity: func(in applyPatchInput) string {
 		var names []string

@@ -49,14 +49,14 @@ var editFile = tool.Define(tool.Def[editFileInput]{
 	},
 	Hidden: []string{"expected_replacements"},
 	Paths:  func(in *editFileInput) []*string { return []*string{&in.FilePath} },
-	Details: func(ctx context.Context, s *session.State, in editFileInput) string {
+	Details: func(ctx context.Context, s *session.State, in editFileInput, room int) string {
 		env := editing.Asked(s)
 		f, err := env.Open(in.FilePath, workspace.Write)
 		if err != nil {
 			return ""
 		}
 		defer f.Close()
-		return editing.PreviewEdits(ctx, env, []*editing.FileEdits{editFileEdits(env, f, in)}, nil)
+		return editing.PreviewEdits(ctx, env, []*editing.FileEdits{editFileEdits(env, f, in)}, nil, room)
 	},
 	Activity: func(in editFileInput) string { return "Editing " + filepath.Base(in.FilePath) },
 	Check:    checkEditFile,

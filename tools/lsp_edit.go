@@ -62,7 +62,7 @@ var lspEdit = tool.Define(tool.Def[lspEditInput]{
 		}
 		return all
 	},
-	Details: func(ctx context.Context, s *session.State, in lspEditInput) string {
+	Details: func(ctx context.Context, s *session.State, in lspEditInput, room int) string {
 		env := editing.Asked(s)
 		edits, files, err := lspEdits(env, in)
 		for _, f := range files {
@@ -71,7 +71,7 @@ var lspEdit = tool.Define(tool.Def[lspEditInput]{
 		if err != nil {
 			return ""
 		}
-		return editing.PreviewFiles(ctx, env, edits)
+		return editing.PreviewFiles(ctx, env, edits, room)
 	},
 	Activity: func(in lspEditInput) string {
 		if in.Operation == "rename" {

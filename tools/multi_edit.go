@@ -58,12 +58,12 @@ var multiEdit = tool.Define(tool.Def[multiEditInput]{
 		}
 		return paths
 	},
-	Details: func(ctx context.Context, s *session.State, in multiEditInput) string {
+	Details: func(ctx context.Context, s *session.State, in multiEditInput, room int) string {
 		files, err := multiEditFiles(editing.Asked(s), in)
 		for _, f := range files {
 			defer f.File.Close()
 		}
-		return editing.PreviewEdits(ctx, editing.Asked(s), files, err)
+		return editing.PreviewEdits(ctx, editing.Asked(s), files, err, room)
 	},
 	Activity: func(in multiEditInput) string {
 		var files []string

@@ -99,7 +99,7 @@ func saveFile(client *web.Client) tool.Tool {
 			}
 			return nil
 		},
-		Details: func(ctx context.Context, s *session.State, in saveFileInput) string {
+		Details: func(ctx context.Context, s *session.State, in saveFileInput, room int) string {
 			src, err := saveFileSource(in)
 			if err != nil || src.web != "" || src.own != "" {
 				return ""
@@ -110,7 +110,7 @@ func saveFile(client *web.Client) tool.Tool {
 				return ""
 			}
 			defer f.Close()
-			return editing.PreviewWrite(ctx, env, in.FilePath, saveFileEdit(env, f, in, src.data))
+			return editing.PreviewWrite(ctx, env, in.FilePath, saveFileEdit(env, f, in, src.data), room)
 		},
 		Activity: func(in saveFileInput) string { return "Saving " + filepath.Base(in.FilePath) },
 		Run: func(ctx context.Context, env tool.Env, in saveFileInput) (tool.Result, error) {

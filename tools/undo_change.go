@@ -6,7 +6,6 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"codehand/filestate"
@@ -101,7 +100,7 @@ func completeUndoChange(ctx context.Context, s *session.State, in *undoChangeInp
 }
 
 // detailUndoChange is what an undo would do now, for the person who is asked about it; "": it would be refused.
-func detailUndoChange(ctx context.Context, s *session.State, in undoChangeInput) string {
+func detailUndoChange(ctx context.Context, s *session.State, in undoChangeInput, room int) string {
 	if in.Hunk != "" {
 		return "Only hunk " + in.Hunk + " of change " + in.ChangeID + "."
 	}
@@ -116,8 +115,7 @@ func detailUndoChange(ctx context.Context, s *session.State, in undoChangeInput)
 	if err != nil {
 		return ""
 	}
-	text, _ := history.UndoneFiles(in.change, changes, true, nil)
-	return strings.TrimPrefix(text, "\n")
+	return history.PreviewUndo(in.change, changes, room)
 }
 
 func runUndoChange(ctx context.Context, env tool.Env, in undoChangeInput) (tool.Result, error) {

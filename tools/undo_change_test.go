@@ -319,7 +319,8 @@ func TestUndoChangeTargets(t *testing.T) {
 		}
 		targets = append(targets, filepath.Base(at.Value))
 	}
-	if got, want := call.Details(t.Context(), r.State), filepath.Join(r.dir, "a")+": would be removed\n@@ -1 +0,0 @@\n-a\n"+filepath.Join(r.dir, "b")+": would be removed\n@@ -1 +0,0 @@\n-b"; got != want {
+	a, b := filepath.Join(r.dir, "a")+": would be removed (+0 -1)\n", filepath.Join(r.dir, "b")+": would be removed (+0 -1)\n"
+	if got, want := call.Details(t.Context(), r.State, 4_000), a+b+a+"@@ -1 +0,0 @@\n-a\n"+b+"@@ -1 +0,0 @@\n-b"; got != want {
 		t.Errorf("a person would see %q, want %q", got, want)
 	}
 	if slices.Sort(targets); !slices.Equal(slices.Compact(targets), []string{"a", "b"}) {

@@ -41,14 +41,14 @@ var writeFile = tool.Define(tool.Def[writeFileInput]{
 	},
 	Accept: map[string]string{"path": "file_path", "contents": "content", "text": "content"},
 	Paths:  func(in *writeFileInput) []*string { return []*string{&in.FilePath} },
-	Details: func(ctx context.Context, s *session.State, in writeFileInput) string {
+	Details: func(ctx context.Context, s *session.State, in writeFileInput, room int) string {
 		env := editing.Asked(s)
 		f, err := env.Open(in.FilePath, workspace.Write)
 		if err != nil {
 			return ""
 		}
 		defer f.Close()
-		return editing.PreviewWrite(ctx, env, in.FilePath, writeFileEdit(env, f, in, new([]string)))
+		return editing.PreviewWrite(ctx, env, in.FilePath, writeFileEdit(env, f, in, new([]string)), room)
 	},
 	Activity: func(in writeFileInput) string { return "Writing " + filepath.Base(in.FilePath) },
 	Complete: func(_ context.Context, s *session.State, in *writeFileInput) error {

@@ -41,7 +41,7 @@ func TestQuestionShowsChange(t *testing.T) {
 			"Allow edit_file: $WORK/a.txt\nAsked because: mode default asks before this. Rule that would allow it: Edit(/$WORK/a.txt)\n",
 			"    $WORK/a.txt (+1 -1)\n    @@ -1,3 +1,3 @@\n     one\n    -two\n    +2\n     three")
 		asks("write_file", `{"file_path":"$WORK/new.txt","content":"x\ny\n"}`, "    $WORK/new.txt (new file, 2 lines)\n", "    +x\n    +y")
-		asks("write_file", `{"file_path":"$WORK/b.txt","content":"a new line\n"}`, "    $WORK/b.txt (+1 -300)\n    -an old line", "    +a new line", " characters in the middle are not shown]")
+		asks("write_file", `{"file_path":"$WORK/b.txt","content":"a new line\n"}`, "    $WORK/b.txt (+1 -300)\n    -an old line", "    +a new line", " removed lines are not shown]")
 		asks("multi_edit", `{"edits":[{"file_path":"$WORK/a.txt","old_string":"2","new_string":"two"},{"file_path":"$WORK/new.txt","old_string":"y\n","new_string":""}]}`,
 			"    $WORK/a.txt (+1 -1)\n    $WORK/new.txt (+0 -1)\n", "    -2\n    +two\n", "    -y")
 		p.holds("$WORK/a.txt", "one\ntwo\nthree\n")

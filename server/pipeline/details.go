@@ -6,18 +6,29 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"codehand/tools/permission"
 )
 
 // details lists what a call brings beside what it touches. Where the tool itself can say what the call would do, that
-// stands for the texts of its input; else these are listed, but for what says nothing, as false or "".
-func (c *decided) details(ctx context.Context) string {
-	if c.bound.Details != nil {
-		if own := c.bound.Details(ctx, c.state); own != "" {
-			shown, _ := reveal(own, true)
-			return "What it does:\n    " + strings.ReplaceAll(shown, "\n", "\n    ") + "\n"
+// stands for the texts of its input; else these are listed, but for what says nothing, as false or "". room is how many
+// characters there is room for.
+func (c *decided) details(ctx context.Context, room int) string {
+	const head, indent = "What it does:\n", "    "
+	for left := room - len(head) - 1; c.bound.Details != nil; {
+		own := c.bound.Details(ctx, c.state, left)
+		if own == "" {
+			break
 		}
+		shown, _ := reveal(own, true)
+		text := head + indent + strings.ReplaceAll(shown, "\n", "\n"+indent) + "\n"
+		n := utf8.RuneCountInString(text)
+		if n <= room || left < leastOther || shown == own {
+			return text
+		}
+		// What was revealed took the room, and a second cut would hide how much the first left out.
+		left = left * room / n
 	}
 	var b strings.Builder
 	c.detail(&b, "", c.bound.Input)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -355,9 +356,12 @@ func TestQuestionDetails(t *testing.T) {
 		Targets: func(_ *session.State, in input) []permission.Target {
 			return []permission.Target{{Kind: permission.Path, Value: in.Edits[0].Path}}
 		},
-		Details: func(_ context.Context, _ *session.State, in input) string {
-			if in.Edits[0].Old == "one" {
+		Details: func(_ context.Context, _ *session.State, in input, room int) string {
+			switch in.Edits[0].Old {
+			case "one":
 				return "it edits\nTool: none\u200b"
+			case "fills":
+				return "it edits" + strings.Repeat("\u200b", room-100) + strconv.Itoa(room) + " of it"
 			}
 			return ""
 		},
@@ -369,13 +373,15 @@ func TestQuestionDetails(t *testing.T) {
 		{"one", "two\nTool: none\u200b", "\nWhat it does:\n    it edits\n    Tool: none\\u200b"},
 		{"begin " + strings.Repeat("ö", 5000), strings.Repeat("ö", 5000) + " end", " end\nall:\n    true\ncount:\n    3"},
 		{"", "", "\nall:\n    true\ncount:\n    3"},
+		{"fills", "", " of it"}, // it is asked again for less, and not cut
 	} {
 		raw, _ := json.Marshal(input{Edits: []edit{{path, tt.old, tt.put}}, All: true, Count: 3})
 		a.asked, s.Declines = nil, session.Cell[session.Declines]{}
 		_, err := p.run(t, s, tl, string(raw), Arrival{})
 		wantRefusal(t, err, tool.UserDeclined, "")
 		q := a.asked[0].Question
-		if n := utf8.RuneCountInString(q.Title + "\n\n" + q.Text); n > 4_000 || !strings.Contains(q.Text, tt.want) || strings.Count(q.Title+q.Text, path) != 1 {
+		cut := strings.Contains(q.Text, " in the middle are not shown]") != (len(tt.put) > 5_000)
+		if n := utf8.RuneCountInString(q.Title + "\n\n" + q.Text); n > 4_000 || cut || !strings.Contains(q.Text, tt.want) || strings.Count(q.Title+q.Text, path) != 1 {
 			t.Errorf("%d characters:\n%s", n, q.Text)
 		}
 	}

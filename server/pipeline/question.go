@@ -84,7 +84,8 @@ func (c *decided) permissionQuestion(ctx context.Context, hookSays string) permi
 		most = maxOnPage
 	}
 	room := most - utf8.RuneCountInString(q.Title+why+end.String()) - 10
-	q.Text = strings.TrimSuffix(why+"\n"+share(own, c.details(ctx)+files, room)+end.String(), "\n")
+	details := c.details(ctx, max(leastOther, room-utf8.RuneCountInString(own+files)))
+	q.Text = strings.TrimSuffix(why+"\n"+share(own, details+files, room)+end.String(), "\n")
 	q.Decides = decisionField
 	q.Fields = []tool.Field{
 		{Name: decisionField, Label: "Decision", Choices: q.choices},

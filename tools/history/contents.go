@@ -38,31 +38,9 @@ func KeptContent(id string, content []byte) string {
 // of the changes that it does not show completely. shows says of a path whether its content may be shown; nil: all.
 func UndoneFiles(e journal.Entry, changes []filestate.Change, tried bool,
 	shows func(path string) bool) (text string, hidden []int) {
-	modes := make(map[string]string)
-	for _, f := range e.Files {
-		modes[f.Path] = f.Mode
-	}
 	var b strings.Builder
-	would := ""
-	if tried {
-		would = "would be "
-	}
 	for i, c := range changes {
-		switch {
-		case c.Before == c.After && modes[c.Path] != "":
-			fmt.Fprintf(&b, "\n%s: %srestored", c.Path, would)
-		case c.Before == c.After:
-			fmt.Fprintf(&b, "\n%s: already has that content", c.Path)
-		case c.After == "":
-			fmt.Fprintf(&b, "\n%s: %sremoved", c.Path, would)
-		case c.Before == "":
-			fmt.Fprintf(&b, "\n%s: %screated again", c.Path, would)
-		default:
-			fmt.Fprintf(&b, "\n%s: %srestored", c.Path, would)
-		}
-		if was, _, ok := strings.Cut(modes[c.Path], ">"); ok {
-			b.WriteString(", mode " + was)
-		}
+		b.WriteString("\n" + undone(e, c, tried))
 		if shows != nil && !shows(c.Path) {
 			if c.After != "" {
 				hidden = append(hidden, i)
@@ -79,6 +57,38 @@ func UndoneFiles(e journal.Entry, changes []filestate.Change, tried bool,
 		}
 	}
 	return b.String(), hidden
+}
+
+// undone says in a line what one file is now, or would be.
+func undone(e journal.Entry, c filestate.Change, tried bool) string {
+	mode, would := "", ""
+	for _, f := range e.Files {
+		if f.Path == c.Path {
+			mode = f.Mode
+		}
+	}
+	if tried {
+		would = "would be "
+	}
+	text := c.Path + ": " + would + "restored"
+	switch {
+	case c.Before == c.After && mode == "":
+		text = c.Path + ": already has that content"
+	case c.Before == c.After:
+	case c.After == "":
+		text = c.Path + ": " + would + "removed"
+	case c.Before == "":
+		text = c.Path + ": " + would + "created again"
+	}
+	if was, _, ok := strings.Cut(mode, ">"); ok {
+		text += ", mode " + was
+	}
+	return text
+}
+
+// PreviewUndo is what an undo would do that was tried, for a person who is asked about it: see tool.Def's Details.
+func PreviewUndo(e journal.Entry, changes []filestate.Change, room int) string {
+	return editing.PreviewChanges(changes, func(i int) string { return undone(e, changes[i], true) }, room)
 }
 
 // Forget makes the session read again the files whose change the answer does not show completely, and says so: the

@@ -246,7 +246,9 @@ func (b *binder[In]) call(s *session.State, in In, size int, targets []permissio
 		c.Activity = oneLine(d.Activity(in))
 	}
 	if d.Details != nil {
-		c.Details = func(ctx context.Context, s *session.State) string { return d.Details(ctx, s, in) }
+		c.Details = func(ctx context.Context, s *session.State, room int) string {
+			return d.Details(ctx, s, in, room)
+		}
 	}
 	if d.Question != nil {
 		c.Question = func(ctx context.Context, s *session.State) (*Question, error) { return d.Question(ctx, s, in) }

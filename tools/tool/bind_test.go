@@ -574,7 +574,7 @@ func TestComplete(t *testing.T) {
 		Targets: func(_ *session.State, in input) []permission.Target {
 			return []permission.Target{{Kind: permission.Path, Value: in.files[0]}}
 		},
-		Details: func(_ context.Context, _ *session.State, in input) string { return "about " + in.ID },
+		Details: func(_ context.Context, _ *session.State, in input, _ int) string { return "about " + in.ID },
 		Run: func(_ context.Context, _ Env, in input) (Result, error) {
 			return Result{Text: in.ID + in.files[0]}, nil
 		},
@@ -594,7 +594,7 @@ func TestComplete(t *testing.T) {
 	if len(call.Targets) != 1 || call.Targets[0].Value != "/of/id of a" {
 		t.Errorf("the targets are %v", call.Targets)
 	}
-	if got := call.Details(t.Context(), nil); got != "about id of a" {
+	if got := call.Details(t.Context(), nil, 0); got != "about id of a" {
 		t.Errorf("the details are %q", got)
 	}
 	if res, err := call.Run(t.Context(), Env{}); err != nil || res.Text != "id of a/of/id of a" {

@@ -10,6 +10,9 @@ import (
 	"codehand/tools/session"
 )
 
+// DetailsIndent is by how many characters a question indents each line of Def.Details.
+const DetailsIndent = 4
+
 // Def is a tool as its author writes it. Spec and Run are required (Forward instead of Run for a
 // dispatcher). A nil function means: nothing to add. All but Weigh, Complete, Details, Question and Run are pure and
 // fast. A tool of the product also needs Activity, and Paths or Targets unless it is Private or reaches only jobs: its
@@ -80,8 +83,9 @@ type Def[In any] struct {
 	Complete func(context.Context, *session.State, *In) error
 
 	// Details is what a person who is asked about the call should see besides its input, such as the lines that an undo
-	// would bring back; "": nothing. It reads little.
-	Details func(context.Context, *session.State, In) string
+	// would bring back; "": nothing. It reads little. The question has room for so many characters, of which each line
+	// takes DetailsIndent more; what does not fit is cut, so Details itself says what it leaves out.
+	Details func(ctx context.Context, s *session.State, in In, room int) string
 
 	// Question is what a person must answer before Run; nil, nil: nothing. A tool never asks from
 	// within Run, so that nobody holds the gate while a person thinks.
@@ -198,7 +202,7 @@ type Call struct {
 	Verdict  permission.Verdict // Allow when the tool has no opinion
 	Activity string             // one line, at most 100 characters
 
-	Details  func(context.Context, *session.State) string             // nil: none
+	Details  func(context.Context, *session.State, int) string        // nil: none
 	Question func(context.Context, *session.State) (*Question, error) // nil: none
 	Run      func(context.Context, Env) (Result, error)
 }
