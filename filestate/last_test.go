@@ -70,6 +70,17 @@ func TestLastOfKilled(t *testing.T) {
 			d.leaveOpen(undo)
 			return again
 		}, []string{"2", "1", "0"}},
+		{"an undo of one of two files that was made", func(d keptDesk) string {
+			pair, err := d.l.Update(d.Context(), journal.By{}, unseenEdit(d, "a", "3"), unseenEdit(d, "b", "3"))
+			if err != nil {
+				d.Fatal(err)
+			}
+			part, err := d.l.UndoFiles(d.Context(), journal.By{}, filestate.Step{ID: pair[0].ID, File: d.file("a")})
+			if err != nil {
+				d.Fatal(err)
+			}
+			return part[0].ID
+		}, []string{"1", "0"}},
 		{"one of two files of a change over one that was never made", func(d keptDesk) string {
 			never := d.must(d.put("a", "x", unseen)).ID
 			d.write("a", "2")

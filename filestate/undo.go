@@ -71,32 +71,58 @@ func (l *Ledger) Undo(ctx context.Context, by journal.By, steps ...Step) ([]Chan
 	return l.undo(ctx, purpose{By: by}, steps)
 }
 
+// UndoFiles is Undo of one change in some of its files only, those that have a Step. What the change did to the others
+// stays, and can be taken back later. ErrNoCopy is about those files alone.
+func (l *Ledger) UndoFiles(ctx context.Context, by journal.By, steps ...Step) ([]Change, error) {
+	return l.undo(ctx, purpose{By: by, of: part(steps)}, steps)
+}
+
+// part is what steps of one change take back of it; nil: they are not of one.
+func part(steps []Step) *journal.Portion {
+	if len(steps) == 0 || slices.ContainsFunc(steps, func(s Step) bool { return s.ID != steps[0].ID }) {
+		return nil
+	}
+	return &journal.Portion{ID: steps[0].ID}
+}
+
 // UndoPortion is an Update of one file that takes one hunk of a change back, and is noted as that.
 func (l *Ledger) UndoPortion(ctx context.Context, by journal.By, of journal.Portion, edit Edit) ([]Change, error) {
 	return l.update(ctx, purpose{By: by, of: &of}, []Edit{edit})
 }
 
-// TryUndo checks all that Undo checks and returns what it would do. Nothing is written.
+// TryUndo checks all that Undo checks, or UndoFiles if the steps are of some files of one change. It returns what that
+// would do, and writes nothing.
 func (l *Ledger) TryUndo(ctx context.Context, steps ...Step) ([]Change, error) {
-	return l.undo(ctx, purpose{try: true}, steps)
+	return l.undo(ctx, purpose{try: true, of: part(steps)}, steps)
 }
 
 func (l *Ledger) undo(ctx context.Context, why purpose, steps []Step) ([]Change, error) {
 	if l.journal == nil || len(steps) == 0 {
 		return nil, journal.ErrNoChange
 	}
-	notes, err := l.gather(ctx, steps)
+	partly := why.of != nil
+	notes, err := l.gather(ctx, steps, partly)
 	if err != nil {
 		return nil, err
+	}
+	named := make(map[string]bool)
+	for _, s := range steps {
+		named[s.File.Path] = true
 	}
 	var backs []*back
 	byPath := make(map[string]*back)
 	for _, e := range notes {
 		kept := e.Kind != journal.KindChange
-		if !kept {
+		switch {
+		case kept:
+			why.of = nil
+		case why.of == nil:
 			why.undoes = append(why.undoes, e.ID)
 		}
 		for i, f := range e.Files {
+			if partly && !named[f.Path] {
+				continue
+			}
 			b := byPath[f.Path]
 			switch {
 			case b == nil:
@@ -138,8 +164,9 @@ func (l *Ledger) undo(ctx context.Context, why purpose, steps []Step) ([]Change,
 	return changes, conflict(err)
 }
 
-// gather reads the notes of all steps, newest first, and sees to it that each step is about a file of its note.
-func (l *Ledger) gather(ctx context.Context, steps []Step) ([]*journal.Note, error) {
+// gather reads the notes of all steps, newest first, and sees to it that each step is about a file of its note. partly:
+// files without a step do not matter.
+func (l *Ledger) gather(ctx context.Context, steps []Step, partly bool) ([]*journal.Note, error) {
 	var all []*journal.Note
 	byID := make(map[string]*journal.Note)
 	for _, s := range steps {
@@ -168,7 +195,8 @@ func (l *Ledger) gather(ctx context.Context, steps []Step) ([]*journal.Note, err
 	slices.SortFunc(all, func(a, b *journal.Note) int { return b.Time.Compare(a.Time) })
 	for _, e := range all {
 		for _, file := range e.Files {
-			if !file.Undoes() {
+			named := func(s Step) bool { return s.ID == e.ID && s.File.Path == file.Path }
+			if !file.Undoes() && (!partly || slices.ContainsFunc(steps, named)) {
 				return nil, fmt.Errorf("%s: %w", file.Path, journal.ErrNoCopy)
 			}
 		}

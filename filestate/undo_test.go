@@ -163,6 +163,100 @@ func TestUndoFiles(t *testing.T) {
 	d.gone("c")
 }
 
+// Of a change of several files only all could be taken back. Now one can, whatever happened to the others; the rest goes
+// back later; and each of these undos can be taken back itself.
+func TestUndoOneFile(t *testing.T) {
+	t.Parallel()
+	d := newKeptDesk(t)
+	d.write("a", "old a")
+	d.write("b", "old b")
+	changes, err := d.l.Update(t.Context(), journal.By{}, unseenEdit(d, "a", "new a"), unseenEdit(d, "b", "new b"),
+		unseenEdit(d, "c", "new c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := changes[0].ID
+	step := func(name string) filestate.Step { return filestate.Step{ID: id, File: d.file(name)} }
+	last := func(name string) string {
+		e, err := d.l.Last(t.Context(), journal.Query{Path: d.path(name)})
+		if err != nil {
+			return err.Error()
+		}
+		return e.ID
+	}
+	d.write("b", "foreign")
+	_, err = d.l.UndoFiles(t.Context(), journal.By{}, step("a"), step("b"))
+	if e := wantConflict(t, err); e.Path != d.path("b") {
+		t.Errorf("the conflict is %+v", e)
+	}
+	d.holds("a", "new a")
+	if tried, err := d.l.TryUndo(t.Context(), step("a")); err != nil || len(tried) != 1 || len(d.history(journal.Query{})) != 1 {
+		t.Errorf("the dry run says %+v, %v", tried, err)
+	}
+	d.holds("a", "new a")
+	one, err := d.l.UndoFiles(t.Context(), journal.By{}, step("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.holds("a", "old a")
+	d.holds("b", "foreign")
+	d.holds("c", "new c")
+	e := d.history(journal.Query{})
+	if e[1].Undone || !slices.Equal(e[1].UndoneFiles, []string{d.path("a")}) || !e[0].IsUndo() || !e[0].Portion.Whole() || e[0].Portion.ID != id {
+		t.Errorf("the history is %+v", e)
+	}
+	if last("a") != journal.ErrNoChange.Error() || last("b") != id {
+		t.Errorf("the last changes are %s, %s", last("a"), last("b"))
+	}
+	d.write("b", "new b")
+	rest, err := d.l.UndoFiles(t.Context(), journal.By{}, step("b"), step("c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.holds("b", "old b")
+	d.gone("c")
+	if e := d.history(journal.Query{ID: id}); !e[0].Undone || e[0].UndoneFiles != nil {
+		t.Errorf("the history is %+v", e)
+	}
+	d.mustUndo(one[0].ID)
+	d.holds("a", "new a")
+	if e := d.history(journal.Query{ID: id}); e[0].Undone || len(e[0].UndoneFiles) != 2 || last("a") != id {
+		t.Errorf("the history is %+v", e)
+	}
+	d.mustUndo(rest[0].ID)
+	d.holds("b", "new b")
+	d.holds("c", "new c")
+	if _, err := d.undo(id); err != nil {
+		t.Fatal(err)
+	}
+	d.holds("a", "old a")
+	d.gone("c")
+}
+
+// A file of which the journal has no copy kept all others of its change from going back.
+func TestUndoBesideNoCopy(t *testing.T) {
+	t.Parallel()
+	d := newKeptDesk(t)
+	d.write("a", "new")
+	d.write("b", "new")
+	id, err := filestate.Record(t.Context(), d.l, journal.By{Command: "x"}, []journal.Part{
+		{Path: d.path("a"), Old: []byte("old"), New: []byte("new"), Mode: 0o644},
+		{Path: d.path("b"), Old: []byte{}, New: []byte{}, Why: "git did not track it"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = d.undo(id)
+	wantError(t, err, journal.ErrNoCopy)
+	_, err = d.l.UndoFiles(t.Context(), journal.By{}, filestate.Step{ID: id, File: d.file("b")})
+	wantError(t, err, journal.ErrNoCopy)
+	d.holds("a", "new")
+	if _, err := d.l.UndoFiles(t.Context(), journal.By{}, filestate.Step{ID: id, File: d.file("a")}); err != nil {
+		t.Fatal(err)
+	}
+	d.holds("a", "old")
+	d.holds("b", "new")
+}
+
 // Whatever stands at the name that the change did not leave there stays as it is.
 func TestUndoConflicts(t *testing.T) {
 	t.Parallel()

@@ -153,6 +153,16 @@ func (m *undoModel) takeBack() bool {
 		m.l = filestate.New(filestate.Options{Fast: true, Journal: m.j})
 	}
 	c := m.changes[max(0, len(m.changes)-1-m.rng.IntN(2))]
+	undo := m.l.Undo
+	if m.rng.IntN(3) == 0 && len(c.after) > 1 {
+		part := modelChange{id: c.id, before: map[string]string{}, after: map[string]string{}}
+		for name := range c.after {
+			if len(part.after) == 0 || m.rng.IntN(2) == 0 {
+				part.before[name], part.after[name] = c.before[name], c.after[name]
+			}
+		}
+		c, undo = part, m.l.UndoFiles
+	}
 	possible := true
 	var steps []filestate.Step
 	for name, after := range c.after {
@@ -160,7 +170,7 @@ func (m *undoModel) takeBack() bool {
 		steps = append(steps, filestate.Step{ID: c.id, File: m.file(name)})
 	}
 	tried, tryErr := m.l.TryUndo(m.Context(), steps...)
-	changes, err := m.l.Undo(m.Context(), journal.By{}, steps...)
+	changes, err := undo(m.Context(), journal.By{}, steps...)
 	if (tryErr == nil) != (err == nil) || len(tried) != len(changes) {
 		m.Fatalf("the dry run says %v, the undo %v", tryErr, err)
 	}

@@ -36,7 +36,11 @@ func (p past) made(ctx context.Context, e journal.Entry) bool {
 			whole = false
 		}
 	}
-	for _, id := range e.Undoes {
+	undoes := e.Undoes
+	if e.Portion.Whole() {
+		undoes = []string{e.Portion.ID} // of its files, one of which is the one that is asked about
+	}
+	for _, id := range undoes {
 		p.back[id] = p.back[id] || whole && !e.Undone && !p.back[e.ID]
 	}
 	return true

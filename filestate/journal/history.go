@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"codehand/filestate/disk"
@@ -24,8 +25,10 @@ type Entry struct {
 	By     By          `json:"-"`
 	Files  []EntryFile `json:"files"`
 	Undoes []string    `json:"undoes,omitempty"` // ids of the changes that it took back
-	Undone bool        `json:"undone,omitempty"` // a later change took it back, and was not taken back itself
-	Open   bool        `json:"open,omitempty"`   // it is being made, or the process died in the middle and Settle has not run since
+	Undone bool        `json:"undone,omitempty"` // later changes took all of it back, and are in force
+	// UndoneFiles are the paths of those of its files that were taken back, if others were not.
+	UndoneFiles []string `json:"undone_files,omitempty"`
+	Open        bool     `json:"open,omitempty"` // it is being made, or the process died in the middle and Settle has not run since
 	// Unsure says that the change stopped half way and could not be taken back wholly, since another program has
 	// changed a file.
 	Unsure bool `json:"unsure,omitempty"`
@@ -33,9 +36,13 @@ type Entry struct {
 	// of a change, "recovered" one that a dead process left in a temporary file, "held" what files were before a
 	// command that may discard it. It is in EntryFile.Before; Undo writes it.
 	Kept string `json:"kept,omitempty"`
-	// Portion is what it took back of a change that it left in force otherwise; nil: it is no such undo.
+	// Portion is what it took back of a change that it left in force otherwise; nil: it is no such undo. Of whole files,
+	// it is Files.
 	Portion *Portion `json:"portion,omitempty"`
 }
+
+// Back says whether a file of the change was taken back.
+func (e Entry) Back(path string) bool { return e.Undone || slices.Contains(e.UndoneFiles, path) }
 
 // IsUndo says whether the change took another one back, or a part of it.
 func (e Entry) IsUndo() bool { return len(e.Undoes) > 0 || e.Portion != nil }
@@ -44,7 +51,8 @@ func (e Entry) IsUndo() bool { return len(e.Undoes) > 0 || e.Portion != nil }
 // more.
 type EntryFile struct {
 	Path    string `json:"path"`
-	Op      string `json:"op"` // create, update or delete
+	From    string `json:"from,omitempty"` // the path of the file that a tool moved here, in the same change
+	Op      string `json:"op"`             // create, update or delete
 	Before  string `json:"before,omitempty"`
 	After   string `json:"after,omitempty"`
 	Added   int    `json:"added"` // lines
@@ -82,7 +90,7 @@ func (j *Journal) History(ctx context.Context, q Query) ([]Entry, error) {
 		}
 		page.open = page.open || n.state == stateOpen
 		if p.passed {
-			takesBack(undone, n.state, n.id, p.about.undoes)
+			takesBack(undone, n.state, n.id, p.about)
 			continue
 		}
 		h, err := n.header(day)
@@ -94,7 +102,7 @@ func (j *Journal) History(ctx context.Context, q Query) ([]Entry, error) {
 		}
 		j.index.learn(p, h)
 		if h.Kind == KindChange {
-			takesBack(undone, n.state, h.ID, h.Undoes)
+			takesBack(undone, n.state, h.ID, h.about())
 		}
 		if !behind {
 			behind = h.ID == q.Before
@@ -127,27 +135,25 @@ func (j *Journal) History(ctx context.Context, q Query) ([]Entry, error) {
 	return out, left.err(nil)
 }
 
-// takesBack notes what a change takes back, unless it is taken back itself.
-func takesBack(undone map[string]bool, state, id string, undoes []string) {
-	if state != stateDone || undone[id] {
-		return
-	}
-	for _, id := range undoes {
-		undone[id] = true
-	}
-}
-
-func (h *Header) entry(state string, undone bool) Entry {
+func (h *Header) entry(state string, undone taken) Entry {
 	e := Entry{
 		ID: h.ID, Time: h.Time, By: h.By, Undoes: h.Undoes, Portion: h.Portion,
-		Undone: undone, Open: state == stateOpen, Unsure: state == stateUnsure,
+		Open: state == stateOpen, Unsure: state == stateUnsure,
 	}
 	if h.Kind != KindChange {
 		e.Kept = h.Kind
 	}
 	for _, f := range h.Files {
+		if undone.of(f.Path) {
+			e.UndoneFiles = append(e.UndoneFiles, f.Path)
+		}
+	}
+	if len(e.UndoneFiles) == len(h.Files) && len(h.Files) > 0 {
+		e.Undone, e.UndoneFiles = true, nil
+	}
+	for _, f := range h.Files {
 		e.Files = append(e.Files, EntryFile{
-			Path: f.Path, Op: f.op(), Before: f.Before.Text(), After: f.After.Text(),
+			Path: f.Path, From: f.From, Op: f.op(), Before: f.Before.Text(), After: f.After.Text(),
 			Added: f.Added, Removed: f.Removed, NoCopy: !f.Undoes(), Why: f.Why,
 			Mode: f.modes(), Files: f.Files,
 		})
@@ -173,13 +179,14 @@ func (f File) op() string {
 	}
 }
 
-// Last returns the newest change of a file that an undo by path takes back: it is not undone, and is no undo itself.
+// Last returns the newest change of a file that an undo by path takes back: it is not undone, or not in that file, and
+// is no undo itself.
 // q.Fits is asked about undos as well. ErrNoChange: there is none. *UnreadError: there may be a newer one, or one at
 // all.
 func (j *Journal) Last(ctx context.Context, q Query) (Entry, error) {
 	fits := q.Fits
 	q.Limit, q.Kept = 1, false
-	q.Fits = func(e Entry) bool { return (fits == nil || fits(e)) && !e.Undone && !e.IsUndo() }
+	q.Fits = func(e Entry) bool { return (fits == nil || fits(e)) && !e.Back(q.Path) && !e.IsUndo() }
 	found, err := j.History(ctx, q)
 	if err != nil {
 		return Entry{}, err

@@ -64,7 +64,22 @@ type indexed struct {
 type about struct {
 	paths  []string
 	undoes []string
+	part   string // id of the change of which it takes these files back; "": it does not
 }
+
+func (h *Header) about() *about {
+	a := &about{paths: h.paths()}
+	if h.Kind == KindChange {
+		a.undoes = h.Undoes
+	}
+	if h.Portion.Whole() {
+		a.part = h.Portion.ID
+	}
+	return a
+}
+
+// takes says whether the note takes back anything but hunks.
+func (a *about) takes() bool { return len(a.undoes) > 0 || a.part != "" }
 
 // A pick is a note that a query looks at.
 type pick struct {
@@ -113,7 +128,7 @@ func (d *dayIndex) picks(q *Query, newest *bool) iter.Seq[pick] {
 			n := &d.notes[i]
 			p := pick{noteName: n.noteName, about: n.about.Load(), day: d, at: i}
 			p.passed = p.about != nil && n.state != stateOpen && !q.mayBe(n.id, p.about)
-			if p.passed && len(p.about.undoes) == 0 && !*newest {
+			if p.passed && !p.about.takes() && !*newest {
 				continue
 			}
 			if *newest = false; !yield(p) {
@@ -200,14 +215,14 @@ func (d *dayIndex) cost(a *about) int {
 		return 0
 	}
 	bytes := aboutCost
-	for _, text := range slices.Concat(a.paths, a.undoes) {
+	for _, text := range slices.Concat(a.paths, a.undoes, []string{a.part}) {
 		bytes += len(text) + 16 // of its header
 	}
 	return bytes
 }
 
 // shared says whether notes may have an about in common.
-func (a *about) shared() bool { return len(a.paths) == 1 && len(a.undoes) == 0 }
+func (a *about) shared() bool { return len(a.paths) == 1 && !a.takes() }
 
 // touch says that x is used now.
 func (all *Indexes) touch(x *index) {
@@ -285,10 +300,7 @@ func (x *index) learn(p pick, h *Header) {
 	if p.day == nil || p.about != nil || h.ID != p.id {
 		return
 	}
-	a := &about{paths: h.paths()}
-	if h.Kind == KindChange {
-		a.undoes = h.Undoes
-	}
+	a := h.about()
 	x.all.mu.Lock()
 	defer x.all.mu.Unlock()
 	d := p.day

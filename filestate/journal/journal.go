@@ -134,7 +134,7 @@ func (j *Journal) Begin(by By, undoes []string, parts []Part) (Pending, error) {
 	return j.begin(Header{Undoes: undoes}, by, parts)
 }
 
-// BeginPortion notes, before it is made, a change that takes a hunk of another one back.
+// BeginPortion notes, before it is made, a change that takes a part of another one back.
 func (j *Journal) BeginPortion(by By, of Portion, parts []Part) (Pending, error) {
 	return j.begin(Header{Portion: &of}, by, parts)
 }

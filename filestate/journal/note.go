@@ -84,19 +84,25 @@ type Header struct {
 	Started uint64     `json:"started"`
 	Host    owner.Host `json:"host"`
 	Undoes  []string   `json:"undoes,omitempty"`
-	Portion *Portion   `json:"portion,omitempty"` // it takes this back; nil: whole changes or none
+	Portion *Portion   `json:"portion,omitempty"` // it takes this back of a change; nil: whole changes or none
 	Files   []File     `json:"files"`
 }
 
-// A Portion is one hunk of one file of a change, which another change took back by itself.
+// A Portion is a part of a change, which another change took back by itself: one hunk of one file, or whole files.
 type Portion struct {
-	ID   string `json:"id"`   // of the change that the hunk is of
-	Hunk string `json:"hunk"` // its first line in the diff of the contents that the change found and left
+	ID string `json:"id"` // of the change that it is a part of
+	// Hunk is its first line in the diff of the contents that the change found and left; "": the portion is what that
+	// change did to the files that the change which took it back names.
+	Hunk string `json:"hunk,omitempty"`
 }
+
+// Whole says whether the portion is whole files. A nil p is none.
+func (p *Portion) Whole() bool { return p != nil && p.Hunk == "" }
 
 // File is one file of a note.
 type File struct {
 	Path   string       `json:"path"`
+	From   string       `json:"from,omitempty"`   // the path of the file that moved here, in the same change
 	Temp   string       `json:"temp,omitempty"`   // name of its temporary file
 	Before *disk.Digest `json:"before,omitempty"` // nil: there was no file
 	After  *disk.Digest `json:"after,omitempty"`  // nil: there is none any more
@@ -149,6 +155,7 @@ type Note struct {
 // A Part is one file of a change that is to be noted.
 type Part struct {
 	Path          string
+	From          string      // as File.From
 	Temp          string      // name of its temporary file
 	Old, New      []byte      // nil: there was no file, or is to be none
 	Before, After disk.Digest // of Old and New, where they are not nil
@@ -185,7 +192,7 @@ func (p Part) size() (old, now int64) {
 
 // add notes one file of a change.
 func (e *Note) add(p Part) {
-	f := File{Path: p.Path, Temp: p.Temp}
+	f := File{Path: p.Path, From: p.From, Temp: p.Temp}
 	f.OldSize, f.NewSize = p.size()
 	c := Sides{Before: p.Old, After: p.New}
 	if f.Why, f.Files = p.Why, p.Files; p.Why != "" { // hashes that nothing has
