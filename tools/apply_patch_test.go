@@ -40,7 +40,7 @@ func TestApplyPatch(t *testing.T) {
 	// What a session has moved it may edit, and one undo takes all of it back.
 	same(t, r.ok("edit_file", `{"file_path":"new/b","old_string":"z","new_string":"zz"}`), "Edited new/b:2 (+1 -1)")
 	r.ok("undo_change", `{"file_path":"new/b"}`)
-	r.ok("undo_change", `{"file_path":"a"}`)
+	r.ok("undo_change", whole(r.lastChange("a")))
 	r.holds("a", "one\ntwo\nthree\n")
 	r.holds("b", "x\ny\n")
 	r.holds("c", "gone\nsoon\n")

@@ -116,7 +116,7 @@ func fileHistoryList(ctx context.Context, env tool.Env, in fileHistoryInput,
 	case errors.Is(err, enough):
 		more, err = true, nil
 	case errors.Is(err, journal.ErrNoChange):
-		err = history.Unknown(in.Before) // it was tidied away: what is older than it is not known
+		err = history.Unknown(history.ForModels, in.Before) // it was tidied away: what is older than it is not known
 	}
 	more = more || len(entries) > in.Limit
 	return entries[:min(len(entries), in.Limit)], more, err
@@ -124,13 +124,13 @@ func fileHistoryList(ctx context.Context, env tool.Env, in fileHistoryInput,
 
 // fileHistoryOne shows the diff of one change, or a content that was kept because there is no other copy.
 func fileHistoryOne(ctx context.Context, env tool.Env, in fileHistoryInput, view *history.View) (tool.Result, error) {
-	e, err := history.Named(ctx, env.State, in.ChangeID, true)
+	e, err := history.Named(ctx, env.State, history.ForModels, in.ChangeID, true)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	files := view.Files(e)
 	if len(files) == 0 {
-		return tool.Result{}, history.Unknown(in.ChangeID)
+		return tool.Result{}, history.Unknown(history.ForModels, in.ChangeID)
 	}
 	if in.Format == "json" {
 		return history.JSON(env, view, []journal.Entry{e}, false)
@@ -142,7 +142,7 @@ func fileHistoryOne(ctx context.Context, env tool.Env, in fileHistoryInput, view
 		case errors.Is(err, journal.ErrNoCopy):
 			text = "(no copy of the content is kept)"
 		case errors.Is(err, journal.ErrNoChange):
-			return tool.Result{}, history.Unknown(e.ID) // it was tidied away since it was found
+			return tool.Result{}, history.Unknown(history.ForModels, e.ID) // it was tidied away since it was found
 		case err != nil:
 			return tool.Result{}, history.Fault("Change "+e.ID, err)
 		case e.Kept != "":

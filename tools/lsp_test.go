@@ -204,7 +204,7 @@ func TestLspRename(t *testing.T) {
 	if got := r.ok("file_history", `{}`); strings.Count(got, "\n") != 0 {
 		t.Errorf("more than one change: %s", got)
 	}
-	r.ok("undo_change", `{"file_path":"d/f30.toy"}`)
+	r.ok("undo_change", whole(r.lastChange("d/f30.toy")))
 	r.holds("a.toy", "\ufefffn a\r\n  call a\r\n")
 	r.holds("d/f59.toy", "fn f59\n  call a\n")
 }

@@ -44,7 +44,7 @@ func TestUndoChange(t *testing.T) {
 		"Dry run: nothing was written. This change can be taken back:\n"+id+" "+r.clock(id)+" multi_edit a +1 -1, d/b +1 -0 (new file)\n"+
 			"$WORK/a: would be restored\n@@ -1 +1 @@\n-two\n+one\n$WORK/d/b: would be removed\n@@ -1 +0,0 @@\n-new")
 	r.holds("a", "two\n")
-	same(t, r.ok("undo_change", `{"file_path":"a"}`), "Took back multi_edit a +1 -1, d/b +1 -0 (removed); redo: undo_change "+r.lastChange("a"))
+	same(t, r.ok("undo_change", `{"change_id":"`+id+`"}`), "Took back multi_edit a +1 -1, d/b +1 -0 (removed); redo: undo_change "+r.lastChange("a"))
 	r.holds("a", "one\n")
 	r.gone("d/b")
 	if _, err := os.Stat(filepath.Join(r.dir, "d")); err != nil {
@@ -56,7 +56,8 @@ func TestUndoChange(t *testing.T) {
 	r.holds("a", "two\n")
 	r.holds("d/b", "new\n")
 	r.ok("undo_change", `{"file_path":"d/b"}`) // the edit itself is not undone any more
-	r.holds("a", "one\n")
+	r.holds("a", "two\n")
+	r.gone("d/b")
 }
 
 // clock is the time of a change as an answer has it.
@@ -152,8 +153,8 @@ func TestUndoChangeRefusals(t *testing.T) {
 		code   tool.Code
 		text   string
 	}{
-		"neither": {input: `{}`, code: tool.InputInvalid, text: `exactly one of "change_id" and "file_path"`},
-		"both":    {input: `{"change_id":"$ID","file_path":"a"}`, code: tool.InputInvalid, text: `exactly one`},
+		"neither": {input: `{}`, code: tool.InputInvalid, text: `"change_id" or "file_path" is required`},
+		"other":   {input: `{"change_id":"$ID","file_path":"d/e"}`, code: tool.ChangeUnknown, text: "Change $ID did not change $WORK/d/e."},
 		"unknown": {input: `{"change_id":"zzzzzzzzzzzzzzzz"}`, code: tool.ChangeUnknown, text: "There is no change zzzzzzzzzzzzzzzz in this workspace."},
 		"no file": {input: `{"file_path":"none"}`, code: tool.ChangeUnknown, text: "There is no change of $WORK/none by these tools to take back."},
 		"changed": {
@@ -210,7 +211,7 @@ func TestUndoChangeRefusals(t *testing.T) {
 			}
 			was := r.tree()
 			text := r.fails(c.code, "undo_change", strings.ReplaceAll(c.input, "$ID", id))
-			if !strings.Contains(text, c.text) {
+			if !strings.Contains(text, strings.ReplaceAll(c.text, "$ID", id)) {
 				t.Errorf("got:\n%s\nwant:\n%s", text, c.text)
 			}
 			if now := r.tree(); !slices.Equal(was, now) {
@@ -302,7 +303,7 @@ func (r *rig) tree() []string {
 	return all
 }
 
-// The person who decides sees every file of the change, even if the call named only one; and a change that came
+// The person who decides sees every file that goes back, and how many of the change do not; and a change that came
 // meanwhile is not undone in place of the one that was shown.
 func TestUndoChangeTargets(t *testing.T) {
 	t.Parallel()
@@ -319,11 +320,11 @@ func TestUndoChangeTargets(t *testing.T) {
 		}
 		targets = append(targets, filepath.Base(at.Value))
 	}
-	a, b := filepath.Join(r.dir, "a")+": would be removed (+0 -1)\n", filepath.Join(r.dir, "b")+": would be removed (+0 -1)\n"
-	if got, want := call.Details(t.Context(), r.State, 4_000), a+b+a+"@@ -1 +0,0 @@\n-a\n"+b+"@@ -1 +0,0 @@\n-b"; got != want {
+	if got, want := call.Details(t.Context(), r.State, 4_000), filepath.Join(r.dir, "a")+": would be removed\n@@ -1 +0,0 @@\n-a\n"+
+		"[1 other file of this change: not taken back; to take back the rest: undo_change "+r.lastChange("a")+"]"; got != want {
 		t.Errorf("a person would see %q, want %q", got, want)
 	}
-	if slices.Sort(targets); !slices.Equal(slices.Compact(targets), []string{"a", "b"}) {
+	if slices.Sort(targets); !slices.Equal(slices.Compact(targets), []string{"a"}) {
 		t.Errorf("the targets are %v", targets)
 	}
 	r.ok("edit_file", `{"file_path":"a","old_string":"a","new_string":"later"}`)

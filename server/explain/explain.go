@@ -155,7 +155,7 @@ func explanation(st *session.State, t tool.Tool, x pipeline.Explanation) Explana
 			e.Command = explainCommand(target.Analysis)
 			e.Command.Runs = st.Confine.Runs(r.ReadOnly || target.Analysis.Class == bash.ReadOnly)
 		case target.Kind == permission.Path:
-			e.Paths = append(e.Paths, explainPath(target, r.ReadOnly))
+			e.Paths = append(e.Paths, explainPath(target, r.ReadOnly && !r.Tries))
 		}
 	}
 	return e

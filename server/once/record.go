@@ -147,7 +147,7 @@ func (r *Records) fromJournal(ctx context.Context, p past, c Caller) (o outcome,
 			}
 			result.Meta.Files = append(result.Meta.Files, change)
 			line := fmt.Sprintf("%s %s +%d -%d", change.Op, f.Path, f.Added, f.Removed)
-			if e.Undone {
+			if e.Back(f.Path) {
 				line += " (undone since)"
 			}
 			lines = append(lines, line)

@@ -58,7 +58,7 @@ func (c *call) request() permission.Request {
 	r := permission.Request{
 		Tool: c.bound.Spec.Name, Aliases: c.bound.Spec.OtherNames(), Family: c.bound.Spec.Family, Input: c.bound.Input,
 		Targets:  slices.Clone(c.bound.Targets),
-		ReadOnly: c.bound.Traits.ReadOnly, Private: c.bound.Traits.Private,
+		ReadOnly: c.bound.Traits.ReadOnly, Tries: c.bound.Traits.Tries, Private: c.bound.Traits.Private,
 		Own: c.bound.Verdict, Judged: c.found.Judged, Mode: c.mode, PlanFile: c.planFile, Now: time.Now(),
 	}
 	r.Confined = c.bound.Spec.Family == permission.FamilyBash && c.state.Confine.Trusted()
@@ -107,7 +107,7 @@ func (c onDisk) resolve(t *permission.Target) {
 func (c onDisk) obeyed(r *permission.Request) {
 	changes := func(t permission.Target) bool {
 		return t.Kind == permission.Path && t.Inside &&
-			(t.Use == permission.CommandWrites || t.Use == permission.ByCall && !r.ReadOnly && !r.PlanFile)
+			(t.Use == permission.CommandWrites || t.Use == permission.ByCall && (!r.ReadOnly || r.Tries) && !r.PlanFile)
 	}
 	names := func(t permission.Target) []string { return append([]string{t.Value, t.Real}, t.Also...) }
 	var paths []string

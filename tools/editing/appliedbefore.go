@@ -34,7 +34,7 @@ func appliedBefore(ctx context.Context, env tool.Env, path string, now []byte, e
 		return false
 	}
 	for _, entry := range past {
-		if entry.Undone || entry.IsUndo() || entry.Open {
+		if entry.Back(path) || entry.IsUndo() || entry.Open {
 			continue
 		}
 		before, after, err := env.Files.Contents(ctx, entry.ID, path)

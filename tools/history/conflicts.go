@@ -2,7 +2,6 @@ package history
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -14,12 +13,27 @@ import (
 )
 
 // What to do about an undo that is refused, by what has become of the file.
-const (
-	undoChanged = "Look at file_history, take back later changes first, or edit the file."
-	undoRemoved = "If file_history shows a later change that removed it, take that back first. Otherwise write the " +
-		"file with write_file."
-	undoInTheWay = "These tools did not do that. Ask the user, or write the file with write_file once its name is free."
-)
+
+func (w Words) changed() string {
+	return "Look at " + w.History + ", take back later changes first, or edit the file."
+}
+
+func (w Words) removed() string {
+	return "If " + w.History + " shows a later change that removed it, take that back first. Otherwise " + w.Write + "."
+}
+
+func (w Words) inTheWay() string {
+	return "These tools did not do that. " + w.Free
+}
+
+// offer is how to take back the other files of a change; "": there are none.
+func (w Words) offer(others int) string {
+	if others == 0 {
+		return ""
+	}
+	return " To take back only " + wording.Plural(others, "other file", "other files") + " of the change, " + w.Again +
+		" with " + w.Skip + "."
+}
 
 // undoConflict is the refusal of an undo that would overwrite what another program did.
 func undoConflict(text, then string, cause error) error {
@@ -41,25 +55,26 @@ func undoConflicts(err error) []*filestate.ConflictError {
 	return nil
 }
 
-func undoConflictRefusal(all []*filestate.ConflictError, cause error) error {
+// conflicts is the refusal for files that are in the way of an undo, others of which are not.
+func (w Words) conflicts(all []*filestate.ConflictError, others int, cause error) error {
 	var heads, thens, diffs, shows []string
 	for _, c := range all {
 		special, isSpecial := errors.AsType[*disk.NotRegularError](c.Err)
-		head, then, diff := c.Path+" changed after that change.", undoChanged, ""
+		head, then, diff := c.Path+" changed after that change.", w.changed(), ""
 		switch {
 		case errors.Is(c.Err, filestate.ErrLinked):
 			head = c.Path + " has more hard links now; an undo would separate them."
 		case errors.Is(c.Err, filestate.ErrMode):
 			head = c.Path + " has another mode since that change."
 		case errors.Is(c.Err, disk.ErrDirectory):
-			head, then = c.Path+" is a directory now.", undoInTheWay
+			head, then = c.Path+" is a directory now.", w.inTheWay()
 		case isSpecial:
-			head, then = c.Path+" is a "+special.Kind+" now.", undoInTheWay
+			head, then = c.Path+" is a "+special.Kind+" now.", w.inTheWay()
 		case c.Err != nil:
 			head = c.Path + " was replaced after that change, by a link or by another program."
 		case c.Large: // what differs is not known
 		case c.Now == nil:
-			head, then = c.Path+" changed after that change: it was removed.", undoRemoved
+			head, then = c.Path+" changed after that change: it was removed.", w.removed()
 		case c.Want == nil:
 			head = c.Path + " changed after that change: it was created again."
 		default:
@@ -77,10 +92,18 @@ func undoConflictRefusal(all []*filestate.ConflictError, cause error) error {
 			diffs = append(diffs, diff)
 		}
 	}
-	if rest := len(heads) - 3; rest > 0 { // the list of a refusal is short
-		heads = append(heads[:3], fmt.Sprintf("So did %s.", wording.Plural(rest, "other file", "other files")))
+	if len(heads) > 3 { // the list of a refusal is short
+		var names []string
+		for _, c := range all[3:min(len(all), 10)] {
+			names = append(names, c.Path)
+		}
+		if rest := len(all) - 10; rest > 0 {
+			names = append(names, wording.Plural(rest, "other file", "other files"))
+		}
+		heads = append(heads[:3], "So did "+strings.Join(names, ", ")+".")
 	}
-	r, _ := errors.AsType[*tool.Refusal](undoConflict(strings.Join(heads, " "), strings.Join(thens, " "), cause))
+	r, _ := errors.AsType[*tool.Refusal](undoConflict(strings.Join(heads, " "),
+		strings.Join(thens, " ")+w.offer(others), cause))
 	if len(diffs) > 0 {
 		r.Text += " Since then:\n" + strings.Join(diffs, "\n")
 	}

@@ -43,6 +43,9 @@ var hunkName = sync.OnceValue(func() *regexp.Regexp {
 // NamesHunk says whether a text can be the name of a hunk.
 func NamesHunk(name string) bool { return hunkName().MatchString(name) }
 
+// errHunkGone is why a hunk is not taken back: it was before.
+var errHunkGone = errors.New("the hunk was taken back already")
+
 // A Hunk is one part of a change, of one file.
 type Hunk struct {
 	Head string // its first line
@@ -59,7 +62,16 @@ func FindHunk(ctx context.Context, env tool.Env, view *View, e journal.Entry, na
 	if m == nil {
 		return nil, noHunk(e, name)
 	}
-	left, _ := strconv.Atoi(m[1])
+	all := hunks(ctx, env, view, e)
+	i, _ := strconv.Atoi(m[1])
+	if i > len(all) || all[i-1].Head != m[2] || !all[i-1].known() {
+		return nil, noHunk(e, name)
+	}
+	return all[i-1], nil
+}
+
+// hunks are those that are shown of a change.
+func hunks(ctx context.Context, env tool.Env, view *View, e journal.Entry) (all []*Hunk) {
 	files := view.Files(e)
 	for _, f := range files {
 		text, before, after, err := FileDiff(ctx, env, e, f, len(files))
@@ -67,32 +79,33 @@ func FindHunk(ctx context.Context, env tool.Env, view *View, e journal.Entry, na
 			continue // it is shown without a diff
 		}
 		for line := range strings.Lines(text) {
-			if !strings.HasPrefix(line, "@@") {
-				continue
+			if strings.HasPrefix(line, "@@") {
+				all = append(all, &Hunk{Head: strings.TrimSuffix(line, "\n"), Path: f.Path, entry: e, before: before,
+					after: after})
 			}
-			if left--; left > 0 {
-				continue
-			}
-			if strings.TrimSuffix(line, "\n") != m[2] || before == nil || after == nil || e.Kept != "" {
-				return nil, noHunk(e, name)
-			}
-			return &Hunk{Head: m[2], Path: f.Path, entry: e, before: before, after: after}, nil
 		}
 	}
-	return nil, noHunk(e, name)
+	return all
 }
+
+// known says whether the hunk can be taken back by itself: the contents around it are here.
+func (h *Hunk) known() bool { return h.entry.Kept == "" && (h.before != nil || h.after != nil) }
 
 func noHunk(e journal.Entry, name string) error {
 	return tool.Refuse(tool.UndoUnavailable,
 		"Change %s has no hunk %s that can be taken back by itself. Take back the whole change.", e.ID, name)
 }
 
-// TakeBack takes the hunk back in the file of its step, and spares what was written elsewhere in it since. The last
-// hunk of a change takes that back as a whole, if nothing else is in the way. steps are those of the change.
-func (h *Hunk) TakeBack(ctx context.Context, env tool.Env, by journal.By,
-	steps []filestate.Step) ([]filestate.Change, error) {
-	if h.entry.Undone {
-		return nil, undoConflict("Change "+h.entry.ID+" was taken back already.", undoChanged, nil)
+// TakeBack takes the hunk back in its file, and spares what was written elsewhere in it since. The last hunk of a file
+// takes back all that the change did to it, if nothing else is in the way. So does the one of a file that the change
+// made or removed.
+func (h *Hunk) TakeBack(ctx context.Context, env tool.Env, words Words, by journal.By) ([]filestate.Change, error) {
+	if h.entry.Back(h.Path) {
+		return nil, undoConflict("Change "+h.entry.ID+" was taken back already.", words.changed(), nil)
+	}
+	if h.before == nil || h.after == nil {
+		changes, err := h.takeFile(ctx, env, words, by)
+		return changes, h.refusal(ctx, env, words, err)
 	}
 	newer, err := since(ctx, env, h.entry, h.Path)
 	if err != nil {
@@ -101,18 +114,23 @@ func (h *Hunk) TakeBack(ctx context.Context, env tool.Env, by journal.By,
 	gone, backs := takenBack(newer, h.entry)
 	if at := slices.Index(gone, h.Head); at >= 0 {
 		return nil, undoConflict("Hunk "+h.Head+" is not there any more: change "+backs[at].ID+" took it back already.",
-			"To have it again, take back that change.", nil)
+			"To have it again, take back that change.", errHunkGone)
 	}
 	left, err := textedit.Without(h.before, h.after, append(slices.Clone(gone), h.Head)...)
-	if err == nil && bytes.Equal(left, h.before) && len(steps) == 1 {
-		changes, err := env.Files.Undo(ctx, by, steps...)
-		if len(undoConflicts(err)) == 0 {
-			return changes, h.refusal(ctx, env, err)
+	if err == nil && bytes.Equal(left, h.before) {
+		changes, err := h.takeFile(ctx, env, words, by)
+		if refusal, is := errors.AsType[*tool.Refusal](err); len(undoConflicts(err)) == 0 &&
+			(!is || refusal.Code != tool.UndoConflict) {
+			return changes, h.refusal(ctx, env, words, err)
 		}
 	}
-	file := steps[slices.IndexFunc(steps, func(s filestate.Step) bool { return s.File.Path == h.Path })].File
+	steps, err := h.part().Steps(ctx, env, words)
+	defer closeSteps(steps)
+	if err != nil {
+		return nil, err
+	}
 	changes, err := env.Files.UndoPortion(ctx, by, journal.Portion{ID: h.entry.ID, Hunk: h.Head}, filestate.Edit{
-		File: file, Unseen: true, // what the person saw is the hunk, and its lines must be what it left
+		File: steps[0].File, Unseen: true, // what the person saw is the hunk, and its lines must be what it left
 		Change: func(now []byte) ([]byte, error) {
 			if now == nil {
 				return nil, &filestate.ConflictError{Path: h.Path, Want: h.after}
@@ -127,15 +145,32 @@ func (h *Hunk) TakeBack(ctx context.Context, env tool.Env, by journal.By,
 			return back, err
 		},
 	})
-	return changes, h.refusal(ctx, env, err)
+	return changes, h.refusal(ctx, env, words, err)
 }
 
-func (h *Hunk) refusal(ctx context.Context, env tool.Env, err error) error {
+// part is all that the change did to the file of the hunk.
+func (h *Hunk) part() Part {
+	files := slices.DeleteFunc(slices.Clone(h.entry.Files), func(f journal.EntryFile) bool { return f.Path != h.Path })
+	return Part{Entry: h.entry, Files: files}
+}
+
+// takeFile takes back all that the change did to the file of the hunk, under both names if it was moved.
+func (h *Hunk) takeFile(ctx context.Context, env tool.Env, words Words, by journal.By) ([]filestate.Change, error) {
+	part := Part{Entry: h.entry, Files: together(h.entry, h.Path)}
+	steps, err := part.Steps(ctx, env, words)
+	defer closeSteps(steps)
+	if err != nil {
+		return nil, err
+	}
+	return part.TakeBack(ctx, env, by, steps)
+}
+
+func (h *Hunk) refusal(ctx context.Context, env tool.Env, words Words, err error) error {
 	switch {
 	case errors.Is(err, textedit.ErrNoHunk):
 		return noHunk(h.entry, h.Head)
 	case err != nil:
-		return UndoRefusal(ctx, env, h.entry, err)
+		return h.part().Refusal(ctx, env, words, err)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func Line(env tool.Env, e journal.Entry, files []journal.EntryFile, now time.Tim
 	if e.By.Command != "" {
 		line += " [while this ran: " + e.By.Command + "]"
 	}
-	for _, mark := range changeMarks(e) {
+	for _, mark := range changeMarks(env, e, files) {
 		line += " [" + mark + "]"
 	}
 	return line
@@ -122,7 +122,22 @@ func changedFile(env tool.Env, e journal.Entry, f journal.EntryFile) string {
 	return name
 }
 
-func changeMarks(e journal.Entry) []string {
+// undoneIn names the files in which a change was taken back, among those that are shown.
+func undoneIn(env tool.Env, e journal.Entry, files []journal.EntryFile) string {
+	const most = 3
+	var names []string
+	for _, f := range files {
+		if e.Back(f.Path) {
+			names = append(names, wording.ShownName(env, f.Path))
+		}
+	}
+	if rest := len(names) - most; rest > 0 {
+		return fmt.Sprintf("%s and %s", strings.Join(names[:most], ", "), wording.Plural(rest, "more file", "more files"))
+	}
+	return strings.Join(names, ", ")
+}
+
+func changeMarks(env tool.Env, e journal.Entry, files []journal.EntryFile) []string {
 	var marks []string
 	switch e.Kept {
 	case "":
@@ -138,11 +153,16 @@ func changeMarks(e journal.Entry) []string {
 	if len(e.Undoes) > 0 {
 		marks = append(marks, "takes back "+strings.Join(e.Undoes, ", "))
 	}
-	if e.Portion != nil {
+	switch {
+	case e.Portion.Whole():
+		marks = append(marks, "takes back "+e.Portion.ID+" in these files")
+	case e.Portion != nil:
 		marks = append(marks, "takes back hunk "+e.Portion.Hunk+" of "+e.Portion.ID)
 	}
 	if e.Undone {
 		marks = append(marks, "undone")
+	} else if names := undoneIn(env, e, files); names != "" {
+		marks = append(marks, "undone in "+names)
 	}
 	if e.Open {
 		marks = append(marks, "not finished")

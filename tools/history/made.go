@@ -87,7 +87,7 @@ func ChangedHere(ctx context.Context, env tool.Env) func(path string) bool {
 		entries, _ := env.Files.History(ctx, q) // those that could be read come with the error
 		for _, e := range entries {
 			for _, f := range e.Files {
-				paths[f.Path] = true
+				paths[f.Path] = paths[f.Path] || !e.Back(f.Path)
 			}
 		}
 		return paths
@@ -114,8 +114,9 @@ func (m *Made) settle(own map[string]bool) {
 	}
 	m.steps = m.steps[from:]
 	for _, s := range slices.Backward(m.steps) {
-		redone := slices.ContainsFunc(s.entry.Undoes, func(id string) bool { return own[id] })
-		if !s.entry.Undone && !redone && s.file.Why == "" && !s.file.NoCopy {
+		redone := slices.ContainsFunc(s.entry.Undoes, func(id string) bool { return own[id] }) ||
+			s.entry.Portion.Whole() && own[s.entry.Portion.ID]
+		if !s.entry.Back(s.file.Path) && !redone && s.file.Why == "" && !s.file.NoCopy {
 			m.IDs = append(m.IDs, s.entry.ID)
 		}
 	}

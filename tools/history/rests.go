@@ -29,10 +29,13 @@ func since(ctx context.Context, env tool.Env, e journal.Entry, path string) ([]j
 	return entries, err
 }
 
+// ofHunk says whether a change took back one hunk of another.
+func ofHunk(x journal.Entry) bool { return x.Portion != nil && x.Portion.Hunk != "" }
+
 // takenBack are the hunks of a change that were taken back by themselves, with the changes that did, of those since.
 func takenBack(since []journal.Entry, e journal.Entry) (heads []string, by []journal.Entry) {
 	for _, x := range since {
-		if x.Portion != nil && x.Portion.ID == e.ID && !x.Undone && !x.Open && !x.Unsure &&
+		if ofHunk(x) && x.Portion.ID == e.ID && !x.Undone && !x.Open && !x.Unsure &&
 			!slices.Contains(heads, x.Portion.Hunk) {
 			heads, by = append(heads, x.Portion.Hunk), append(by, x)
 		}
@@ -47,7 +50,7 @@ func rests(ctx context.Context, env tool.Env, e journal.Entry, f journal.EntryFi
 		return nil
 	}
 	newer, err := since(ctx, env, e, f.Path)
-	if err != nil || !slices.ContainsFunc(newer, func(x journal.Entry) bool { return x.Portion != nil }) {
+	if err != nil || !slices.ContainsFunc(newer, ofHunk) {
 		return nil
 	}
 	before, after, err := env.Files.Contents(ctx, e.ID, f.Path)
@@ -79,7 +82,7 @@ func rests(ctx context.Context, env tool.Env, e journal.Entry, f journal.EntryFi
 func onlyHunks(newer []journal.Entry, path string, start ...string) bool {
 	hunks := map[string]bool{}
 	for _, x := range newer {
-		hunks[x.ID] = x.Portion != nil
+		hunks[x.ID] = ofHunk(x)
 	}
 	file := func(x journal.Entry) journal.EntryFile {
 		return x.Files[slices.IndexFunc(x.Files, func(f journal.EntryFile) bool { return f.Path == path })]
@@ -97,7 +100,7 @@ func onlyHunks(newer []journal.Entry, path string, start ...string) bool {
 		}
 		x := newer[at]
 		again := len(x.Undoes) > 0 && !slices.ContainsFunc(x.Undoes, func(id string) bool { return !hunks[id] })
-		if x.Portion == nil && !again {
+		if !ofHunk(x) && !again {
 			return false
 		}
 		now, newer = file(x).Before, newer[at+1:]

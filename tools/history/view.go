@@ -34,7 +34,7 @@ func NewView(s *session.State, path string) (*View, error) {
 		}
 		path = v.Place // without roots every path is refused; do not answer "no changes"
 	}
-	if err := RefuseOutside(s, path); err != nil {
+	if err := RefuseOutside(s, ForModels, path); err != nil {
 		return nil, err
 	}
 	v.Place, v.Paths = path, Paths(s, path)
@@ -120,7 +120,7 @@ func Paths(s *session.State, path string) []string {
 }
 
 // RefuseOutside refuses a path that no change in the roots can have; nil: one can.
-func RefuseOutside(s *session.State, path string) error {
+func RefuseOutside(s *session.State, words Words, path string) error {
 	if err := s.Space.Refused(path); err != nil {
 		return wording.PathRefusal(tool.Env{State: s}, path, err)
 	}
@@ -133,31 +133,31 @@ func RefuseOutside(s *session.State, path string) error {
 	}
 	_ = f.Close() // a directory handle holds no data
 	return tool.Refuse(tool.ChangeUnknown,
-		"No changes of %s are recorded: it is outside the allowed directories. Use file_history to list the changes.",
-		path)
+		"No changes of %s are recorded: it is outside the allowed directories. Use %s to list the changes.",
+		path, words.History)
 }
 
 // Named finds a change by its id. At least one of its files is in the roots. kept also finds contents that were kept
 // without a change (journal.Query.Kept). The refusal is CHANGE_UNKNOWN, also for another principal's change.
-func Named(ctx context.Context, s *session.State, id string, kept bool) (journal.Entry, error) {
+func Named(ctx context.Context, s *session.State, words Words, id string, kept bool) (journal.Entry, error) {
 	found, err := s.Files.History(ctx, journal.Query{ID: id, Kept: kept})
 	if len(found) == 0 && err != nil {
 		return journal.Entry{}, Fault("Change "+wording.Clip(wording.OneLine(id), 40), err)
 	}
 	if len(found) == 0 {
-		return journal.Entry{}, Unknown(id)
+		return journal.Entry{}, Unknown(words, id)
 	}
 	if !slices.ContainsFunc(found[0].Files, func(f journal.EntryFile) bool { return inRoots(s, f.Path) }) {
-		return journal.Entry{}, Unknown(id)
+		return journal.Entry{}, Unknown(words, id)
 	}
 	return found[0], nil
 }
 
 // Unknown is the refusal for an id that no change in the roots has.
-func Unknown(id string) error {
+func Unknown(words Words, id string) error {
 	return tool.Refuse(tool.ChangeUnknown,
-		"There is no change %s in this workspace. Use file_history to list the changes.",
-		wording.Clip(wording.OneLine(id), 40))
+		"There is no change %s in this workspace. Use %s to list the changes.",
+		wording.Clip(wording.OneLine(id), 40), words.History)
 }
 
 // Fault turns an error of reading the journal into a refusal; it must not be taken for "there is no such change". Other

@@ -126,7 +126,7 @@ func (p *Policy) absolute(r *Request, path string) string {
 
 // changes says whether the call changes a path, or else reads it.
 func (r *Request) changes(t *Target) bool {
-	return t.Use == CommandWrites || t.Use == ByCall && !r.ReadOnly
+	return t.Use == CommandWrites || t.Use == ByCall && (!r.ReadOnly || r.Tries)
 }
 
 // named says that a command surely reads or changes the path.

@@ -87,6 +87,7 @@ type Request struct {
 	Targets  []Target
 	Cwd      string
 	ReadOnly bool
+	Tries    bool // ReadOnly, but its paths are judged as those of the change that it tries
 	Private  bool
 	PlanFile bool      // the pipeline's plan stage found that all targets are the plan file
 	Own      Verdict   // the tool's; Allow means no objection

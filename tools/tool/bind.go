@@ -290,6 +290,7 @@ func (c *Call) Contain() (ok bool) {
 func (t Traits) or(u Traits) Traits {
 	return Traits{
 		ReadOnly:   t.ReadOnly || u.ReadOnly,
+		Tries:      t.Tries || u.Tries,
 		Private:    t.Private || u.Private,
 		Parallel:   t.Parallel || u.Parallel,
 		Ungated:    t.Ungated || u.Ungated,

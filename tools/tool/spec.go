@@ -17,6 +17,7 @@ import (
 // destroys, assume that it reaches the network.
 type Traits struct {
 	ReadOnly   bool // changes nothing; allowed in plan mode, and inside the roots without a question
+	Tries      bool // ReadOnly, and tells what a change would do: rules about paths judge it as that change
 	Private    bool // changes only this session's own memory: todo list, mode, its own jobs; never asked about
 	Parallel   bool // may run beside other Parallel calls
 	Ungated    bool // touches only what guards itself, or works through calls of its own; takes no turn at the gate
