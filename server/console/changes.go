@@ -21,13 +21,23 @@ type Changes interface {
 	List(ctx context.Context, who auth.Principal, before string) (list []Change, more bool, said string, err error)
 	// Show returns a change with what it changed, as a unified diff. failed: text says why there is none.
 	Show(ctx context.Context, who auth.Principal, id string) (text string, failed bool, err error)
-	// Undo takes a change back, or one hunk of it, or says why not: then nothing was written. hunk is the number of the
-	// hunk in what Show returns and its head, as `2 @@ -1 +1 @@`; "": all of the change.
-	Undo(ctx context.Context, who auth.Principal, id, hunk string) (said string, done bool, err error)
+	// Undo takes a change back, or a part of it, or says why not: then nothing was written.
+	Undo(ctx context.Context, who auth.Principal, id string, part Part) (said string, done bool, err error)
 	// HandOver returns what the next conversation can read of a session, by its short name, and of all others of its
 	// workspace if whole; of the workspace that was changed last if session is "". It may say why there is nothing.
 	HandOver(ctx context.Context, who auth.Principal, session string, whole bool) (text string, err error)
 }
+
+// A Part is what is taken back of a change; zero: all of it.
+type Part struct {
+	Hunk string `json:"hunk,omitempty"`      // its number in what Show returns and its head, as `2 @@ -1 +1 @@`
+	File string `json:"file_path,omitempty"` // a path of a ChangedFile
+	// Around is what nobody changed since. The answer names the rest in a line that begins with Stays.
+	Around bool `json:"around,omitempty"`
+}
+
+// Stays begins the line of an answer that names what a Part with Around left.
+const Stays = "[left as they are: "
 
 // A Change is one change of files.
 type Change struct {
@@ -40,16 +50,16 @@ type Change struct {
 	Undoes  []string      `json:"undoes"`  // it is an undo of these
 	Portion *Portion      `json:"portion"` // it is an undo of this; nil: it is none of a part
 	Undone  bool          `json:"undone"`
-	Kept    string        `json:"kept"` // it is no change, but a content that was kept
-	Open    bool          `json:"open"` // it is being made
+	Partly  []string      `json:"undone_files"` // paths of the files in which it is undone, if it is not in others
+	Kept    string        `json:"kept"`         // it is no change, but a content that was kept
+	Open    bool          `json:"open"`         // it is being made
 
 	Workspace string `json:"-"` // its directory, where there are several; "": the one that there is
 }
 
 // A Portion is a part of another change.
 type Portion struct {
-	ID   string `json:"id"`
-	Hunk string `json:"hunk"`
+	ID string `json:"id"`
 }
 
 // A ChangedFile is one file of a Change.
@@ -60,9 +70,10 @@ type ChangedFile struct {
 	Removed int    `json:"removed"`
 }
 
-// Takes says whether the change can be taken back for a whole session: an undo is none.
-func (c Change) Takes() bool {
-	return !c.Undone && !c.Open && c.Kept == "" && len(c.Undoes) == 0 && c.Portion == nil
+// Takes says whether the change can be taken back for a whole session, or for one file in it: an undo is none.
+func (c Change) Takes(path string) bool {
+	return !c.Undone && !slices.Contains(c.Partly, path) && !c.Open && c.Kept == "" && len(c.Undoes) == 0 &&
+		c.Portion == nil
 }
 
 // What says how it was made, in a word or two.
@@ -87,6 +98,8 @@ func (c Change) Of(session, path string) bool {
 const (
 	// conflict begins what an undo says of a file that somebody changed since.
 	conflict = "UNDO_CONFLICT: "
+	// unavailable begins what it says of a file of which it is not known what it was.
+	unavailable = "UNDO_UNAVAILABLE: "
 	// mostListed is how many changes are looked at for one page, or to take back a session.
 	mostListed = 2_000
 	// mostShown is how many of them a page lists.
@@ -115,8 +128,8 @@ type changesView struct {
 	Said          string
 	One           string // id of the one change that is shown; "": a list is
 	Lines         []diffLine
-	Partly        map[string]hunks // of List: what was taken back of it by itself
-	Dir           string           // holds all files of List; "": none does
+	Partly        map[string]bool // ids of List of which a part was taken back by itself
+	Dir           string          // holds all files of List; "": none does
 	undoing
 }
 
@@ -128,6 +141,7 @@ type undoing struct {
 	Refused *refusal        // why One was not taken back; nil: Lines say it
 	Undone  int             // of a session
 	Left    []leftChange    // of a session: what could not be taken back
+	Stays   []leftChange    // of a session: what was taken back but for what changed since
 }
 
 var (

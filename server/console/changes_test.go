@@ -20,13 +20,13 @@ type journal struct {
 	unknown  string // no change has this id
 	all      []Change
 	conflict string // id that cannot be taken back as a whole
-	touched  string // with what the names of its hunks begin that cannot be either
+	stays    bool   // of it something stays when the rest goes back
 	said     string // why nothing is listed
 	err      error
 	undone   []string
 	asked    []string // for whom
 	more     string   // hunks that each change has besides
-	hunks    []string // for which an undo was asked
+	parts    []Part   // for which an undo was asked
 }
 
 func (j *journal) List(_ context.Context, who auth.Principal, before string) ([]Change, bool, string, error) {
@@ -46,12 +46,15 @@ func (j *journal) Show(_ context.Context, _ auth.Principal, id string) (string, 
 	return "the change " + id + "\n@@ -1 +1 @@\n-old <b>\n+new \u202e\n" + j.more, false, j.err
 }
 
-func (j *journal) Undo(_ context.Context, _ auth.Principal, id, hunk string) (string, bool, error) {
-	j.hunks = append(j.hunks, hunk)
-	if id == j.conflict && (hunk == "" || strings.HasPrefix(hunk, j.touched)) {
+func (j *journal) Undo(_ context.Context, _ auth.Principal, id string, part Part) (string, bool, error) {
+	j.parts = append(j.parts, part)
+	if id == j.conflict && part.Hunk == "" && !part.Around {
 		return "UNDO_CONFLICT: somebody changed it <b>", false, j.err
 	}
 	j.undone = append(j.undone, id[:1])
+	if id == j.conflict && part.Around && j.stays {
+		return "Took it back\n[left as they are: <b>.txt (changed since)]\n[another note]", true, j.err
+	}
 	return "Took it back", true, j.err
 }
 
@@ -190,7 +193,7 @@ func TestUndo(t *testing.T) {
 		"past a conflict": {ann(), url.Values{"session": {"00000001"}}, strings.Repeat("e", 16), 409, "ag", "2 changes were taken back, 1 could not be:"},
 		"around it":       {ann(), url.Values{"session": {"00000001"}, "around": {"1"}}, strings.Repeat("e", 16), 200, "aeg", "3 changes were taken back."},
 		"one kept":        {ann(), url.Values{"session": {"00000001"}, "keep-" + strings.Repeat("a", 16): {"1"}}, "", 200, "eg", "2 changes were taken back."},
-		"a change around": {ann(), url.Values{"change": {g}, "around": {"1"}}, g, 200, "g", "Taken back."},
+		"a change around": {ann(), url.Values{"change": {g}, "around": {"1"}}, g, 200, "g", "Taken back, as far as nobody changed it since."},
 		"a file alone":    {ann(), url.Values{"path": {"/w/f.txt"}}, "", 400, "", ""},
 		"both":            {ann(), url.Values{"change": {g}, "session": {"00000001"}}, "", 400, "", ""},
 		"no id":           {ann(), url.Values{"change": {"g"}}, "", 400, "", ""},
@@ -202,7 +205,7 @@ func TestUndo(t *testing.T) {
 		if tt.form.Get("csrf") == "" {
 			tt.form.Set("csrf", token)
 		}
-		j := &journal{all: made(), conflict: tt.conflict, touched: "9"}
+		j := &journal{all: made(), conflict: tt.conflict}
 		w := undo(changing(tt.who, j), tt.form)
 		if got := strings.Join(j.undone, ""); w.Code != tt.code || got != tt.undone || !strings.Contains(w.Body.String(), tt.has) {
 			t.Errorf("%s: %d, took back %q: %s", name, w.Code, got, w.Body)
@@ -237,8 +240,8 @@ func TestUndoHunk(t *testing.T) {
 		t.Errorf("who may not undo is offered it: %s", text)
 	}
 	form := url.Values{"csrf": {"csrf-of-ann"}, "change": {id}, "hunk": {"2 @@ -9,2 +9,3 @@"}}
-	if w := undo(changing(ann(), j), form); w.Code != http.StatusOK || !slices.Equal(j.hunks, []string{"2 @@ -9,2 +9,3 @@"}) {
-		t.Errorf("%d, %q: %s", w.Code, j.hunks, w.Body)
+	if w := undo(changing(ann(), j), form); w.Code != http.StatusOK || !slices.Equal(j.parts, []Part{{Hunk: "2 @@ -9,2 +9,3 @@"}}) {
+		t.Errorf("%d, %+v: %s", w.Code, j.parts, w.Body)
 	}
 	for name, other := range map[string]url.Values{
 		"no number":  {"change": {id}, "hunk": {"@@ -9,2 +9,3 @@"}},
@@ -248,19 +251,20 @@ func TestUndoHunk(t *testing.T) {
 		"both of it": {"change": {id}, "hunk": {"1 @@ -1 +1 @@", "2 @@ -9,2 +9,3 @@"}},
 	} {
 		other.Set("csrf", "csrf-of-ann")
-		if w := undo(changing(ann(), j), other); w.Code != http.StatusBadRequest || len(j.hunks) != 1 {
-			t.Errorf("%s: %d, %q", name, w.Code, j.hunks)
+		if w := undo(changing(ann(), j), other); w.Code != http.StatusBadRequest || len(j.parts) != 1 {
+			t.Errorf("%s: %d, %+v", name, w.Code, j.parts)
 		}
 	}
 }
 
-// TestUndoAround: what could not be taken back is listed, with a form that takes back the parts that nobody changed since
-// and keeps what was to be kept; the hunks that are gone already are no hindrance.
+// TestUndoAround: what could not be taken back is listed, with a form that takes back what nobody changed since and keeps
+// what was to be kept. The page said then that nothing was written, though parts had gone back; it says what stays. A
+// file of a session goes back alone, and not with all others of its changes.
 func TestUndoAround(t *testing.T) {
 	t.Parallel()
-	a, e, g := strings.Repeat("a", 16), strings.Repeat("e", 16), strings.Repeat("g", 16)
+	e, g := strings.Repeat("e", 16), strings.Repeat("g", 16)
 	form := url.Values{"csrf": {"csrf-of-ann"}, "session": {"00000001"}, "path": {"/w/f.txt"}, "keep-" + g: {"1"}}
-	j := &journal{all: made(), conflict: e, touched: "2", more: "@@ -9,2 +9,3 @@\n one\n+two\n"}
+	j := &journal{all: made(), conflict: e, stays: true}
 	text := undo(changing(ann(), j), form).Body.String()
 	for _, want := range []string{`href="../changes/` + e, "somebody changed it &lt;b&gt;", `name="around" value="1"`, `name="keep-` + g, `name="path" value="/w/f.txt"`} {
 		if !strings.Contains(text, want) {
@@ -269,12 +273,27 @@ func TestUndoAround(t *testing.T) {
 	}
 	form.Set("around", "1")
 	w := undo(changing(ann(), j), form)
-	if got := strings.Join(j.undone, ""); w.Code != http.StatusConflict || got != "e" || strings.Contains(w.Body.String(), `name="around"`) {
+	if got := strings.Join(j.undone, ""); w.Code != http.StatusOK || got != "e" || strings.Contains(w.Body.String(), `name="around"`) ||
+		!strings.Contains(w.Body.String(), "1 change was taken back.") || !strings.Contains(w.Body.String(), "In these, what was changed since stays:") ||
+		!strings.Contains(w.Body.String(), "run_shell: &lt;b&gt;.txt (changed since)</li>") {
 		t.Errorf("%d, took back %q: %s", w.Code, got, w.Body)
 	}
-	j.all = append([]Change{{ID: a, Session: "00000001", Portion: &Portion{e, "@@ -9,2 +9,3 @@"}}}, j.all...)
-	if w := undo(changing(ann(), j), form); w.Code != http.StatusOK {
-		t.Errorf("a part that is gone: %d %s", w.Code, w.Body)
+	if want := []Part{{File: "/w/f.txt"}, {File: "/w/f.txt", Around: true}}; !slices.Equal(j.parts, want) {
+		t.Errorf("asked for %+v, want %+v", j.parts, want)
+	}
+	partly := made()
+	partly[slices.IndexFunc(partly, func(c Change) bool { return c.ID == e })].Partly = []string{"/w/f.txt"}
+	j = &journal{all: partly}
+	if undo(changing(ann(), j), form); len(j.undone) > 0 {
+		t.Errorf("took back what was back: %q", j.undone)
+	}
+	if text := get(changing(ann(), j), "/changes").Body.String(); !strings.Contains(text, e+"</a> partly undone") {
+		t.Errorf("it is not said to be partly undone: %s", text)
+	}
+	alone := &journal{conflict: e, stays: true}
+	if w := undo(changing(ann(), alone), url.Values{"csrf": {"csrf-of-ann"}, "change": {e}, "around": {"1"}}); w.Code != http.StatusOK ||
+		!strings.Contains(w.Body.String(), "Taken back, as far as nobody changed it since.") || !strings.Contains(w.Body.String(), "[left as they are: &lt;b&gt;.txt (changed since)]") {
+		t.Errorf("%d: %s", w.Code, w.Body)
 	}
 	one := undo(changing(ann(), &journal{conflict: e}), url.Values{"csrf": {"csrf-of-ann"}, "change": {e}}).Body.String()
 	if !strings.Contains(one, `name="around" value="1"`) {

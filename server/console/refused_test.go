@@ -15,7 +15,7 @@ type stubborn struct {
 	text string
 }
 
-func (s *stubborn) Undo(context.Context, auth.Principal, string, string) (string, bool, error) {
+func (s *stubborn) Undo(context.Context, auth.Principal, string, Part) (string, bool, error) {
 	return s.text, false, nil
 }
 
@@ -62,8 +62,8 @@ func TestPartlyUndone(t *testing.T) {
 	id := func(letter string) string { return strings.Repeat(letter, 16) }
 	file := []ChangedFile{{Path: "/w/a", Op: "update"}}
 	j := &journal{all: []Change{
-		{ID: id("a"), Session: "00000001", Tool: "undo_change", Portion: &Portion{ID: id("c"), Hunk: "@@ -1 +1 @@"}, Files: file},
-		{ID: id("b"), Session: "00000001", Tool: "undo_change", Portion: &Portion{ID: id("d"), Hunk: "@@ -1 +1 @@"}, Undone: true, Files: file},
+		{ID: id("a"), Session: "00000001", Tool: "undo_change", Portion: &Portion{ID: id("c")}, Files: file},
+		{ID: id("b"), Session: "00000001", Tool: "undo_change", Portion: &Portion{ID: id("d")}, Undone: true, Files: file},
 		{ID: id("c"), Session: "00000001", Tool: "edit_file", Files: file},
 		{ID: id("d"), Session: "00000001", Tool: "edit_file", Files: file},
 	}}

@@ -2,8 +2,6 @@ package console
 
 import (
 	"context"
-	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -19,9 +17,6 @@ type history struct {
 	who     auth.Principal
 }
 
-// hunks are heads of hunks of one change, and how many of its files have each.
-type hunks map[string]int
-
 // A leftChange was not taken back.
 type leftChange struct {
 	Change
@@ -31,7 +26,7 @@ type leftChange struct {
 // Parts says whether a change that is left may go back in parts.
 func (v *changesView) Parts() bool {
 	return !v.Around && slices.ContainsFunc(v.Left, func(c leftChange) bool {
-		return strings.HasPrefix(c.Why, conflict)
+		return strings.HasPrefix(c.Why, conflict) || strings.HasPrefix(c.Why, unavailable)
 	})
 }
 
@@ -48,7 +43,7 @@ func (v *changesView) say(said string) {
 // list fills in the changes, and what can be taken back of them.
 func (h history) list(ctx context.Context, v *changesView) error {
 	rows := map[string]*sessionRow{}
-	v.Partly = map[string]hunks{}
+	v.Partly = map[string]bool{}
 	before := ""
 	for looked := 0; looked < mostListed; {
 		some, more, said, err := h.changes.List(ctx, h.who, before)
@@ -58,10 +53,7 @@ func (h history) list(ctx context.Context, v *changesView) error {
 		v.Said = said
 		for _, x := range some {
 			if x.Portion != nil && !x.Undone && !x.Open {
-				if v.Partly[x.Portion.ID] == nil {
-					v.Partly[x.Portion.ID] = hunks{}
-				}
-				v.Partly[x.Portion.ID][x.Portion.Hunk]++
+				v.Partly[x.Portion.ID] = true
 			}
 			row := rows[x.Session]
 			if row == nil {
@@ -75,7 +67,7 @@ func (h history) list(ctx context.Context, v *changesView) error {
 			if !x.Of(v.Session, v.Path) {
 				continue
 			}
-			if x.Takes() {
+			if x.Takes(v.Path) {
 				v.Takes++
 			}
 			if len(v.List) < mostShown {
@@ -149,58 +141,12 @@ func kept(form url.Values) map[string]bool {
 	return all
 }
 
-// undoOne takes back the change v.One, one hunk of it, or the parts of it that nobody changed since.
+// undoOne takes back the change v.One, one hunk of it, or what nobody changed of it since.
 func (h history) undoOne(ctx context.Context, hunk string, v *changesView) error {
-	said, done, err := h.changes.Undo(ctx, h.who, v.One, hunk)
-	if err == nil && !done && v.Around && strings.HasPrefix(said, conflict) {
-		all := &changesView{}
-		if err := h.list(ctx, all); err != nil {
-			return err
-		}
-		said, done, err = h.undoParts(ctx, v.One, all.Partly[v.One], said)
-	}
+	said, done, err := h.changes.Undo(ctx, h.who, v.One, Part{Hunk: hunk, Around: v.Around})
 	v.Done = done
 	v.say(said)
 	return err
-}
-
-// undoParts takes back each hunk of a change. It is done if none is left; else said is why one is. Those that are gone
-// already cannot be taken back again. instead is what it says of a change that has no such parts.
-func (h history) undoParts(ctx context.Context, id string, gone hunks,
-	instead string) (said string, done bool, err error) {
-	text, failed, err := h.changes.Show(ctx, h.who, id)
-	switch {
-	case err != nil:
-		return "", false, err
-	case failed:
-		return instead, false, nil
-	}
-	parts, back, left := hunkNames(lines(text)), 0, ""
-	gone = maps.Clone(gone)
-	for _, part := range parts {
-		if part == "" {
-			return instead, false, nil
-		}
-		said, done, err := h.changes.Undo(ctx, h.who, id, part)
-		_, head, _ := strings.Cut(part, " ")
-		switch {
-		case err != nil:
-			return "", false, err
-		case done:
-			back++
-		case gone[head] > 0:
-			gone[head]--
-		default:
-			left = said
-		}
-	}
-	switch {
-	case len(parts) == 0:
-		return instead, false, nil
-	case left != "":
-		return left, false, nil
-	}
-	return fmt.Sprintf("%d of its parts, around what was changed since.", back), true, nil
 }
 
 // undoSession takes back the changes of a session, or of a file in it, the newest first. One that cannot be is left,
@@ -211,16 +157,17 @@ func (h history) undoSession(ctx context.Context, v *changesView) error {
 		return err
 	}
 	for _, x := range whole.List {
-		if !x.Takes() || v.Keep[x.ID] {
+		if !x.Takes(v.Path) || v.Keep[x.ID] {
 			continue
 		}
-		said, done, err := h.changes.Undo(ctx, h.who, x.ID, "")
-		if err == nil && !done && v.Around && strings.HasPrefix(said, conflict) {
-			said, done, err = h.undoParts(ctx, x.ID, whole.Partly[x.ID], said)
-		}
+		said, done, err := h.changes.Undo(ctx, h.who, x.ID, Part{File: v.Path, Around: v.Around})
+		_, stays, some := strings.Cut(said, Stays)
 		switch {
 		case err != nil:
 			return err
+		case done && some:
+			stays, _, _ = strings.Cut(stays, "\n")
+			v.Undone, v.Stays = v.Undone+1, append(v.Stays, leftChange{x, strings.TrimSuffix(stays, "]")})
 		case done:
 			v.Undone++
 		default:

@@ -61,12 +61,12 @@ func (p pageChanges) Show(ctx context.Context, who auth.Principal, id string) (t
 }
 
 // Undo is console.Changes.Undo.
-func (p pageChanges) Undo(ctx context.Context, who auth.Principal, id, hunk string) (said string, done bool,
-	err error) {
+func (p pageChanges) Undo(ctx context.Context, who auth.Principal, id string, part console.Part) (said string,
+	done bool, err error) {
 	text, failed, err := p.act(ctx, who, undoTool, struct {
 		Change string `json:"change_id"`
-		Hunk   string `json:"hunk,omitempty"`
-	}{id, hunk})
+		console.Part
+	}{id, part})
 	return strings.TrimSpace(text), err == nil && !failed, err
 }
 

@@ -87,9 +87,9 @@ func (h *history) List(ctx context.Context, _ auth.Principal, before string) (li
 
 func shownChange(e journal.Entry) console.Change {
 	c := console.Change{ID: e.ID, Time: e.Time, Tool: e.By.Tool, Command: e.By.Command, Undoes: e.Undoes,
-		Undone: e.Undone, Kept: e.Kept, Open: e.Open, Workspace: e.By.Workspace}
+		Undone: e.Undone, Partly: e.UndoneFiles, Kept: e.Kept, Open: e.Open, Workspace: e.By.Workspace}
 	if e.Portion != nil {
-		c.Portion = &console.Portion{ID: e.Portion.ID, Hunk: e.Portion.Hunk}
+		c.Portion = &console.Portion{ID: e.Portion.ID}
 	}
 	if e.By.Session != "" {
 		c.Session = asking.ShortName(session.Key{Session: e.By.Session})
@@ -102,13 +102,13 @@ func shownChange(e journal.Entry) console.Change {
 
 // Show is console.Changes.Show.
 func (h *history) Show(ctx context.Context, _ auth.Principal, id string) (text string, failed bool, err error) {
-	return h.act(ctx, id, listTool, "")
+	return h.act(ctx, id, listTool, console.Part{})
 }
 
 // Undo is console.Changes.Undo.
-func (h *history) Undo(ctx context.Context, _ auth.Principal, id, hunk string) (said string, done bool,
+func (h *history) Undo(ctx context.Context, _ auth.Principal, id string, part console.Part) (said string, done bool,
 	err error) {
-	text, failed, err := h.act(ctx, id, undoTool, hunk)
+	text, failed, err := h.act(ctx, id, undoTool, part)
 	return strings.TrimSpace(text), err == nil && !failed, err
 }
 
@@ -137,8 +137,8 @@ func (h *history) HandOver(ctx context.Context, _ auth.Principal, name string, w
 	return text, err
 }
 
-// act calls a tool about one change, or a hunk of it, in its workspace. failed: text says why it was refused.
-func (h *history) act(ctx context.Context, id, name, hunk string) (text string, failed bool, err error) {
+// act calls a tool about one change, or a part of it, in its workspace. failed: text says why it was refused.
+func (h *history) act(ctx context.Context, id, name string, part console.Part) (text string, failed bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	note, err := h.book.Find(ctx, id)
@@ -149,8 +149,8 @@ func (h *history) act(ctx context.Context, id, name, hunk string) (text string, 
 	}
 	args, err := json.Marshal(struct {
 		Change string `json:"change_id"`
-		Hunk   string `json:"hunk,omitempty"`
-	}{id, hunk})
+		console.Part
+	}{id, part})
 	if err != nil {
 		return "", false, err
 	}
