@@ -320,7 +320,7 @@ func TestUndoChangeTargets(t *testing.T) {
 		}
 		targets = append(targets, filepath.Base(at.Value))
 	}
-	if got, want := call.Details(t.Context(), r.State, 4_000), filepath.Join(r.dir, "a")+": would be removed\n@@ -1 +0,0 @@\n-a\n"+
+	if got, want := call.Details(t.Context(), r.State, 4_000), filepath.Join(r.dir, "a")+": would be removed (+0 -1)\n@@ -1 +0,0 @@\n-a\n"+
 		"[1 other file of this change: not taken back; to take back the rest: undo_change "+r.lastChange("a")+"]"; got != want {
 		t.Errorf("a person would see %q, want %q", got, want)
 	}
