@@ -330,7 +330,8 @@ func (c *Console) stop(w http.ResponseWriter, r *http.Request, p Person) {
 		return
 	}
 	id := CommandID{r.PostForm.Get("process"), r.PostForm.Get("session"), r.PostForm.Get("job")}
-	if !processName().MatchString(id.Process) || !sessionName().MatchString(id.Session) || !jobID().MatchString(id.Job) {
+	if !processName().MatchString(id.Process) || !sessionName().MatchString(id.Session) ||
+		!jobID().MatchString(id.Job) {
 		c.fail(w, r, p, http.StatusBadRequest, "Not understood", "This form cannot be read.")
 		return
 	}
