@@ -214,7 +214,8 @@ func (w *work) kept() bool {
 
 // part is what the journal notes of a file that changes.
 func (w *work) part() journal.Part {
-	p := journal.Part{Path: w.path, From: w.edit.MovedFrom, Temp: w.temporary, Before: w.base, After: w.after, New: w.next}
+	p := journal.Part{Path: w.path, Temp: w.temporary, Before: w.base, After: w.after, New: w.next}
+	p.From = w.edit.MovedFrom
 	if w.file != nil {
 		p.Old, p.Mode = w.old, w.info.Mode()
 	}

@@ -33,7 +33,7 @@ type undoChangeInput struct {
 	Around   bool   `json:"around,omitempty"`   // for the page: what changed since stays, and all else goes back
 	Terminal bool   `json:"terminal,omitempty"` // for codehand undo: the answer names its commands
 
-	part history.Part `json:"-"`
+	part history.Undo `json:"-"`
 }
 
 // words are those that the reader of the answer knows.

@@ -54,7 +54,7 @@ Exit codes: 0 done, 1 refused or failed, 2 usage, 3 configuration.`,
 		},
 	}
 	cmd.Flags().BoolVar(&try, "dry-run", false, "show what would be undone, and write nothing")
-	cmd.Flags().BoolVar(&skip, "skip-changed", false, "leave files as they are that cannot go back, and undo the others")
+	cmd.Flags().BoolVar(&skip, "skip-changed", false, "undo only the files that can go back")
 	cmd.Flags().StringVar(&only, "file", "", "of the change ID undo only `PATH`")
 	forPrincipal(cmd)
 	return cmd

@@ -36,8 +36,8 @@ type Entry struct {
 	// of a change, "recovered" one that a dead process left in a temporary file, "held" what files were before a
 	// command that may discard it. It is in EntryFile.Before; Undo writes it.
 	Kept string `json:"kept,omitempty"`
-	// Portion is what it took back of a change that it left in force otherwise; nil: it is no such undo. Of whole files,
-	// it is Files.
+	// Portion is what it took back of a change that it left in force otherwise; nil: it is no such undo. A whole one
+	// is Files.
 	Portion *Portion `json:"portion,omitempty"`
 }
 

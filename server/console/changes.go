@@ -22,21 +22,21 @@ type Changes interface {
 	// Show returns a change with what it changed, as a unified diff. failed: text says why there is none.
 	Show(ctx context.Context, who auth.Principal, id string) (text string, failed bool, err error)
 	// Undo takes a change back, or a part of it, or says why not: then nothing was written.
-	Undo(ctx context.Context, who auth.Principal, id string, part Part) (said string, done bool, err error)
+	Undo(ctx context.Context, who auth.Principal, id string, part Extent) (said string, done bool, err error)
 	// HandOver returns what the next conversation can read of a session, by its short name, and of all others of its
 	// workspace if whole; of the workspace that was changed last if session is "". It may say why there is nothing.
 	HandOver(ctx context.Context, who auth.Principal, session string, whole bool) (text string, err error)
 }
 
-// A Part is what is taken back of a change; zero: all of it.
-type Part struct {
+// An Extent is what is taken back of a change; zero: all of it.
+type Extent struct {
 	Hunk string `json:"hunk,omitempty"`      // its number in what Show returns and its head, as `2 @@ -1 +1 @@`
 	File string `json:"file_path,omitempty"` // a path of a ChangedFile
 	// Around is what nobody changed since. The answer names the rest in a line that begins with Stays.
 	Around bool `json:"around,omitempty"`
 }
 
-// Stays begins the line of an answer that names what a Part with Around left.
+// Stays begins the line of an answer that names what an Extent with Around left.
 const Stays = "[left as they are: "
 
 // A Change is one change of files.

@@ -26,7 +26,7 @@ type journal struct {
 	undone   []string
 	asked    []string // for whom
 	more     string   // hunks that each change has besides
-	parts    []Part   // for which an undo was asked
+	parts    []Extent // for which an undo was asked
 }
 
 func (j *journal) List(_ context.Context, who auth.Principal, before string) ([]Change, bool, string, error) {
@@ -46,7 +46,7 @@ func (j *journal) Show(_ context.Context, _ auth.Principal, id string) (string, 
 	return "the change " + id + "\n@@ -1 +1 @@\n-old <b>\n+new \u202e\n" + j.more, false, j.err
 }
 
-func (j *journal) Undo(_ context.Context, _ auth.Principal, id string, part Part) (string, bool, error) {
+func (j *journal) Undo(_ context.Context, _ auth.Principal, id string, part Extent) (string, bool, error) {
 	j.parts = append(j.parts, part)
 	if id == j.conflict && part.Hunk == "" && !part.Around {
 		return "UNDO_CONFLICT: somebody changed it <b>", false, j.err
@@ -240,7 +240,7 @@ func TestUndoHunk(t *testing.T) {
 		t.Errorf("who may not undo is offered it: %s", text)
 	}
 	form := url.Values{"csrf": {"csrf-of-ann"}, "change": {id}, "hunk": {"2 @@ -9,2 +9,3 @@"}}
-	if w := undo(changing(ann(), j), form); w.Code != http.StatusOK || !slices.Equal(j.parts, []Part{{Hunk: "2 @@ -9,2 +9,3 @@"}}) {
+	if w := undo(changing(ann(), j), form); w.Code != http.StatusOK || !slices.Equal(j.parts, []Extent{{Hunk: "2 @@ -9,2 +9,3 @@"}}) {
 		t.Errorf("%d, %+v: %s", w.Code, j.parts, w.Body)
 	}
 	for name, other := range map[string]url.Values{
@@ -278,7 +278,7 @@ func TestUndoAround(t *testing.T) {
 		!strings.Contains(w.Body.String(), "run_shell: &lt;b&gt;.txt (changed since)</li>") {
 		t.Errorf("%d, took back %q: %s", w.Code, got, w.Body)
 	}
-	if want := []Part{{File: "/w/f.txt"}, {File: "/w/f.txt", Around: true}}; !slices.Equal(j.parts, want) {
+	if want := []Extent{{File: "/w/f.txt"}, {File: "/w/f.txt", Around: true}}; !slices.Equal(j.parts, want) {
 		t.Errorf("asked for %+v, want %+v", j.parts, want)
 	}
 	partly := made()

@@ -15,7 +15,7 @@ type stubborn struct {
 	text string
 }
 
-func (s *stubborn) Undo(context.Context, auth.Principal, string, Part) (string, bool, error) {
+func (s *stubborn) Undo(context.Context, auth.Principal, string, Extent) (string, bool, error) {
 	return s.text, false, nil
 }
 

@@ -143,7 +143,7 @@ func kept(form url.Values) map[string]bool {
 
 // undoOne takes back the change v.One, one hunk of it, or what nobody changed of it since.
 func (h history) undoOne(ctx context.Context, hunk string, v *changesView) error {
-	said, done, err := h.changes.Undo(ctx, h.who, v.One, Part{Hunk: hunk, Around: v.Around})
+	said, done, err := h.changes.Undo(ctx, h.who, v.One, Extent{Hunk: hunk, Around: v.Around})
 	v.Done = done
 	v.say(said)
 	return err
@@ -160,7 +160,7 @@ func (h history) undoSession(ctx context.Context, v *changesView) error {
 		if !x.Takes(v.Path) || v.Keep[x.ID] {
 			continue
 		}
-		said, done, err := h.changes.Undo(ctx, h.who, x.ID, Part{File: v.Path, Around: v.Around})
+		said, done, err := h.changes.Undo(ctx, h.who, x.ID, Extent{File: v.Path, Around: v.Around})
 		_, stays, some := strings.Cut(said, Stays)
 		switch {
 		case err != nil:

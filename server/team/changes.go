@@ -61,11 +61,11 @@ func (p pageChanges) Show(ctx context.Context, who auth.Principal, id string) (t
 }
 
 // Undo is console.Changes.Undo.
-func (p pageChanges) Undo(ctx context.Context, who auth.Principal, id string, part console.Part) (said string,
+func (p pageChanges) Undo(ctx context.Context, who auth.Principal, id string, part console.Extent) (said string,
 	done bool, err error) {
 	text, failed, err := p.act(ctx, who, undoTool, struct {
 		Change string `json:"change_id"`
-		console.Part
+		console.Extent
 	}{id, part})
 	return strings.TrimSpace(text), err == nil && !failed, err
 }

@@ -102,11 +102,11 @@ func shownChange(e journal.Entry) console.Change {
 
 // Show is console.Changes.Show.
 func (h *history) Show(ctx context.Context, _ auth.Principal, id string) (text string, failed bool, err error) {
-	return h.act(ctx, id, listTool, console.Part{})
+	return h.act(ctx, id, listTool, console.Extent{})
 }
 
 // Undo is console.Changes.Undo.
-func (h *history) Undo(ctx context.Context, _ auth.Principal, id string, part console.Part) (said string, done bool,
+func (h *history) Undo(ctx context.Context, _ auth.Principal, id string, part console.Extent) (said string, done bool,
 	err error) {
 	text, failed, err := h.act(ctx, id, undoTool, part)
 	return strings.TrimSpace(text), err == nil && !failed, err
@@ -138,7 +138,7 @@ func (h *history) HandOver(ctx context.Context, _ auth.Principal, name string, w
 }
 
 // act calls a tool about one change, or a part of it, in its workspace. failed: text says why it was refused.
-func (h *history) act(ctx context.Context, id, name string, part console.Part) (text string, failed bool, err error) {
+func (h *history) act(ctx context.Context, id, name string, part console.Extent) (text string, failed bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	note, err := h.book.Find(ctx, id)
@@ -149,7 +149,7 @@ func (h *history) act(ctx context.Context, id, name string, part console.Part) (
 	}
 	args, err := json.Marshal(struct {
 		Change string `json:"change_id"`
-		console.Part
+		console.Extent
 	}{id, part})
 	if err != nil {
 		return "", false, err

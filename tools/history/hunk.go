@@ -149,14 +149,14 @@ func (h *Hunk) TakeBack(ctx context.Context, env tool.Env, words Words, by journ
 }
 
 // part is all that the change did to the file of the hunk.
-func (h *Hunk) part() Part {
+func (h *Hunk) part() Undo {
 	files := slices.DeleteFunc(slices.Clone(h.entry.Files), func(f journal.EntryFile) bool { return f.Path != h.Path })
-	return Part{Entry: h.entry, Files: files}
+	return Undo{Entry: h.entry, Files: files}
 }
 
 // takeFile takes back all that the change did to the file of the hunk, under both names if it was moved.
 func (h *Hunk) takeFile(ctx context.Context, env tool.Env, words Words, by journal.By) ([]filestate.Change, error) {
-	part := Part{Entry: h.entry, Files: together(h.entry, h.Path)}
+	part := Undo{Entry: h.entry, Files: together(h.entry, h.Path)}
 	steps, err := part.Steps(ctx, env, words)
 	defer closeSteps(steps)
 	if err != nil {

@@ -132,7 +132,7 @@ func undoneIn(env tool.Env, e journal.Entry, files []journal.EntryFile) string {
 		}
 	}
 	if rest := len(names) - most; rest > 0 {
-		return fmt.Sprintf("%s and %s", strings.Join(names[:most], ", "), wording.Plural(rest, "more file", "more files"))
+		return strings.Join(names[:most], ", ") + " and " + wording.Plural(rest, "more file", "more files")
 	}
 	return strings.Join(names, ", ")
 }

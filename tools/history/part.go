@@ -14,8 +14,8 @@ import (
 	"codehand/tools/wording"
 )
 
-// A Part is what an undo is to take back of a change: its files, or some of them.
-type Part struct {
+// An Undo is what is to be taken back of a change: its files, or some of them.
+type Undo struct {
 	Entry journal.Entry
 	Files []journal.EntryFile // those that are not back yet, one at least
 	// Moved is the other name of the file that the call names, which was moved: both go back; "": there is none.
@@ -24,12 +24,12 @@ type Part struct {
 
 // Undoable finds what this session may take back of a change: the file at path, or all of them if path is "". Files
 // outside of the roots are left out if skip is set, else they are a refusal.
-func Undoable(ctx context.Context, s *session.State, words Words, id, path string, skip bool) (Part, error) {
+func Undoable(ctx context.Context, s *session.State, words Words, id, path string, skip bool) (Undo, error) {
 	e, err := Named(ctx, s, words, id, true)
 	if err != nil {
-		return Part{}, err
+		return Undo{}, err
 	}
-	p := Part{Entry: e}
+	p := Undo{Entry: e}
 	switch {
 	case path != "":
 		p.Files = together(e, path)
@@ -53,19 +53,19 @@ func Undoable(ctx context.Context, s *session.State, words Words, id, path strin
 	case skip && len(inside) > 0:
 		p.Files = inside
 	case path != "":
-		return p, tool.Refuse(tool.UndoUnavailable, "In change %s %s was moved, and its other name is outside the roots "+
-			"of this session. Edit the file, or ask the user to open the whole workspace.", e.ID, path)
+		return p, tool.Refuse(tool.UndoUnavailable, "In change %s %s was moved, and its other name is outside the "+
+			"roots of this session. Edit the file, or ask the user to open the whole workspace.", e.ID, path)
 	default:
 		return p, tool.Refuse(tool.UndoUnavailable,
-			"%d of the %d files of change %s are outside the roots of this session.%s Or ask the user to open the whole "+
-				"workspace.", outside, len(p.Files), e.ID, words.offer(len(inside)))
+			"%d of the %d files of change %s are outside the roots of this session.%s Or ask the user to open the "+
+				"whole workspace.", outside, len(p.Files), e.ID, words.offer(len(inside)))
 	}
 	return p, nil
 }
 
 // UndoableFile is Undoable for the first of several paths, which a file may have, that the change has.
 func UndoableFile(ctx context.Context, s *session.State, words Words, id string, paths []string,
-	skip bool) (path string, p Part, err error) {
+	skip bool) (path string, p Undo, err error) {
 	for _, path = range paths {
 		if p, err = Undoable(ctx, s, words, id, path, skip); len(p.Files) > 0 {
 			break
@@ -100,7 +100,7 @@ func together(e journal.Entry, path string) []journal.EntryFile {
 var emptySum = disk.DigestOf(nil).Hex()
 
 // Rest says how many files of the change the undo leaves as they are, as a note; "": none.
-func (p Part) Rest(words Words, steps int) string {
+func (p Undo) Rest(words Words, steps int) string {
 	rest := -steps
 	for _, f := range p.Entry.Files {
 		if p.Entry.Undone || !p.Entry.Back(f.Path) {
@@ -110,12 +110,12 @@ func (p Part) Rest(words Words, steps int) string {
 	if rest <= 0 || p.Entry.Kept != "" {
 		return ""
 	}
-	return "[" + wording.Plural(rest, "other file", "other files") + " of this change: not taken back; to take back the " +
-		"rest: " + words.Undo + p.Entry.ID + "]"
+	return "[" + wording.Plural(rest, "other file", "other files") + " of this change: not taken back; to take back " +
+		"the rest: " + words.Undo + p.Entry.ID + "]"
 }
 
 // Together says that a moved file goes back under both its names, as a note; "": it was not moved.
-func (p Part) Together(env tool.Env) string {
+func (p Undo) Together(env tool.Env) string {
 	if p.Moved == "" {
 		return ""
 	}
@@ -123,7 +123,7 @@ func (p Part) Together(env tool.Env) string {
 }
 
 // Shown is the change with only the files of the undo.
-func (p Part) Shown(steps []filestate.Step) journal.Entry {
+func (p Undo) Shown(steps []filestate.Step) journal.Entry {
 	e := p.Entry
 	e.Files = slices.DeleteFunc(slices.Clone(p.Files), func(f journal.EntryFile) bool { return !has(steps, f.Path) })
 	return e
@@ -133,9 +133,9 @@ func has(steps []filestate.Step, path string) bool {
 	return slices.ContainsFunc(steps, func(s filestate.Step) bool { return s.File.Path == path })
 }
 
-// TakeBack takes back the files that have a step, and leaves what the change did to others. The steps are those of Steps
-// or Unchanged.
-func (p Part) TakeBack(ctx context.Context, env tool.Env, by journal.By,
+// TakeBack takes back the files that have a step, and leaves what the change did to others. The steps are those of
+// Steps or Unchanged.
+func (p Undo) TakeBack(ctx context.Context, env tool.Env, by journal.By,
 	steps []filestate.Step) ([]filestate.Change, error) {
 	if len(steps) < len(p.Entry.Files) {
 		return env.Files.UndoFiles(ctx, by, steps...)
@@ -164,7 +164,7 @@ func LeftNote(env tool.Env, left []Left) string {
 
 // Unchanged returns steps for the files that can be taken back now, and the others with the reason. The error is why
 // none can be, or that of the disk. The caller closes the files of the steps, also after an error.
-func (p Part) Unchanged(ctx context.Context, env tool.Env, words Words) (steps []filestate.Step, left []Left,
+func (p Undo) Unchanged(ctx context.Context, env tool.Env, words Words) (steps []filestate.Step, left []Left,
 	err error) {
 	var first error
 	leave := func(path, why string) {
@@ -178,7 +178,7 @@ func (p Part) Unchanged(ctx context.Context, env tool.Env, words Words) (steps [
 			first = errors.Join(first, journal.ErrNoCopy)
 			continue
 		}
-		one, err := Part{Entry: p.Entry, Files: []journal.EntryFile{f}}.Steps(ctx, env, words)
+		one, err := Undo{Entry: p.Entry, Files: []journal.EntryFile{f}}.Steps(ctx, env, words)
 		if refusal, is := errors.AsType[*tool.Refusal](err); is {
 			closeSteps(one)
 			leave(f.Path, "it is not where it was")
@@ -224,9 +224,9 @@ func (p Part) Unchanged(ctx context.Context, env tool.Env, words Words) (steps [
 }
 
 // TakeBackAround takes back what nobody changed since: files as a whole, and of others the hunks that are as the change
-// left them, each in a change of its own. An error comes with the changes that were made before it; a refusal means that
-// there was nothing to take back. left are the files in which something stays.
-func (p Part) TakeBackAround(ctx context.Context, env tool.Env, words Words, by journal.By, view *View) (
+// left them, each in a change of its own. An error comes with the changes that were made before it; without one there
+// are changes. left are the files in which something stays.
+func (p Undo) TakeBackAround(ctx context.Context, env tool.Env, words Words, by journal.By, view *View) (
 	changes []filestate.Change, left []Left, err error) {
 	steps, left, why := p.Unchanged(ctx, env, words)
 	defer func() { closeSteps(steps) }()

@@ -19,7 +19,7 @@ import (
 
 // Steps opens every file of a part again, for writing. If a path now leads to another place, through a link, that is a
 // conflict: the change did not touch the file there. The caller closes the files of the steps, also after an error.
-func (p Part) Steps(ctx context.Context, env tool.Env, words Words) ([]filestate.Step, error) {
+func (p Undo) Steps(ctx context.Context, env tool.Env, words Words) ([]filestate.Step, error) {
 	e := p.Entry
 	var steps []filestate.Step
 	for _, f := range p.Files {
@@ -103,7 +103,7 @@ func own(ctx context.Context, env tool.Env, e journal.Entry, deep int) bool {
 }
 
 // undoneMeanwhile reports whether files of a change were taken back since it was looked up.
-func (p Part) undoneMeanwhile(ctx context.Context, env tool.Env) bool {
+func (p Undo) undoneMeanwhile(ctx context.Context, env tool.Env) bool {
 	now, err := env.Files.History(ctx, journal.Query{ID: p.Entry.ID, Limit: 1})
 	return err == nil && len(now) == 1 && slices.ContainsFunc(p.Files, func(f journal.EntryFile) bool {
 		return now[0].Back(f.Path) && !p.Entry.Back(f.Path)
@@ -111,7 +111,7 @@ func (p Part) undoneMeanwhile(ctx context.Context, env tool.Env) bool {
 }
 
 // Refusal says why a part of a change was not taken back.
-func (p Part) Refusal(ctx context.Context, env tool.Env, words Words, err error) error {
+func (p Undo) Refusal(ctx context.Context, env tool.Env, words Words, err error) error {
 	e := p.Entry
 	conflicts := undoConflicts(err)
 	failed, isFailed := errors.AsType[*filestate.WriteError](err)
@@ -121,7 +121,8 @@ func (p Part) Refusal(ctx context.Context, env tool.Env, words Words, err error)
 			"To take back the change before it, "+words.Again+".", err)
 	case len(conflicts) > 0 && p.wasBack(conflicts):
 		return undoConflict("In "+conflicts[0].Path+" change "+e.ID+" was taken back already.",
-			words.History+" lists the change that did; to have the file as it was before that, take back that one.", err)
+			words.History+" lists the change that did; to have the file as it was before that, take back that one.",
+			err)
 	case len(conflicts) > 0:
 		return words.conflicts(conflicts, p.others(conflicts), err)
 	case errors.Is(err, journal.ErrNoCopy) && e.By.Command != "":
@@ -152,7 +153,7 @@ func (p Part) Refusal(ctx context.Context, env tool.Env, words Words, err error)
 }
 
 // others is how many files of the part are not in the way, and could be taken back without those that are.
-func (p Part) others(conflicts []*filestate.ConflictError) int {
+func (p Undo) others(conflicts []*filestate.ConflictError) int {
 	in := map[string]bool{}
 	for _, c := range conflicts {
 		for _, f := range together(p.Entry, c.Path) {
@@ -169,7 +170,7 @@ func (p Part) others(conflicts []*filestate.ConflictError) int {
 }
 
 // wasBack says whether all files in the way were taken back before the call.
-func (p Part) wasBack(conflicts []*filestate.ConflictError) bool {
+func (p Undo) wasBack(conflicts []*filestate.ConflictError) bool {
 	return !slices.ContainsFunc(conflicts, func(c *filestate.ConflictError) bool {
 		return !p.Entry.Back(c.Path)
 	})
