@@ -60,7 +60,7 @@ func TestUndoOneFileOfMany(t *testing.T) {
 		t.Errorf("the history: %s", said)
 	}
 
-	text = r.ok("undo_change", of(id, "new"))
+	r.ok("undo_change", of(id, "new"))
 	r.gone("new")
 	r.ok("undo_change", of(id, "a"))
 	text = r.ok("undo_change", `{"file_path":"to"}`)

@@ -201,7 +201,7 @@ func (p Undo) Unchanged(ctx context.Context, env tool.Env, words Words) (steps [
 		steps = slices.DeleteFunc(steps, func(s filestate.Step) bool {
 			gone := slices.ContainsFunc(left, func(l Left) bool { return l.Path == s.File.Path })
 			if gone {
-				s.File.Close()
+				_ = s.File.Close() // it holds no data of ours
 			}
 			return gone
 		})
@@ -279,6 +279,6 @@ func (p Undo) TakeBackAround(ctx context.Context, env tool.Env, words Words, by 
 
 func closeSteps(steps []filestate.Step) {
 	for _, s := range steps {
-		s.File.Close()
+		_ = s.File.Close() // it holds no data of ours
 	}
 }

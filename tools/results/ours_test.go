@@ -45,7 +45,7 @@ var ourLines = []string{
 	"[written in place: not atomic]",
 	"[no undo copy: over 32 MiB]",
 	"[version 0123456789ab]",
-	"[to take that back, undo change k3x9q2mh5t7a2b4c]",
+	"[to take that back: undo_change k3x9q2mh5t7a2b4c]",
 	"[3 more match: a, b, c]", "[3 more match and do not fit here: a, b, c; select them by name]", "[2 more names are unknown]",
 	"[3 more match: a, b, ...; to see them add words of what you need, or +word of their names]", "[190 more of the server demo: +demo and words of what you need]",
 	"[the state store does not answer: these tools can be called, but will not be listed]",
