@@ -27,6 +27,7 @@ var weakening = []string{
 // harmless are parameters whose name only sounds so.
 var harmless = map[string]string{
 	"allow_large": "read_file accepts it and it has no effect", "multiline": "",
+	"skip_changed": "undo_change takes back less, and leaves what others wrote",
 }
 
 // No argument and no `_meta` weakens anything: no tool has such a parameter, unknown ones are refused, and what the
