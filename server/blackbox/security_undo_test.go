@@ -259,9 +259,14 @@ func (u *undoer) testRights() int {
 	u.refused("ASK_UNAVAILABLE", "change_id", guarded)
 	u.refused("PERMISSION_DENIED", "change_id", both)
 	u.again(map[string]string{"permissions.deny": "Read(closed/**)"})
-	u.refused("PERMISSION_DENIED", "file_path", u.path("open.txt"))
+	u.refused("PERMISSION_DENIED", "change_id", both)
+	u.refused("PERMISSION_DENIED", "file_path", u.path("closed/secret.txt"))
+	if text := u.say("undo_change", replaytest.AsJSON(u.T, "file_path", u.path("open.txt"), "dry_run", true)); strings.Contains(text, "secret") {
+		u.Errorf("the undo of one file tells of another that is closed: %s", text)
+	}
+	u.did("undo_change", "file_path", u.path("open.txt")) // it touches nothing that is closed
 	if text := fmt.Sprint(u.did("file_history"), u.did("file_history", "change_id", both)); strings.Contains(text, "secret") {
 		u.Errorf("the history shows what may not be read:\n%s", text)
 	}
-	return refused + 1
+	return refused + 2
 }
