@@ -294,7 +294,7 @@ func TestExitWorktree(t *testing.T) {
 		"staged":    {func(r treeRig) { r.write(at("a.txt"), "two\n"); r.gitIn(treeX, "add", "-A") }, []string{"M  a.txt"}},
 		"deleted":   {func(r treeRig) { _ = os.Remove(filepath.Join(r.dir, at("a.txt"))) }, []string{"D a.txt"}},
 		"ignored":   {func(r treeRig) { r.write(at("x.out"), "out\n") }, nil},
-		"unmerged":  {func(r treeRig) { r.write(at("a.txt"), "two\n"); r.commitIn(treeX, "second") }, []string{"1 commits that no other branch has:", "second"}},
+		"unmerged":  {func(r treeRig) { r.write(at("a.txt"), "two\n"); r.commitIn(treeX, "second") }, []string{"1 commit that no other branch has:", "second"}},
 		"on a tag": {func(r treeRig) {
 			r.write(at("a.txt"), "two\n")
 			r.commitIn(treeX, "second")
