@@ -28,7 +28,8 @@ type Entry struct {
 	Undone bool        `json:"undone,omitempty"` // later changes took all of it back, and are in force
 	// UndoneFiles are the paths of those of its files that were taken back, if others were not.
 	UndoneFiles []string `json:"undone_files,omitempty"`
-	Open        bool     `json:"open,omitempty"` // it is being made, or the process died in the middle and Settle has not run since
+	// Open says that it is being made, or that the process died in the middle and Settle has not run since.
+	Open bool `json:"open,omitempty"`
 	// Unsure says that the change stopped half way and could not be taken back wholly, since another program has
 	// changed a file.
 	Unsure bool `json:"unsure,omitempty"`
@@ -36,8 +37,8 @@ type Entry struct {
 	// of a change, "recovered" one that a dead process left in a temporary file, "held" what files were before a
 	// command that may discard it. It is in EntryFile.Before; Undo writes it.
 	Kept string `json:"kept,omitempty"`
-	// Portion is what it took back of a change that it left in force otherwise; nil: it is no such undo. A whole one
-	// is Files.
+	// Portion is what it took back of a change that it left in force otherwise; nil: it is no such undo. Of whole files
+	// it is what the change did to Files.
 	Portion *Portion `json:"portion,omitempty"`
 }
 
