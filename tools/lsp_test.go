@@ -10,8 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"codehand/tools/confine"
 	servers "codehand/tools/lsp"
 	"codehand/tools/lsp/lsptest"
+	"codehand/tools/sandbox"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 )
@@ -136,6 +138,48 @@ func TestLspDenied(t *testing.T) {
 		t.Error(got)
 	}
 	r.holds("a.toy", "fn a\n  call hidden\n")
+}
+
+// A server that started before a rule denied a file is not asked any more: it may have read that. What it does not read
+// starts no other one.
+func TestLspDeniedLater(t *testing.T) {
+	t.Parallel()
+	r := withToy(t, newRig(t, "Read(**/secret/**)", "Read(**/*.key)"), lsptest.How{})
+	r.Confine = &confine.Session{Confiner: confine.New(confine.Options{
+		Proven: func() sandbox.Report { return sandbox.Report{Level: sandbox.LevelLimits} },
+		Needed: func() sandbox.Level { return sandbox.LevelLimits },
+	}, func() []string { return nil })}
+	r.write("a.toy", "fn a\n  call b\n")
+	root, err := filepath.EvalSymlinks(r.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	running := func() (n int) {
+		for _, x := range r.LSP.Servers() {
+			for _, denied := range []string{"", "/sub/secret"} {
+				at := servers.Place{Owner: r.Key.Principal, Root: root, Roots: root, Confined: r.Confine.Confiner}
+				if denied != "" {
+					at.Denied = root + denied
+				}
+				if _, done, ok := r.LSP.Warm(at, x); ok {
+					n++
+					done()
+				}
+			}
+		}
+		return n
+	}
+	const symbols = `{"operation":"documentSymbol","filePath":"a.toy"}`
+	for _, made := range []struct {
+		path string
+		want int
+	}{{"b.toy", 1}, {"its.key", 1}, {"sub/secret/s.toy", 2}, {"sub/secret/t.toy", 2}} {
+		r.write(made.path, "fn c\n")
+		r.ok("lsp", symbols)
+		if n := running(); n != made.want {
+			t.Errorf("after %s %d servers run, not %d", made.path, n, made.want)
+		}
+	}
 }
 
 // The answer to an edit tells of the errors that it made, where a server runs; also that of an undo.

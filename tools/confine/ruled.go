@@ -335,3 +335,11 @@ func tops(paths []string) []string {
 		}
 	})
 }
+
+// DeniedNow returns what deny rules keep commands in roots from reading, of what is there now.
+func (s *Session) DeniedNow(rules *permission.Policy, roots []string) []string {
+	if s == nil || s.o.Off {
+		return nil
+	}
+	return ruledNow(&s.looker, rules, roots).Hide
+}

@@ -23,32 +23,27 @@ func AfterEdit(ctx context.Context, env tool.Env, changes ...filestate.Change) [
 	if !env.LSP.AnyWarm(env.Key.Principal) {
 		return nil
 	}
-	type asked struct {
-		at lsp.Place
-		x  lsp.Server
-	}
+	type asked struct{ root, server string }
 	var order []asked
-	edits := map[string][]lsp.Edit{}
+	servers, edits := map[string]lsp.Server{}, map[asked][]lsp.Edit{}
 	for _, c := range changes {
 		x, ok := serverFor(env.State, c.Path)
-		if !ok || c.Before == c.After {
+		root := rootOf(env.State, c.Path)
+		if !ok || c.Before == c.After || root == "" {
 			continue
 		}
-		at, ok := placeOf(env.State, c.Path)
-		if !ok {
-			continue
-		}
-		by := at.Root + "\x00" + x.Name
+		by := asked{root, x.Name}
 		if edits[by] == nil {
-			order = append(order, asked{at, x})
+			order, servers[x.Name] = append(order, by), x
 		}
 		edits[by] = append(edits[by], lsp.Edit{Path: c.Path, Old: c.Old, New: c.New})
 	}
 	var found []lsp.Found
 	late := false
-	for _, a := range order[:min(len(order), 1+maxMore)] {
-		v := env.LSP.Check(ctx, a.at, a.x,
-			lsp.Question{For: listener(env.State), Edits: edits[a.at.Root+"\x00"+a.x.Name]})
+	for _, by := range order[:min(len(order), 1+maxMore)] {
+		x := servers[by.server]
+		v := env.LSP.Check(ctx, placeIn(env.State, x, by.root), x,
+			lsp.Question{For: listener(env.State), Edits: edits[by]})
 		found, late = append(found, v.Found...), late || v.Late
 	}
 	var notes []string

@@ -62,19 +62,36 @@ func serverFor(s *session.State, path string) (lsp.Server, bool) {
 	return lsp.Server{}, false
 }
 
-// placeOf is where a server works that knows the file at path, which is canonical.
-func placeOf(s *session.State, path string) (lsp.Place, bool) {
-	roots := s.Space.Roots()
-	at := lsp.Place{Owner: s.Key.Principal, Roots: strings.Join(roots, "\x00")}
-	for _, root := range roots { // the innermost
-		if wording.Below(root, path) && len(root) > len(at.Root) {
-			at.Root = root
+// rootOf returns the innermost root around a canonical path; "": it is outside of them.
+func rootOf(s *session.State, path string) (in string) {
+	for _, root := range s.Space.Roots() {
+		if wording.Below(root, path) && len(root) > len(in) {
+			in = root
 		}
 	}
+	return in
+}
+
+// placeIn is where the server x works on the files of a root.
+func placeIn(s *session.State, x lsp.Server, root string) lsp.Place {
+	roots := s.Space.Roots()
+	at := lsp.Place{Owner: s.Key.Principal, Root: root, Roots: strings.Join(roots, "\x00"),
+		Denied: strings.Join(deniedOf(s, x, roots), "\x00")}
 	if s.Confine != nil {
 		at.Confined = s.Confine.Confiner // of the tenant, whose rules it keeps
 	}
-	return at, at.Root != ""
+	return at
+}
+
+// deniedOf returns what rules keep from the server x now, of what it would read: files of its languages, and directories.
+func deniedOf(s *session.State, x lsp.Server, roots []string) []string {
+	return slices.DeleteFunc(s.Confine.DeniedNow(s.Rules, roots), func(path string) bool {
+		if x.Knows(path) != "" {
+			return false
+		}
+		info, err := os.Stat(path)
+		return err == nil && !info.IsDir()
+	})
 }
 
 // Use returns the server that knows the file at path, which is canonical, and starts it if need be. done must be called
@@ -84,13 +101,13 @@ func Use(ctx context.Context, env tool.Env, path string) (c *lsp.Client, done fu
 	if !ok {
 		return nil, nil, noServer(env, path)
 	}
-	at, ok := placeOf(env.State, path)
-	if !ok {
+	root := rootOf(env.State, path)
+	if root == "" {
 		return nil, nil, tool.Refuse(tool.LSPUnavailable,
 			"%s is outside the workspace, where no language server works. Use grep_search.",
 			wording.ShownName(env, path))
 	}
-	return use(ctx, env, at, x)
+	return use(ctx, env, placeIn(env.State, x, root), x)
 }
 
 // UseAll returns the servers of each language that a root has, as far as a file at its top or one of the servers that
@@ -103,7 +120,6 @@ func UseAll(ctx context.Context, env tool.Env) (all []*lsp.Client, done func(), 
 		}
 	}
 	for _, root := range env.Space.Roots() {
-		at, _ := placeOf(env.State, filepath.Join(root, "x"))
 		var had []string // extensions that a server knows by now
 		for _, x := range env.LSP.Servers() {
 			exts := x.Extensions()
@@ -111,6 +127,7 @@ func UseAll(ctx context.Context, env tool.Env) (all []*lsp.Client, done func(), 
 				!installed(env.State, x) {
 				continue
 			}
+			at := placeIn(env.State, x, root)
 			c, end, ok := env.LSP.Warm(at, x)
 			if !ok {
 				if !marked(root, x) {

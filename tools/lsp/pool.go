@@ -48,6 +48,8 @@ type Place struct {
 	Owner string // whose files they are
 	Root  string // canonical
 	Roots string // all that the server can reach, as one text
+	// Denied is what of it no server may read, as one text: one that started before a rule denied a file may know it
+	Denied string
 	// Confined stands for what else decides what the server can reach, and is only compared.
 	Confined any
 }
