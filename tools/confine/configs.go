@@ -197,9 +197,12 @@ func (c *configs) add(path string) (own string, ok bool) {
 	return filepath.Join(c.temp.Name(), own), true
 }
 
-// open opens the directory of a configuration file. No link leads it out of what the command may write.
-func (c *configs) open(path string) (*os.Root, error) {
-	for _, top := range c.written {
+// open opens the directory of a file that the command may write.
+func (c *configs) open(path string) (*os.Root, error) { return openAround(path, c.written) }
+
+// openAround opens the directory of a file in one of dirs. No link leads it out of there.
+func openAround(path string, dirs []string) (*os.Root, error) {
+	for _, top := range dirs {
 		rel, err := filepath.Rel(top, filepath.Dir(path))
 		if err != nil || !filepath.IsLocal(rel) {
 			continue
@@ -235,6 +238,7 @@ func (c Command) Drop() {
 	if c.pass.door != nil {
 		c.pass.door.Close()
 	}
+	c.hooks.drop()
 	if c.configs != nil {
 		c.configs.drop()
 	}
@@ -255,6 +259,7 @@ func (c Command) Over(background bool) (lines []string) {
 		return lines
 	}
 	defer c.configs.drop()
+	defer c.hooks.drop()
 	c.configs.background = background
 	open := func(path string) bool { return c.configs.unshut(path, 0o500) }
 	defer func() {
@@ -288,6 +293,7 @@ func (c Command) Over(background bool) (lines []string) {
 		}
 	}
 	slices.Reverse(lines)
+	lines = append(c.hooks.unkept(c.configs.shown), lines...)
 	if line := c.configs.behind(); line != "" {
 		lines = append(lines, line)
 	}

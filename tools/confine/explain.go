@@ -292,8 +292,8 @@ func (c Command) refuses(path, line string, gone bool) string {
 		return path + " is hidden from commands, since it holds secrets or stands in sandbox.hide"
 	case gone && exists(path) && !ofSystem(path) && !in(p.Readable) && !in(p.Writable):
 		return path + " is not visible to commands; " + c.opener() + " can add it to sandbox.readable"
-	case gone:
-		return ""
+	case gone && !(strings.Contains(line, "mkdir") && in(p.Protected) && exists(filepath.Dir(path))):
+		return "" // but for what Node says where it makes directories on a read-only mount
 	case c.rule(path) != "":
 		return path + " does not change, by the rule " + c.rule(path) + "; " + c.opener() + " can remove that rule"
 	case slices.ContainsFunc(p.Linked, func(l sandbox.Link) bool { return l.Path == path }):

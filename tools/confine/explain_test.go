@@ -16,13 +16,14 @@ import (
 // A model looked for a mistake of its own where the sandbox had refused something.
 func TestExplain(t *testing.T) {
 	t.Parallel()
-	explains(t, tree(t, "f", "secret/x", ".git/config", "outside", "in/.git/config"))
+	explains(t, tree(t, "f", "secret/x", ".git/config", "outside", "in/.git/config", "in/.vscode/y"))
 }
 
 // It blamed the wrong directory where a name of the path had a blank in it.
 func TestExplainBlanks(t *testing.T) {
 	t.Parallel()
-	root := tree(t, "my own code/f", "my own code/secret/x", "my own code/outside", "my own code/in/.git/config")
+	root := tree(t, "my own code/f", "my own code/secret/x", "my own code/outside", "my own code/in/.git/config",
+		"my own code/in/.vscode/y")
 	explains(t, root+"/my own code")
 }
 
@@ -30,11 +31,13 @@ func explains(t *testing.T, root string) {
 	t.Helper()
 	c := Command{Level: sandbox.LevelFull, Profile: &sandbox.Profile{
 		Sockets:  true,
-		Writable: []string{root + "/in"}, Hidden: []string{root + "/secret"}, Protected: []string{root + "/in/.git/config"},
+		Writable: []string{root + "/in"}, Hidden: []string{root + "/secret"}, Protected: []string{root + "/in/.git/config", root + "/in/.vscode"},
 	}, reasons: reasons{by: map[string]string{root + "/secret": "Read(secret/**), test"}}}
 	for printed, want := range map[string]string{
 		"bash: line 1: /etc/motd: Read-only file system":                                                         "/etc/motd is outside of what commands may change",
 		"touch: cannot touch '/etc/motd': Permission denied":                                                     "/etc/motd is outside of what commands may change",
+		"Error: ENOENT: no such file or directory, mkdir '" + root + "/in/.vscode/x'":                            root + "/in/.vscode/x is protected",
+		"Error: ENOENT: no such file or directory, mkdir '" + root + "/in/none/x'":                               "",
 		"touch: cannot touch '/srv/x': Permission denied":                                                        "sandbox.writable",
 		"E: Could not open lock file /var/lib/dpkg/lock-frontend - open (13: Permission denied)":                 "/var/lib/dpkg/lock-frontend is no command's to change",
 		"cat: " + root + "/secret/x: Permission denied":                                                          "is hidden from commands by the rule Read(secret/**), test",

@@ -46,7 +46,8 @@ type Command struct {
 	Hold func() (release func(), err error)
 
 	pass    passwords
-	configs *configs // what the command may change of git's configuration; nil: nothing
+	configs *configs    // what the command may change of git's configuration; nil: nothing
+	hooks   *hookCopies // and writes of git's hooks, with configs only
 	reasons
 }
 
@@ -144,6 +145,7 @@ func (s *Session) Command(u Use) (Command, error) {
 			c.News = strings.TrimPrefix(c.News+"\n"+line, "\n")
 		}
 		c.configs = s.ownConfigs(&p, u, found, now.Keep)
+		c.hooks = ownHooks(&p, c.configs.written, now.Keep)
 	}
 	p.Processes = proven.Processes
 	c.Profile, c.Groups, c.Spares = &p, proven.Groups, proven.Spares

@@ -83,7 +83,8 @@ func placeIn(s *session.State, x lsp.Server, root string) lsp.Place {
 	return at
 }
 
-// deniedOf returns what rules keep from the server x now, of what it would read: files of its languages, and directories.
+// deniedOf returns what rules keep from the server x now, of what it would read: files of its languages, and
+// directories.
 func deniedOf(s *session.State, x lsp.Server, roots []string) []string {
 	return slices.DeleteFunc(s.Confine.DeniedNow(s.Rules, roots), func(path string) bool {
 		if x.Knows(path) != "" {

@@ -128,7 +128,7 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[git keeps what was dropped `, `\[commands see only their own `,
 		`\[what is here now is too much to look through`, `\[git ignores these, so `,
 		`\[git could not write `, `\[git stopped half-way: `,
-		`\[[^\]:]+: (?:took out |set aside |changes by this command |replaced while )`,
+		`\[[^\]:]+: (?:took out |set aside |changes by this command |replaced while |not kept: )`,
 	}, "|") + ")")
 })
 

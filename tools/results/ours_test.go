@@ -33,6 +33,7 @@ var ourLines = []string{
 	"[timeout lowered from 9000000 ms to 600000 ms, the maximum]",
 	"[/w/sub is gone. Shell cwd was reset to /w]",
 	"[sandbox level 3: writes only below /p, network off]",
+	"[.git/hooks: not kept: pre-commit. Git would run hooks outside of the sandbox; the user installs them in a terminal of their own, or sets permissions.unprotect = [\".git/hooks\"]]",
 	"[made under a protected name, and so renamed to NAME.refused-XXXXXX, links removed: /p/.envrc. A person must allow such a name, or open it with permissions.unprotect]",
 	"[job job_k3x9q2mh5t7a completed (exit 0) after 34 s; read it with job_output]",
 	"[monitor build: 4 new events]",

@@ -71,6 +71,10 @@ func (w *world) guard() error {
 	for _, path := range hidden {
 		w.covers = append(w.covers, cover{path: path, put: w.hide})
 	}
+	// The last: a link that another command put in place of the copy leads to no more than what is shown.
+	for _, l := range w.profile.Copied {
+		w.covers = append(w.covers, cover{path: l.Path, put: func(*cover) error { return w.copied(l) }})
+	}
 	for i := range w.covers {
 		if err := w.covers[i].put(&w.covers[i]); err != nil {
 			return err
@@ -245,6 +249,20 @@ func (w *world) link(l Link) error {
 	}
 	err = w.coverWith("link", l.Path)
 	return errors.Join(err, failed(unix.Unlinkat(w.void, "link", 0), "make a link in place of %s", l.Path))
+}
+
+// copied mounts a directory of Profile.Temp over another one.
+func (w *world) copied(l Link) error {
+	if isMount(unix.AT_FDCWD, l.Path) {
+		return nil // it is there
+	}
+	if path, err := resolved(l.Path); missing(err) || path != l.Path {
+		return nil // it leads elsewhere by now, where it has no copy
+	}
+	if err := w.hold(l.Path); err != nil {
+		return err
+	}
+	return bind(l.Target, l.Path)
 }
 
 // needed says whether a path is, or is above, what the command must find as the profile says: the root that it works

@@ -45,6 +45,10 @@ type Profile struct {
 	// Inside Writable and Readable a file or socket must be there; elsewhere the link is all that the command finds.
 	// Needs LevelFull.
 	Linked []Link
+	// Copied are directories inside Writable in whose place the command finds others, which lie in Temp: it writes
+	// those. It neither renames nor removes either. One that is Protected by a name above it is Copied all the same.
+	// Needs LevelFull.
+	Copied []Link
 	// Unwatched leaves Protected to mounts alone, for a command that goes on beside what a person does: links are not
 	// put back and new files are not renamed, since their author could be the person.
 	Unwatched bool
@@ -61,10 +65,10 @@ type Profile struct {
 	Processes int
 }
 
-// A Link is a file that the command finds as a link.
+// A Link is a file that the command finds as a link, or a directory that it finds as another one.
 type Link struct {
-	Path   string // of the file
-	Target string // what the command finds at Path leads there, absolute
+	Path   string // of the file or directory
+	Target string // what the command finds at Path, absolute
 }
 
 // A Network is what a command may connect to.

@@ -48,9 +48,11 @@ func (s Spec) each(f func(string) string) Spec {
 		p.Writable, p.Readable = all(p.Writable), all(p.Readable)
 		p.Hidden, p.Masked, p.Protected, p.Held = all(p.Hidden), all(p.Masked), all(p.Protected), all(p.Held)
 		p.Temp = f(p.Temp)
-		p.Linked = slices.Clone(p.Linked)
-		for i, l := range p.Linked {
-			p.Linked[i] = Link{Path: f(l.Path), Target: f(l.Target)}
+		for _, links := range []*[]Link{&p.Linked, &p.Copied} {
+			*links = slices.Clone(*links)
+			for i, l := range *links {
+				(*links)[i] = Link{Path: f(l.Path), Target: f(l.Target)}
+			}
 		}
 		s.Profile = &p
 	}
