@@ -2,6 +2,7 @@ package blackbox
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,12 +14,52 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
 	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
 )
 
-// BenchmarkMounted compares calls of a server by a client of its own with calls of the same tool through codehand, one
-// after the other, so that the machine's load is in both. mounted-p50-added-us is what codehand adds.
+// proxyMark makes the test binary a server that passes the tools of the mounted one on and does nothing else, made of
+// the library that codehand uses for both sides.
+const proxyMark = "CODEHAND_TEST_PROXY"
+
+// runProxy serves until its client ends.
+func runProxy() int {
+	program, err := os.Executable()
+	if err != nil {
+		return 1
+	}
+	ctx := context.Background()
+	upstream, err := client.NewStdioMCPClient(program, append(os.Environ(), proxyMark+"=", mountMark+"=0"))
+	if err != nil {
+		return 1
+	}
+	defer func() { _ = upstream.Close() }()
+	var hello mcp.InitializeRequest
+	hello.Params.ProtocolVersion = "2025-06-18"
+	if _, err := upstream.Initialize(ctx, hello); err != nil {
+		return 1
+	}
+	tools, err := upstream.ListTools(ctx, mcp.ListToolsRequest{})
+	if err != nil {
+		return 1
+	}
+	proxy := server.NewMCPServer("proxy", "1")
+	for _, t := range tools.Tools {
+		proxy.AddTool(t, upstream.CallTool)
+	}
+	if server.ServeStdio(proxy) != nil {
+		return 1
+	}
+	return 0
+}
+
+// BenchmarkMounted compares calls of a server by a client of its own with calls of the same tool through codehand, and
+// through a server that only passes them on, one after the other, so that the machine's load is in all.
+// mounted-p50-added-us is what codehand adds, and mounted-p50-proxy-x how often that is what the other server adds.
 func BenchmarkMounted(b *testing.B) {
 	program, err := os.Executable()
 	must(b, err)
@@ -28,27 +69,33 @@ func BenchmarkMounted(b *testing.B) {
 	must(b, os.WriteFile(config, []byte(table), 0o600))
 	own := exec.Command(program)
 	own.Env = append(os.Environ(), mountMark+"=0")
+	proxy := exec.Command(program)
+	proxy.Env = append(os.Environ(), proxyMark+"=1")
 	through := exec.Command(replaytest.Program(b), "stdio", work, "--config", config, "--permissions-allow", "mcp__demo")
 	through.Dir, through.Env = work, []string{"HOME=" + base, "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + base}
-	direct, mounted := newTalk(b, own, "echo"), newTalk(b, through, "mcp__demo__echo")
+	talks := []*talk{newTalk(b, own, "echo"), newTalk(b, proxy, "echo"), newTalk(b, through, "mcp__demo__echo")}
 	for range 50 {
-		direct.call(b)
-		mounted.call(b)
+		for _, t := range talks {
+			t.call(b)
+		}
 	}
-	var times [2][]float64
+	times := make([][]float64, len(talks))
 	for b.Loop() {
-		for i, t := range []*talk{direct, mounted} {
+		for i, t := range talks {
 			began := time.Now()
 			t.call(b)
 			times[i] = append(times[i], float64(time.Since(began).Nanoseconds())/1e3)
 		}
 	}
 	half := len(times[0]) / 2
-	slices.Sort(times[0])
-	slices.Sort(times[1])
-	b.ReportMetric(times[0][half], "mounted-p50-direct-us")
-	b.ReportMetric(times[1][half], "mounted-p50-us")
-	b.ReportMetric(times[1][half]-times[0][half], "mounted-p50-added-us")
+	for i := range times {
+		slices.Sort(times[i])
+	}
+	direct, bare, ours := times[0][half], times[1][half], times[2][half]
+	b.ReportMetric(direct, "mounted-p50-direct-us")
+	b.ReportMetric(bare-direct, "mounted-p50-proxy-us")
+	b.ReportMetric(ours-direct, "mounted-p50-added-us")
+	b.ReportMetric((ours-direct)/(bare-direct), "mounted-p50-proxy-x")
 }
 
 // A talk is a client that does no more than it must.

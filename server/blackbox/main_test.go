@@ -21,6 +21,9 @@ func TestMain(m *testing.M) {
 	if names := os.Getenv(swapperMark); names != "" {
 		os.Exit(runSwapper(names))
 	}
+	if os.Getenv(proxyMark) != "" {
+		os.Exit(runProxy())
+	}
 	if more := os.Getenv(mountMark); more != "" {
 		os.Exit(runMounted(more))
 	}
