@@ -41,7 +41,7 @@ func TestFileHistory(t *testing.T) {
 	for i := range 201 {
 		r.ok("write_file", fmt.Sprintf(`{"file_path":"many","content":"%d\n"}`, i))
 	}
-	for input, want := range map[string]string{`{"limit":200}`: "give file_path.)", `{"file_path":"many","limit":200}`: "run codehand history --json.)"} {
+	for input, want := range map[string]string{`{"limit":200}`: "give a path.)", `{"file_path":"many","limit":200}`: "run codehand history --json.)"} {
 		if text := r.ok("file_history", input); !strings.HasSuffix(text, "\n(Showing the newest 200. For older ones "+want) {
 			t.Errorf("%s ends with %s", input, text[max(0, len(text)-100):])
 		}

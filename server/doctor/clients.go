@@ -93,7 +93,11 @@ func (m clientChecks) clients(context.Context) []Finding {
 		if install.TakesRoots(unused[0]) {
 			fix += " DIRECTORY"
 		}
-		s.add(Note, "here, and not configured: "+strings.Join(unused, ", "), fix)
+		level := Note
+		if m.Client != "" {
+			level = Fail // the question is whether this one works
+		}
+		s.add(level, "here, and not configured: "+strings.Join(unused, ", "), fix)
 	}
 	if m.Client != "" && len(s.found) == 0 {
 		s.add(Fail, m.Client+" is not installed, and no file of it names codehand", "install the client, then run: "+

@@ -178,11 +178,11 @@ func OlderWords(limit int, path string) string {
 	const most = 200 // of limit
 	switch {
 	case limit < most && path == "":
-		return "raise limit, or give file_path"
+		return "raise limit, or give a path"
 	case limit < most:
 		return "raise limit"
 	case path == "":
-		return "give file_path"
+		return "give a path"
 	}
 	return "run codehand history --json"
 }
