@@ -34,7 +34,7 @@ var ourLines = []string{
 	"[/w/sub is gone. Shell cwd was reset to /w]",
 	"[sandbox level 3: writes only below /p, network off]",
 	"[.git/hooks: not kept: pre-commit. Git would run hooks outside of the sandbox; the user installs them in a terminal of their own, or sets permissions.unprotect = [\".git/hooks\"]]",
-	"[made under a protected name, and so renamed to NAME.refused-XXXXXX, links removed: /p/.envrc. A person must allow such a name, or open it with permissions.unprotect]",
+	"[made under a protected name, and so renamed to NAME.refused-XXXXXX, links removed: /p/.envrc. mv back to NAME asks the user, who can also set permissions.unprotect]",
 	"[job job_k3x9q2mh5t7a completed (exit 0) after 34 s; read it with job_output]",
 	"[monitor build: 4 new events]",
 	"[corepack enable writes to a directory of the system; for commands: corepack enable --install-directory x]",

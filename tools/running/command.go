@@ -107,10 +107,10 @@ func asideNote(i shell.Info) string {
 		return note + "git would take the directory for a repository of its own, so no command makes that file " +
 			"beside .git, and no setting opens it: use another name]"
 	case heads > 0:
-		return note + "A person must allow such a name, or open it with permissions.unprotect, but for HEAD beside " +
+		return note + "mv back to NAME asks the user, who can also set permissions.unprotect, but for HEAD beside " +
 			".git: use another name for that]"
 	}
-	return note + "A person must allow such a name, or open it with permissions.unprotect]"
+	return note + "mv back to NAME asks the user, who can also set permissions.unprotect]"
 }
 
 // besideGit counts those of the names, divided by commas, that are HEAD beside a `.git`, and the others. HEAD is no
