@@ -82,6 +82,10 @@ o
 ## again: and is there again
 > read a.txt
 = hello
+## chance: it holds at the second try
+$ [ -e ../chance.was ] || { touch ../chance.was; echo no > no; }
+> read a.txt
+? ! [ -e no ]
 ## lacks: no tool
 > write a.txt b
 ## together: two at once
@@ -119,7 +123,7 @@ o
 	if err := page(&b, []*server{s}, cases, [][]result{results}, "- 1 token"); err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{"| area | 4 of 9 |", "| **all** | 4 of 9 |", "| area/text: a text is missing | `= bye` |", "- 1 token"} {
+	for _, text := range []string{"| area | 5 of 10 |", "| **all** | 5 of 10 |", "| area/text: a text is missing | `= bye` |", "- 1 token"} {
 		if !strings.Contains(b.String(), text) {
 			t.Errorf("the page lacks %q:\n%s", text, &b)
 		}
