@@ -50,6 +50,8 @@ type Query struct {
 	// Session says whether calls of a session are wanted, by its key; nil: those of all. What it passes over is not
 	// parsed, which is most of what a question takes.
 	Session func(key string) bool
+	// Failed passes over calls that went well, most of them likewise without parsing. Fits tells the others.
+	Failed bool
 	// Fits has the last word about a call, with all that the log says of it; nil: all fit.
 	Fits func(PastCall) bool
 }
@@ -123,6 +125,13 @@ func rawKey(line []byte) (key []byte, ok bool) {
 	return key, ok && !bytes.ContainsRune(key, '\\')
 }
 
+// wentWell says whether a line without a parser tells that it is all of one call, which did not fail; see rawKey.
+func wentWell(line []byte) bool {
+	has := func(text string) bool { return bytes.Contains(line, []byte(text)) }
+	return has(`"ev":"call.done"`) && has(`"ok":true,"code":""`) && (has(`"exit":null,`) || has(`"exit":0,`)) &&
+		has(`"client":"`) // else its beginning has a line of its own
+}
+
 // recentIn returns the newest calls of a file that fit, at most so many and none before oldest, the newest first. What
 // it reads it takes off budget.
 func recentIn(path string, q Query, most int, oldest time.Time, budget *int64) (list []PastCall, err error) {
@@ -143,7 +152,7 @@ func recentIn(path string, q Query, most int, oldest time.Time, budget *int64) (
 				return true
 			}
 		}
-		if json.Unmarshal(line, &l) != nil || l.T.IsZero() {
+		if q.Failed && wentWell(line) || json.Unmarshal(line, &l) != nil || l.T.IsZero() {
 			return true
 		}
 		switch {

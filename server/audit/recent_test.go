@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +23,7 @@ func TestRecent(t *testing.T) {
 		log, err := Open(Options{Dir: dir, Replica: replica, Sync: -1})
 		must(t, err)
 		for i := range 30 {
-			exit := i
+			exit := i / 2 // of the calls 0 and 1, whose lines differ in kind, it is 0
 			c := pipeline.Record{Call: fmt.Sprintf("%s-%02d", replica, i), Key: session.Key{Principal: []string{"ann", "bob"}[r], Session: "s"},
 				Client: "claude", Dir: fmt.Sprintf("/w/%d", i%3), Job: "job_a", Tool: "run_shell", Summary: pipeline.Summary{Text: fmt.Sprintf("make %d", i)}, Decision: "allow", By: "mode", Code: "ok", Exit: &exit,
 				Took: 1500 * time.Millisecond}
@@ -82,6 +83,13 @@ func TestRecent(t *testing.T) {
 	}
 	if got != "r2-29 PERMISSION_DENIED false;r2-28  true;r1-29 PERMISSION_DENIED false;r1-28  true;" {
 		t.Error(got)
+	}
+	fails := func(c PastCall) bool { return c.Code != "" || c.Open || c.Exit != nil && *c.Exit != 0 }
+	parsed, _, err := Recent(dir, Query{Fits: fails})
+	must(t, err)
+	passed, _, err := Recent(dir, Query{Fits: fails, Failed: true})
+	if err != nil || len(parsed) != 56 || !reflect.DeepEqual(parsed, passed) { // all but those of exit 0
+		t.Errorf("what failed is %d calls, and %d where the others are passed over: %v", len(parsed), len(passed), err)
 	}
 	in, more, err := Recent(dir, Query{Principal: "ann", Limit: 3, Fits: func(c PastCall) bool { return c.Dir == "/w/0" && c.Summary != "" }})
 	if err != nil || !more || len(in) != 3 || in[0].ID+in[1].ID+in[2].ID != "r1-27r1-24r1-21" || in[1].Job != "job_a" {

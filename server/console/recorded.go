@@ -37,7 +37,7 @@ func Recorded(dir, principal, shared string, q CallQuery) (c Calls, err error) {
 		wanted = func(key string) bool { return short(key) == q.Session }
 	}
 	list, more, err := audit.Recent(dir, audit.Query{Principal: principal, Before: q.Before, Limit: q.Limit,
-		Session: wanted,
+		Session: wanted, Failed: q.Failed,
 		Fits: func(x audit.PastCall) bool {
 			looks := strings.HasPrefix(x.Client, pageClient) && x.Files == 0 && x.Code == ""
 			return !looks && x.Code != "PENDING" && (!q.Failed || seen(x).Failed())
