@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -137,13 +138,15 @@ func teamInChromium(t *testing.T, public, address string, env ...string) {
 	d := &door{deployment: &deployment{t: t, program: replaytest.Program(t), home: t.TempDir(), address: address,
 		set: []string{"CODEHAND_SANDBOX_POLICY=off", "CODEHAND_HTTP_PUBLIC_URL=" + public}}}
 	d.work = leaktest.Dir(t)
-	replaytest.Lay(t, d.work, map[string]string{"alice/of-alice.txt": "a", "bob/of-bob.txt": "b"})
+	replaytest.Lay(t, d.work, map[string]string{"alice/of-alice.txt": "a", "bob/of-bob.txt": "b", "carol/c": ""})
 	replaytest.Lay(t, d.home, map[string]string{".config/codehand/config.toml": "[auth]\nmode = \"team\"\n" +
-		"[principals.default]\nroots = ['" + d.work + "/{principal}']\n[http]\nlisten = ['" + d.address + "']\n"})
+		"[permissions]\nallow = [\"Bash(sleep *)\"]\n" +
+		"[principals.default]\nroots = ['" + d.work + "/{principal}']\n[principals.carol]\nadmin = true\n[http]\nlisten = ['" + d.address + "']\n"})
 	d.s = startDaemon(t, d.codehand("serve"))
 	local := cmp.Or(public, strings.Replace(d.s.url, "127.0.0.1", "localhost", 1)) // an address has no passkeys
 	link := func(name string) string { return strings.Replace(d.output("invite", name), d.s.url, local, 1) }
-	cmd := chromiumBy(t, "team.mjs", "--url", local+"/mcp", "--alice", link("alice"), "--bob", link("bob"))
+	cmd := chromiumBy(t, "team.mjs", "--url", local+"/mcp", "--alice", link("alice"), "--bob", link("bob"),
+		"--carol", link("carol"))
 	cmd.Env = append(cmd.Env, env...)
 	conversed(t, cmd, func(line string) (string, bool) {
 		if line != "RESTART" {
@@ -157,6 +160,23 @@ func teamInChromium(t *testing.T, public, address string, env ...string) {
 		text, err := os.ReadFile(filepath.Join(d.work, who, "made.txt"))
 		if err != nil || string(text) != "by "+who {
 			t.Errorf("%s wrote %q, %v", who, text, err)
+		}
+	}
+	audits, err := filepath.Glob(filepath.Join(d.home, "state", "codehand", "audit", "audit-*.jsonl"))
+	must(t, err)
+	var log strings.Builder
+	for _, name := range audits {
+		text, err := os.ReadFile(name)
+		must(t, err)
+		log.Write(text)
+	}
+	for event, p := range map[string]string{"page.stop": "bob", "page.undo": "alice"} {
+		told := func(line string) bool {
+			return strings.Contains(line, `"`+event+`"`) && strings.Contains(line, `"by":"carol"`) &&
+				strings.Contains(line, `"p":"`+p+`"`)
+		}
+		if !slices.ContainsFunc(strings.Split(log.String(), "\n"), told) {
+			t.Errorf("the audit does not say %s by carol", event)
 		}
 	}
 	var grants []struct{ ID, Principal string }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -64,6 +65,7 @@ type CallQuery struct {
 	Session string    // a short name; "": of all
 	Failed  bool      // only those that were refused or failed
 	Limit   int
+	Of      string // of this principal, for an administrator; "": of all
 }
 
 // Calls are some calls.
@@ -220,10 +222,12 @@ func queryOf(r *http.Request) CallQuery {
 func (c *Console) seeActivity(r *http.Request, p Person) (v *activityView, err error) {
 	defer c.o.opened(p)()
 	v = &activityView{Query: queryOf(r)}
+	v.Query.Of = p.Of
 	v.Stamp = c.stamp(r, p) // before it is read, so that nothing is missed
 	if v.Running, err = c.o.Activity.Running(r.Context(), p.Who); err != nil {
 		return nil, err
 	}
+	v.Running = slices.DeleteFunc(v.Running, func(x RunningCommand) bool { return p.Of != "" && x.Principal != p.Of })
 	if v.Query.Session != "" {
 		if v.Rights, err = c.o.Activity.Rights(r.Context(), p.Who, v.Query.Session); err != nil {
 			return nil, err

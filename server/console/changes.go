@@ -125,11 +125,13 @@ type changesView struct {
 	List          []Change
 	Takes         int // of the whole narrowed list can be taken back
 	More          bool
+	Looked        int // changes that were looked at
 	Said          string
 	One           string // id of the one change that is shown; "": a list is
 	Lines         []diffLine
 	Partly        map[string]bool // ids of List of which a part was taken back by itself
 	Dir           string          // holds all files of List; "": none does
+	Others        []string        // principals whose changes an administrator can look at
 	undoing
 }
 
@@ -164,23 +166,35 @@ func (c *Console) changes(w http.ResponseWriter, r *http.Request, p Person) {
 		v.Changes.Session = session
 	}
 	v.Changes.Path = q.Get("path")
-	if err := (history{c.o.Changes, p.Who}).list(r.Context(), v.Changes); err != nil {
+	h, ok := c.history(w, r, p)
+	if !ok {
+		return
+	}
+	if err := h.list(r.Context(), v.Changes); err != nil {
 		c.broken(w, r, err)
 		return
 	}
-	nameClients(r.Context(), &c.o, p, v.Changes.Sessions)
+	nameClients(r.Context(), &c.o, p, v.Changes)
 	c.show(w, r, http.StatusOK, v)
 }
 
 // mostLooked is how many calls are looked at for the clients of sessions.
 const mostLooked = 1_000
 
-// nameClients says which clients the sessions are of, as far as their newest calls say it.
-func nameClients(ctx context.Context, o *Options, p Person, all []sessionRow) {
+// nameClients says which clients the sessions are of, and to an administrator who else made calls, as far as the newest
+// calls say it.
+func nameClients(ctx context.Context, o *Options, p Person, v *changesView) {
 	calls, err := o.Activity.Calls(ctx, p.Who, CallQuery{Limit: mostLooked})
 	if err != nil {
 		o.Log.Warn("the page does not know the clients of sessions", "err", err)
 	}
+	for _, x := range calls.List {
+		if p.Other(x.Principal) && !slices.Contains(v.Others, x.Principal) {
+			v.Others = append(v.Others, x.Principal)
+		}
+	}
+	slices.Sort(v.Others)
+	all := v.Sessions
 	for i := range all {
 		at := slices.IndexFunc(calls.List, func(x PastCall) bool { return x.Session == all[i].Name })
 		switch {
@@ -205,7 +219,11 @@ func (c *Console) change(w http.ResponseWriter, r *http.Request, p Person) {
 		c.show(w, r, http.StatusOK, v)
 		return
 	}
-	text, failed, err := c.o.Changes.Show(r.Context(), p.Who, id)
+	h, ok := c.history(w, r, p)
+	if !ok {
+		return
+	}
+	text, failed, err := h.changes.Show(r.Context(), h.who, id)
 	if err != nil {
 		c.broken(w, r, err)
 		return

@@ -129,6 +129,9 @@ func TestChangesListed(t *testing.T) {
 	if n := strings.Count(text, `href="./changes/0`); n != mostShown || !strings.Contains(text, "There are older ones.") || len(many.asked) != mostListed/2 {
 		t.Errorf("%d listed, asked %d times", n, len(many.asked))
 	}
+	if text := get(changing(ann(), many), "/changes?session=ffffffff").Body.String(); !strings.Contains(text, "None of the newest 2000 changes is of this.") {
+		t.Errorf("of a session that may be older: %s", text)
+	}
 	if n := strings.Count(text, `href="./changes?session=`); n != mostSessions || len(text) > 80_000 {
 		t.Errorf("%d sessions in %d bytes", n, len(text))
 	}
@@ -342,5 +345,66 @@ func TestHandOver(t *testing.T) {
 		if text := get(changing(ann(), &journal{all: made()}), "/changes"+query).Body.String(); !strings.Contains(text, link) {
 			t.Errorf("%s has no link to it: %s", query, text)
 		}
+	}
+}
+
+// TestChangesOfOthers: an administrator is led to the changes of another principal, sees them and takes them back, and
+// each link and form stays there; others are shown their own, whatever they ask for.
+func TestChangesOfOthers(t *testing.T) {
+	t.Parallel()
+	own, bobs := &journal{}, &journal{all: made(), conflict: made()[0].ID}
+	of := func(who Person) *Console {
+		c := changing(who, own)
+		c.o.ChangesOf = func(admin auth.Principal, principal string) (Changes, bool) {
+			return bobs, admin.Admin && principal == "bob"
+		}
+		c.o.Activity = &work{calls: Calls{List: []PastCall{{Principal: "bob", Session: "00000001", ID: made()[0].ID, Files: 1}}}}
+		return c
+	}
+	admin := ann()
+	admin.Who.Admin = true
+	for _, path := range []string{"/changes", "/activity"} {
+		if text := get(of(admin), path).Body.String(); !strings.Contains(text, "?principal=bob") {
+			t.Errorf("%s does not lead to bob: %s", path, text)
+		}
+		if text := get(of(ann()), path).Body.String(); strings.Contains(text, "principal=bob") {
+			t.Errorf("%s leads everybody to bob: %s", path, text)
+		}
+	}
+	for path, want := range map[string][]string{
+		"/changes?principal=bob":                                    {"Of bob.", "changes/" + made()[0].ID + "?principal=bob", "?principal=bob&amp;session=00000001"},
+		"/changes?principal=bob&session=00000001":                   {`name="principal" value="bob"`, "Undo 3 changes"},
+		"/changes/" + made()[0].ID + "?principal=bob":               {`name="principal" value="bob"`, "the change a"},
+		"/handover?principal=bob&session=00000001":                  {"# Hand-over", "?principal=bob&amp;session=00000001"},
+		"/changes?principal=eve":                                    {"There is no principal eve."},
+		"/changes?principal=" + url.QueryEscape("<b>"):              {"There is no principal &lt;b&gt;."},
+		"/changes/" + made()[0].ID + "?principal=" + ann().Who.ID:   {"the change a"}, // their own, of a journal that has none
+		"/activity?principal=bob&session=00000001":                  {"Of bob.", "?principal=bob&amp;session=00000001"},
+		"/changes?principal=bob&path=%2Fw%2Ff.txt&session=00000001": {`name="principal" value="bob"`, "Undo 1 change of this file"},
+	} {
+		text := get(of(admin), path).Body.String()
+		for _, has := range want {
+			if !strings.Contains(text, has) {
+				t.Errorf("%s lacks %q: %s", path, has, text)
+			}
+		}
+	}
+	if text := get(of(ann()), "/changes?principal=bob").Body.String(); strings.Contains(text, made()[0].ID) || len(own.asked) == 0 {
+		t.Errorf("who is no administrator sees the changes of bob: %s", text)
+	}
+	form := url.Values{"csrf": {"csrf-of-ann"}, "change": {made()[4].ID}, "principal": {"bob"}}
+	if w := undo(of(ann()), form); len(bobs.undone) > 0 {
+		t.Errorf("who is no administrator takes back a change of bob: %s", w.Body)
+	}
+	if w := undo(of(admin), form); w.Code != http.StatusOK || !slices.Equal(bobs.undone, []string{"e"}) {
+		t.Errorf("an administrator does not: %d %v %s", w.Code, bobs.undone, w.Body)
+	}
+	conflict := undo(of(admin), url.Values{"csrf": {"csrf-of-ann"}, "change": {made()[0].ID}, "principal": {"bob"}}).Body.String()
+	if !strings.Contains(conflict, `name="principal" value="bob"`) || !strings.Contains(conflict, made()[0].ID+"?principal=bob") {
+		t.Errorf("a conflict leads elsewhere: %s", conflict)
+	}
+	form.Set("principal", "eve")
+	if w := undo(of(admin), form); w.Code != http.StatusNotFound || len(own.undone) != 1 { // by who is no administrator
+		t.Errorf("an undo for nobody: %d, %v", w.Code, own.undone)
 	}
 }

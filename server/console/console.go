@@ -16,6 +16,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -47,10 +48,28 @@ type Person struct {
 	Token string         // CSRF, for the forms of a page
 	Query string         // ends links to pages of ours
 	Bars  string         // why this person may not answer here, and what would help; "": nothing bars it
+	Of    string         // the principal whose calls and changes an administrator looks at; "": all, and their own
 }
 
 // Other says whether a principal is somebody else, whose calls only an administrator sees.
 func (p Person) Other(principal string) bool { return principal != "" && principal != p.Who.ID }
+
+// For is the person looking at a principal's calls and changes, where links lead on to those; "": at all.
+func (p Person) For(principal string) Person {
+	q, _ := url.ParseQuery(strings.TrimPrefix(p.Query, "?")) // it is ours
+	q.Del(ofField)
+	if p.Of = ""; p.Other(principal) && p.Who.Admin {
+		p.Of = principal
+		q.Set(ofField, principal)
+	}
+	if p.Query = ""; len(q) > 0 {
+		p.Query = "?" + q.Encode()
+	}
+	return p
+}
+
+// ofField names in queries and forms the principal that an administrator looks at.
+const ofField = "principal"
 
 // ErrForged says that a form is none of a page that this browser has open.
 var ErrForged = errors.New("a form that is not of this page")
@@ -62,6 +81,9 @@ type Options struct {
 	Person    func(w http.ResponseWriter, r *http.Request, posted string) (Person, error)
 	Questions Questions // nil: there are none, by the settings
 	Changes   Changes
+	// ChangesOf returns those of another principal, as they are taken back by an administrator. ok is false if there
+	// is no such principal. nil: there are no others.
+	ChangesOf func(admin auth.Principal, principal string) (of Changes, ok bool)
 	Activity  Activity
 	Pauses    Pauses
 	Limits    func(auth.Principal) []limits.Use // what is used of them now; nil: there are none
@@ -227,7 +249,7 @@ func (c *Console) get(serve func(http.ResponseWriter, *http.Request, Person)) ht
 			return
 		}
 		if p, ok := c.person(w, r, ""); ok {
-			serve(w, r, p)
+			serve(w, r, p.For(r.URL.Query().Get(ofField)))
 		}
 	}
 }
@@ -251,7 +273,7 @@ func (c *Console) post(serve func(http.ResponseWriter, *http.Request, Person)) h
 				c.fail(w, r, p, http.StatusForbidden, "Not signed in", "Sign in first. Nothing was done.")
 				return
 			}
-			serve(w, r, p)
+			serve(w, r, p.For(r.PostForm.Get(ofField)))
 		}
 	}
 }

@@ -35,8 +35,12 @@ func (c *Console) handOver(w http.ResponseWriter, r *http.Request, p Person) {
 			v.HandOver.Session = s
 		}
 		v.HandOver.Whole = v.HandOver.Session == "" || q.Get("whole") == "1"
+		h, ok := c.history(w, r, p)
+		if !ok {
+			return
+		}
 		var err error
-		v.HandOver.Text, err = c.o.Changes.HandOver(r.Context(), p.Who, v.HandOver.Session, v.HandOver.Whole)
+		v.HandOver.Text, err = h.changes.HandOver(r.Context(), h.who, v.HandOver.Session, v.HandOver.Whole)
 		if err != nil {
 			c.broken(w, r, err)
 			return

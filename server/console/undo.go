@@ -17,6 +17,21 @@ type history struct {
 	who     auth.Principal
 }
 
+// history returns that which p looks at. Not ok: there is none, and r was answered.
+func (c *Console) history(w http.ResponseWriter, r *http.Request, p Person) (h history, ok bool) {
+	h = history{c.o.Changes, p.Who}
+	if p.Of == "" {
+		return h, true
+	}
+	if c.o.ChangesOf != nil {
+		h.changes, ok = c.o.ChangesOf(p.Who, p.Of)
+	}
+	if !ok {
+		c.fail(w, r, p.For(""), http.StatusNotFound, "Not found", "There is no principal "+shown(p.Of)+".")
+	}
+	return h, ok
+}
+
 // A leftChange was not taken back.
 type leftChange struct {
 	Change
@@ -77,6 +92,7 @@ func (h history) list(ctx context.Context, v *changesView) error {
 			}
 		}
 		looked += len(some)
+		v.Looked = looked
 		if !more || len(some) == 0 {
 			break
 		}
@@ -103,7 +119,10 @@ func (c *Console) undo(w http.ResponseWriter, r *http.Request, p Person) {
 	form := r.PostForm
 	id, session, hunk, around := form.Get("change"), form.Get("session"), form.Get("hunk"), form.Get("around") == "1"
 	v := view{Title: "Undo", Person: p, Now: time.Now(), Changes: &changesView{undoing: undoing{Around: around}}}
-	h := history{c.o.Changes, p.Who}
+	h, ok := c.history(w, r, p)
+	if !ok {
+		return
+	}
 	var err error
 	switch {
 	case changeID().MatchString(id) && session == "" && (hunk == "" || hunkName().MatchString(hunk) && !around):

@@ -56,7 +56,7 @@ func (p pageActivity) Calls(_ context.Context, who auth.Principal, q console.Cal
 	}
 	principal := who.ID
 	if who.Admin {
-		principal = ""
+		principal = q.Of
 	}
 	return console.Recorded(dir, principal, sessions.ByWorkspace, q)
 }

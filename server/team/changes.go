@@ -11,7 +11,19 @@ import (
 
 // pageChanges are the console.Changes of a team: each is a call of the tool that a model would use, so the same rules
 // and the same undo hold.
-type pageChanges struct{ team *Team }
+type pageChanges struct {
+	team *Team
+	of   *auth.Principal // whose they are, for an administrator; nil: of the person
+}
+
+// changesOf is console.Options.ChangesOf.
+func (t *Team) changesOf(admin auth.Principal, principal string) (of console.Changes, ok bool) {
+	who, ok := t.Porter.Rights(principal)
+	if !admin.Admin || !ok {
+		return nil, false
+	}
+	return pageChanges{t, &who}, true
+}
 
 // The tools behind the page.
 const (
@@ -23,6 +35,9 @@ const (
 // act makes a call for a person. failed: text says why it was refused.
 func (p pageChanges) act(ctx context.Context, who auth.Principal, name string, args any) (text string, failed bool,
 	err error) {
+	if p.of != nil {
+		who = *p.of
+	}
 	at, err := p.team.Tenants.Of(who)
 	if err != nil {
 		return "", false, err
@@ -67,6 +82,9 @@ func (p pageChanges) Undo(ctx context.Context, who auth.Principal, id string, pa
 		Change string `json:"change_id"`
 		console.Extent
 	}{id, part})
+	if p.of != nil && err == nil && !failed {
+		p.team.Event("page.undo", map[string]any{"p": p.of.ID, "by": who.ID, "change": id})
+	}
 	return strings.TrimSpace(text), err == nil && !failed, err
 }
 

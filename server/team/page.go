@@ -35,7 +35,7 @@ func newPage(t *Team) *webPage {
 	}
 	p := &webPage{team: t, none: modes.None, key: make([]byte, sha256.Size)}
 	_, _ = rand.Read(p.key) // it never fails
-	o := console.Options{Person: p.person, SignIn: modes.Pages(), Changes: pageChanges{t},
+	o := console.Options{Person: p.person, SignIn: modes.Pages(), Changes: pageChanges{team: t}, ChangesOf: t.changesOf,
 		Activity: pageActivity{t}, Pauses: t.Pauses, Connects: true, Public: t.o.Config.HTTP.PublicURL, Log: t.o.Log,
 		Limits: func(who auth.Principal) []limits.Use { return t.Porter.Limits(who).Uses() }}
 	if t.Desk != nil {

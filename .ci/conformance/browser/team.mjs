@@ -2,7 +2,9 @@
 // the official TypeScript SDK. It works in her workspace and in no other. The pages show each of them what her client
 // does, and nothing of the other.
 //
-// usage: node team.mjs --url URL --alice LINK --bob LINK [--out DIR]
+// An administrator sees both, stops a command and takes a change back.
+//
+// usage: node team.mjs --url URL --alice LINK --bob LINK --carol LINK [--out DIR]
 //
 // The host of all URLs must be localhost, since an address has no passkeys. It says RESTART, and goes on when it reads a
 // line. Each check is a line, `ok NAME` or
@@ -15,7 +17,7 @@ import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@model
 import { accessible, authenticator, callback, check, comesBack, finish, launch, open, shoot, tab } from './browser.mjs';
 
 const { values: flags } = parseArgs({
-	options: { url: { type: 'string' }, alice: { type: 'string' }, bob: { type: 'string' }, out: { type: 'string' } },
+	options: { url: { type: 'string' }, alice: { type: 'string' }, bob: { type: 'string' }, carol: { type: 'string' }, out: { type: 'string' } },
 });
 const loopback = await callback(), browser = await launch();
 const endpoint = new URL(flags.url), origin = endpoint.origin, secure = endpoint.protocol === 'https:';
@@ -132,7 +134,7 @@ for (const [size, viewport] of Object.entries(sizes)) {
 }
 
 const hisBrowser = await open(browser, origin, { viewport: sizes.desk });
-let hers1, editor; // the browser and the client of alice
+let hers1, editor, his; // the browser and the client of alice, and the client of bob
 
 await check('alice sets a password, by keyboard and without script', async () => {
 	hers1 = await open(browser, origin, { viewport: sizes.phone, javaScriptEnabled: false });
@@ -202,7 +204,7 @@ await check('bob takes a passkey, signs out and in with it, and works in his wor
 		await hisBrowser.click(approve);
 	});
 	await hers(client, 'bob', 'alice');
-	await client.close();
+	his = client;
 	assert.deepEqual(hisBrowser.wrong, []);
 });
 await check('a link that was used with a passkey is used up', async () => {
@@ -269,5 +271,39 @@ await check('bob sees nothing of what alice did, and takes nothing back', async 
 	assert(!/later/.test(await hisBrowser.locator('main').innerText()));
 	assert.deepEqual(hisBrowser.wrong, []);
 });
+await check('carol, an administrator, sees both, stops a command of one and takes back a change of the other', async () => {
+	const began = await his.callTool({ name: 'run_shell', arguments: { command: 'sleep 600', run_in_background: true } });
+	assert(!began.isError, began.content[0].text);
+	const page = await open(browser, origin, { viewport: sizes.phone });
+	await page.goto(flags.carol);
+	await page.fill('#password', password);
+	await page.fill('#again', password);
+	await page.keyboard.press('Enter');
+	await page.getByRole('heading', { name: 'What you allowed' }).waitFor();
+	if (secure) await page.goto(`${origin}/`); // the browser is signed in
+	else await pages(page, 'carol');
+	await nav(page, 'Activity');
+	await row(page, 'later.txt').waitFor();
+	assert.match(await page.locator('main').innerText(), /for bob/);
+	await seen(page, 'team-admin-activity');
+	await row(page, 'sleep 600').locator('button').click();
+	await page.waitForSelector('text=The command was stopped.');
+	await row(page, 'later.txt').getByRole('link', { name: 'alice' }).click();
+	await page.waitForSelector('text=Of alice.');
+	assert(!/for bob/.test(await page.locator('main').innerText()), 'calls of bob are listed as those of alice');
+	await nav(page, 'Changes');
+	await page.waitForSelector('text=Of alice.');
+	await seen(page, 'team-admin-changes');
+	await row(page, 'later.txt').locator('a').first().click();
+	await page.click('text=Undo this change');
+	await page.waitForSelector('text=Taken back.');
+	await seen(page, 'team-admin-undone');
+	await page.click('text=All changes');
+	await page.waitForSelector('text=Of alice.');
+	assert.match((await editor.callTool({ name: 'read_file', arguments: { file_path: 'later.txt' } })).content[0].text, /NOT_FOUND|no such/i);
+	assert.deepEqual(page.wrong, []);
+	await page.context().close();
+});
 await editor?.close();
+await his?.close();
 await finish(browser, loopback);
