@@ -1,6 +1,11 @@
 package blackbox
 
-import "testing"
+import (
+	"strings"
+	"testing"
+
+	"codehand/server/replaytest"
+)
 
 // TestApprovalsInChromium: a client that cannot ask has its calls approved on the page of serve: on a phone and a desk,
 // light and dark, by keyboard alone, without script, by one of two browsers, and not by a page of another port.
@@ -26,7 +31,15 @@ func TestConsoleInChromium(t *testing.T) {
 	if confinedLevel(t, h) < 2 {
 		unavailable(t, "commands are not confined here")
 	}
+	// 1,000 calls are made in a row.
+	replaytest.Lay(t, h.home, map[string]string{".config/codehand/config.toml": "[quota.default]\ncalls_per_minute = 0\n"})
 	page := startDaemon(t, h.command("page"))
 	cmd := chromiumBy(t, "console.mjs", "--url", h.serve().url, "--page", page.url+"/?"+page.said(t, `key=\w+`))
-	conversed(t, cmd, func(string) (string, bool) { return "", false })
+	conversed(t, cmd, func(line string) (string, bool) {
+		figure := strings.HasPrefix(line, "# ")
+		if figure {
+			t.Log(line)
+		}
+		return "", figure
+	})
 }

@@ -250,6 +250,38 @@ await check('one part of a change is taken back, and what a person wrote elsewhe
 	}
 });
 
+await check('1,000 calls are seen as they are made, and leave 200 rows at most', async () => {
+	const page = await open(browser, origin, { viewport: sizes.desk });
+	await page.goto(`${origin}/activity`);
+	for (let i = 0; i < 100; i++) {
+		await Promise.all([...Array(10).keys()].map((j) => usual.tool('read_file', { file_path: `none-${i}-${j}.txt` })));
+	}
+	await write('last.txt', 'one\n');
+	const began = performance.now();
+	await row(page, 'last.txt').waitFor({ timeout: 10_000 }); // without a reload
+	console.log(`# the last of 1,001 calls shows ${Math.round(performance.now() - began)} ms after its answer`);
+	assert(await page.locator('tbody tr').count() <= 200);
+	quiet(page);
+	await page.context().close();
+});
+
+await check('what a page weighs, and when it is painted', async () => {
+	for (const path of ['', 'activity', 'changes', 'connect']) {
+		const page = await open(browser, origin, { viewport: sizes.phone });
+		await page.goto(`${origin}/${path}`);
+		await page.waitForFunction(() => performance.getEntriesByName('first-contentful-paint').length > 0);
+		const [bytes, paint] = await page.evaluate(() => [
+			[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
+				.reduce((sum, e) => sum + e.transferSize, 0),
+			performance.getEntriesByName('first-contentful-paint')[0].startTime,
+		]);
+		console.log(`# /${path}: ${(bytes / 1000).toFixed(1)} kB with all that it loads, painted after ${Math.round(paint)} ms`);
+		assert(bytes < 80_000, 'the page is heavy');
+		quiet(page);
+		await page.context().close();
+	}
+});
+
 await check('without script', async () => {
 	await write('plain.txt', 'one\n');
 	await shell('sleep 600 # plain', { run_in_background: true });
