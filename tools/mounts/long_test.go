@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,72 +14,11 @@ import (
 	"time"
 
 	"codehand/filestate/leaktest"
-	"codehand/tools/catalog"
 	"codehand/tools/mounts/upstream"
-	"codehand/tools/sandbox"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 	"codehand/tools/tooltest"
 )
-
-// The reference servers from npm: each tool that is named here is found by three phrases and answers right.
-func TestReferenceServers(t *testing.T) {
-	if !leaktest.Long() {
-		t.Skip("it fetches servers from npm; CODEHAND_LONG=1 runs it")
-	}
-	dir, work := t.TempDir(), t.TempDir()
-	must(t, os.WriteFile(filepath.Join(work, "a.txt"), []byte("content of a"), 0o600))
-	install := exec.Command("npm", "install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix", dir,
-		"@modelcontextprotocol/server-everything", "@modelcontextprotocol/server-memory",
-		"@modelcontextprotocol/server-filesystem", "@modelcontextprotocol/server-sequential-thinking")
-	if out, err := install.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	server := func(name, program string, args ...string) Remote {
-		return Remote{Name: name, Reach: func() (upstream.Options, error) {
-			return upstream.Options{Command: upstream.Command{
-				Argv: append([]string{filepath.Join(dir, "node_modules", ".bin", program)}, args...), Dir: work,
-				Env: append(sandbox.Environ(sandbox.EnvOptions{}), "MEMORY_FILE_PATH="+filepath.Join(work, "memory.json")),
-			}}, nil
-		}}
-	}
-	m := mounted(t, server("everything", "mcp-server-everything"), server("memory", "mcp-server-memory"),
-		server("files", "mcp-server-filesystem", work), server("thinking", "mcp-server-sequential-thinking"))
-	for _, name := range m.Names() {
-		must(t, m.Reach(t.Context(), name))
-	}
-	var all []catalog.Entry
-	for _, x := range m.Tools() {
-		all = append(all, catalog.Entry{Name: x.Spec.Name, Description: x.Spec.Description, Hint: x.Spec.Hint, Deferred: true, Schema: x.Schema})
-	}
-	r := tooltest.New(t, nil)
-	for _, c := range []struct {
-		name, input, want string
-		finds             []string
-	}{
-		{"mcp__everything__echo", `{"message":"hello"}`, "Echo: hello", []string{"echo", "echo message", "+everything echo"}},
-		{"mcp__everything__get-sum", `{"a":1,"b":2}`, "The sum of 1 and 2 is 3.", []string{"get sum", "sum of two numbers", "everything sum"}},
-		{"mcp__everything__get-resource-links", `{"count":2}`, "Resource: demo://resource/", []string{"resource links", "get resource links", "everything links"}},
-		{"mcp__everything__get-structured-content", `{"location":"New York"}`, `"temperature"`, []string{"structured content", "get structured content", "everything structured"}},
-		{"mcp__memory__create_entities", `{"entities":[{"name":"n1","entityType":"t","observations":["o1"]}]}`, "n1", []string{"create entities", "memory create entities", "knowledge graph create entities"}},
-		{"mcp__memory__read_graph", `{}`, "o1", []string{"read graph", "read knowledge graph", "memory graph"}},
-		{"mcp__files__list_directory", `{"path":` + quoted(work) + `}`, "a.txt", []string{"list directory", "files list directory", "+files directory"}},
-		{"mcp__files__read_text_file", `{"path":` + quoted(filepath.Join(work, "a.txt")) + `}`, "content of a", []string{"read text file", "files read text", "+text read file"}},
-		{"mcp__thinking__sequentialthinking", `{"thought":"x","nextThoughtNeeded":false,"thoughtNumber":1,"totalThoughts":1}`, `"thoughtNumber": 1`,
-			[]string{"sequential thinking", "sequentialthinking", "thinking step by step"}},
-	} {
-		for _, query := range c.finds {
-			found := catalog.Find(all, query).Entries
-			if !slices.ContainsFunc(found[:min(5, len(found))], func(e catalog.Entry) bool { return e.Name == c.name }) {
-				t.Errorf("%q does not find %s", query, c.name)
-			}
-		}
-		got, err := use(t.Context(), t, r, find(t, m, c.name), c.input)
-		if err != nil || !strings.Contains(got.Text, c.want) {
-			t.Errorf("%s: %v %s", c.name, err, got.Text)
-		}
-	}
-}
 
 // kill -9 of a server again and again during 1,000 calls: each is answered once, and the server is there again within 2 s.
 func TestKilledOften(t *testing.T) {
