@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"codehand/tools/sandbox"
 	"codehand/tools/session"
 	"codehand/tools/tool"
+	"codehand/tools/tooltest"
 )
 
 // asServer is set where this test binary stands for a language server; its value says how that behaves.
@@ -207,6 +209,34 @@ func TestLspAfterEdits(t *testing.T) {
 	}
 	same(t, r.ok("multi_edit", `{"edits":[{"file_path":"b.toy","old_string":"","new_string":"fn b\n  call c\n"},{"file_path":"c.toy","old_string":"","new_string":"fn c\n  call b\n  call d\n"}]}`),
 		"Created b.toy (2 lines)\nCreated c.toy (3 lines)\n[new diagnostics: c.toy:3: undefined: d]")
+}
+
+// While an edit waits for what its server says, the file is free: another edit of it does not wait for the first.
+func TestLspEditHoldsNoLock(t *testing.T) {
+	t.Parallel()
+	r := withToy(t, newRig(t), lsptest.How{Hang: "textDocument/diagnostic"})
+	r.write("a.toy", "fn a\n")
+	r.ok("read_file", `{"file_path":"a.toy"}`)
+	r.ok("lsp", `{"operation":"documentSymbol","filePath":"a.toy"}`)
+	var edits sync.WaitGroup
+	defer edits.Wait()
+	defer r.LSP.Close() // ends what they wait for
+	answered := make(chan string, 2)
+	for _, words := range [][2]string{{"fn a", "fn b"}, {"fn b", "fn c"}} {
+		edits.Go(func() {
+			_, text := r.do("edit_file", fmt.Sprintf(`{"file_path":"a.toy","old_string":%q,"new_string":%q}`, words[0], words[1]))
+			answered <- text
+		})
+		tooltest.Eventually(t, func() bool {
+			text, err := os.ReadFile(filepath.Join(r.dir, "a.toy"))
+			return err == nil && string(text) == words[1]+"\n"
+		})
+	}
+	select {
+	case text := <-answered:
+		t.Errorf("an edit did not wait: %s", text)
+	default:
+	}
 }
 
 // TestLspEditChanges: a rename is a call that changes its files, so that plan mode refuses it; a dry run only reads.

@@ -73,14 +73,20 @@ func (r *real) find(name, what string) (Document, Position) {
 	return d, Position{strings.Count(before, "\n"), Units(before[strings.LastIndexByte(before, '\n')+1:])}
 }
 
-// edit is check for the server of r, and how long it took.
+// edit is check for the server of r, and how long it took. A model needs longer for its next edit than a server for the
+// answer that came late, so that is waited for: else one pause of the machine makes all edits late that follow.
 func (r *real) edit(name, content string) (Verdict, time.Duration) {
 	r.t.Helper()
 	old, _ := os.ReadFile(r.path(name))
 	r.write(name, content)
 	begun := time.Now()
 	v := r.pool.Check(r.t.Context(), r.place(), r.server, Question{For: "me", Edits: []Edit{{r.path(name), old, []byte(content)}}})
-	return v, time.Since(begun)
+	took := time.Since(begun)
+	if v.Late {
+		_, err := r.c.Problems(r.t.Context(), r.doc(name))
+		must(r.t, err)
+	}
+	return v, took
 }
 
 // breaks makes edits that break a file and repair it, and counts those that were told at once.
@@ -124,6 +130,7 @@ func TestGopls(t *testing.T) {
 		bin = installed(t, "go", "install", "golang.org/x/tools/gopls@"+goplsVersion)
 	}
 	root := filepath.Join(leaktest.Dir(t), "std")
+	must(t, os.MkdirAll(filepath.Join(root, "text", "many"), 0o700))
 	goroot, err := exec.Command("go", "env", "GOROOT").Output()
 	must(t, err)
 	src := filepath.Join(strings.TrimSpace(string(goroot)), "src")
@@ -186,6 +193,20 @@ func TestGopls(t *testing.T) {
 	}
 	expect(t, "a new file", found(v), "new.go:2:35: s.wrong undefined (type *state has no field or method wrong)")
 	must(t, os.Remove(r.path("text/template/new.go")))
+
+	r.write("text/many/shared.go", "package many\n\nfunc shared() int { return 1 }\n")
+	for n := range 59 {
+		r.write(fmt.Sprintf("text/many/f%02d.go", n), fmt.Sprintf("package many\n\nvar _, v%d = \"\U0001f600\", shared() // of shared\n", n))
+	}
+	texts := r.renamed("text/many/shared.go", "func s", "common")
+	if len(texts) != 60 {
+		t.Errorf("the rename changes %d files", len(texts))
+	}
+	expect(t, "a rename here", texts["text/many/shared.go"], "package many\n\nfunc common() int { return 1 }\n")
+	for n := range 59 {
+		name := fmt.Sprintf("f%02d.go", n)
+		expect(t, "a rename in "+name, texts["text/many/"+name], fmt.Sprintf("package many\n\nvar _, v%d = \"\U0001f600\", common() // of shared\n", n))
+	}
 
 	// imports
 	r.write("text/imports.go", "package text\n\nimport (\n\t\"os\"\n\t\"fmt\"\n\t\"strings\"\n)\n\nvar _ = fmt.Sprint(os.Args)\n")

@@ -561,6 +561,8 @@ func TestRogues(t *testing.T) {
 		"hangs":            {lsptest.How{Hang: "textDocument/hover"}, "", ErrTime},
 		"crashes at edits": {lsptest.How{Crash: "textDocument/diagnostic"}, "", nil},
 		"hangs at edits":   {lsptest.How{Hang: "textDocument/diagnostic"}, "", nil},
+		"floods":           {lsptest.How{Flood: true, Pause: time.Millisecond}, "", nil},
+		"floods at edits":  {lsptest.How{Flood: true, Pause: time.Millisecond, Hang: "textDocument/diagnostic"}, "", nil},
 	} {
 		dir := leaktest.Dir(t)
 		must(t, os.WriteFile(filepath.Join(dir, "a.toy"), []byte("fn a\n"), 0o600))

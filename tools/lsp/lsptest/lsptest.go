@@ -17,6 +17,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 	"unicode/utf16"
 )
 
@@ -28,6 +30,7 @@ type How struct {
 	Hang      string          // method that it never answers
 	Deaf      string          // method after which it reads nothing any more
 	Flood     bool            // it asks and tells without end
+	Pause     time.Duration   // between two messages of a flood
 	Huge      bool            // its first answer is too large
 	Garbage   bool            // it does not speak the protocol
 	Slow      bool            // it gives diagnostics only once Go is closed; nil: never
@@ -60,6 +63,8 @@ type server struct {
 	disk map[string]string
 	at   map[string]int // version by path
 	next int
+	over atomic.Bool // its input has ended
+	work sync.WaitGroup
 }
 
 type message struct {
@@ -81,6 +86,8 @@ type place struct {
 // Serve answers until its input ends, or it does.
 func Serve(in io.Reader, out io.Writer, h How) {
 	s := &server{How: h, out: out, open: map[string]string{}, disk: map[string]string{}, at: map[string]int{}}
+	defer s.work.Wait()
+	defer s.over.Store(true)
 	if h.Garbage {
 		_, _ = io.WriteString(out, "Welcome to toy 1.0!\n\n")
 		_, _ = io.Copy(io.Discard, in)
@@ -353,12 +360,13 @@ func (s *server) began() {
 	s.ask("client/registerCapability", map[string]any{"registrations": []any{map[string]any{"id": "1", "method": "workspace/didChangeWatchedFiles"}}})
 	s.ask("workspace/configuration", map[string]any{"items": []any{map[string]any{"section": "toy"}}})
 	if s.Flood {
-		go func() {
-			for {
+		s.work.Go(func() {
+			for !s.over.Load() {
 				s.ask("workspace/configuration", map[string]any{"items": []any{map[string]any{"section": "toy"}}})
 				s.notify("window/logMessage", map[string]any{"type": 3, "message": strings.Repeat("x", 1000)})
+				<-time.After(s.Pause)
 			}
-		}()
+		})
 	}
 }
 
