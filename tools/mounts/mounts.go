@@ -298,7 +298,8 @@ func (x *mount) define(all []upstream.Definition, left int) {
 	made := len(x.tools)
 	x.mu.Unlock()
 	if left > 0 {
-		x.log.Warn("tools of a mounted server are left out: they cannot be read, or are too many", "tools", left)
+		x.log.Warn("tools of a mounted server are left out: they cannot be read, run as tasks only, or are too many",
+			"tools", left)
 	}
 	x.log.Info("mounted server answered", "tools", made)
 	x.tell()

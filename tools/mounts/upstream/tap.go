@@ -160,7 +160,7 @@ func (w *web) RequiresLegacyProtocol() bool { return w.sse != nil }
 // A list is one page of tools.
 type list struct {
 	tools []Definition
-	bad   int // how many could not be read
+	bad   int // how many could not be read, or run as tasks only, which we do not ask for
 }
 
 // read reads the page, and leaves in the response what the library makes headers of.
@@ -174,12 +174,17 @@ func (l *list) read(response *transport.JSONRPCResponse) (*transport.JSONRPCResp
 	}
 	known := []json.RawMessage{}
 	for _, raw := range page.Tools {
-		var d Definition
-		if json.Unmarshal(raw, &d) != nil || d.Name == "" {
+		var d struct {
+			Definition
+			Execution struct {
+				TaskSupport mcp.TaskSupport `json:"taskSupport"`
+			} `json:"execution"`
+		}
+		if json.Unmarshal(raw, &d) != nil || d.Name == "" || d.Execution.TaskSupport == mcp.TaskSupportRequired {
 			l.bad++
 			continue
 		}
-		l.tools = append(l.tools, d)
+		l.tools = append(l.tools, d.Definition)
 		var own mcp.Tool
 		if json.Unmarshal(raw, &own) == nil {
 			known = append(known, raw)

@@ -275,7 +275,8 @@ func (c *Conn) Close() {
 
 var errClosed = errors.New("the connection was closed")
 
-// Tools asks for the list of tools. left is how many were left out: they could not be read, or were too many.
+// Tools asks for the list of tools. left is how many were left out: they could not be read, run as tasks only, or were
+// too many.
 func (c *Conn) Tools(ctx context.Context) (all []Definition, left int, err error) {
 	c.raw.listing.Lock()
 	defer c.raw.listing.Unlock()
