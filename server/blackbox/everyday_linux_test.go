@@ -56,16 +56,17 @@ func newMonday(t *testing.T, stack string) *monday {
 	t.Helper()
 	dir := leaktest.Dir(t)
 	d := &monday{t: t, home: filepath.Join(dir, "home"), work: filepath.Join(dir, "work", "project")}
-	for _, dir := range []string{d.home, d.work} {
+	temp := filepath.Join(dir, "tmp") // where yarn leaves what it does not remove
+	for _, dir := range []string{d.home, d.work, temp} {
 		must(t, os.MkdirAll(dir, 0o700))
 	}
 	must(t, os.WriteFile(d.home+"/.gitconfig", []byte("[user]\nname = A\nemail = a@example.com\n[init]\ndefaultBranch = main\n"), 0o600))
 	for _, v := range os.Environ() {
-		if name, _, _ := strings.Cut(v, "="); name != "HOME" && !strings.HasPrefix(name, "CODEHAND_") && !strings.HasPrefix(name, "XDG_") {
+		if name, _, _ := strings.Cut(v, "="); name != "HOME" && name != "TMPDIR" && !strings.HasPrefix(name, "CODEHAND_") && !strings.HasPrefix(name, "XDG_") {
 			d.env = append(d.env, v)
 		}
 	}
-	d.env = append(d.env, "HOME="+d.home, "XDG_STATE_HOME="+d.home+"/.local/state")
+	d.env = append(d.env, "HOME="+d.home, "TMPDIR="+temp, "XDG_STATE_HOME="+d.home+"/.local/state")
 	if real, err := os.UserHomeDir(); err == nil && os.Getenv("RUSTUP_HOME") == "" {
 		d.env = append(d.env, "RUSTUP_HOME="+real+"/.rustup")
 	}
