@@ -38,6 +38,7 @@ const (
 	// files.
 	maxHookCopies = 10
 	maxHooks      = 100
+	maxHookBytes  = 1 << 20 // of one directory
 )
 
 // huskyHooks is where husky has the hooks that git runs. No repository tracks it, as it ignores itself.
@@ -51,12 +52,14 @@ func ownHooks(p *sandbox.Profile, written, keep []string) *hookCopies {
 		return nil // all of them stay as they are
 	}
 	h := &hookCopies{temp: temp, dir: ".git-hooks-" + rand.Text()[:10]}
-	for _, path := range hookDirs(p.Protected) {
-		ruled := slices.ContainsFunc(slices.Concat(keep, p.Hidden), func(at string) bool {
+	ruled := func(path string) bool {
+		return slices.ContainsFunc(slices.Concat(keep, p.Hidden), func(at string) bool {
 			return within(path, at) || within(at, path)
 		})
-		if ruled || len(h.all) == maxHookCopies {
-			continue
+	}
+	for _, path := range hookDirs(p.Protected, ruled) {
+		if len(h.all) == maxHookCopies {
+			break
 		}
 		if own, ok := h.add(path, written); ok {
 			p.Copied = append(p.Copied, sandbox.Link{Path: path, Target: own})
@@ -66,10 +69,13 @@ func ownHooks(p *sandbox.Profile, written, keep []string) *hookCopies {
 	return h
 }
 
-// hookDirs returns the directories of hooks among what is protected, and makes that of husky where a project has none
-// so far: it is where nothing can be made while the command runs. Git does not see an empty directory.
-func hookDirs(protected []string) (dirs []string) {
+// hookDirs returns the directories of hooks among what is protected and not ruled, and makes that of husky where a
+// project has none so far: it is where nothing can be made while the command runs. Git does not see an empty directory.
+func hookDirs(protected []string, ruled func(path string) bool) (dirs []string) {
 	for _, path := range protected {
+		if ruled(path) {
+			continue
+		}
 		switch filepath.Base(path) {
 		case "hooks":
 			if exists(filepath.Join(filepath.Dir(path), "HEAD")) {
@@ -114,9 +120,13 @@ func (h *hookCopies) add(path string, written []string) (own string, ok bool) {
 	if h.temp.MkdirAll(one.copy, 0o700) != nil {
 		return "", false
 	}
+	left := maxHookBytes
 	for name, mode := range names {
-		content, err := git.ReadSmallIn(from, name, maxConfig)
-		if err != nil || h.temp.WriteFile(filepath.Join(one.copy, name), content, mode) != nil {
+		content, err := git.ReadSmallIn(from, name, maxHookBytes)
+		if left -= len(content); err != nil || left < 0 {
+			return "", false
+		}
+		if h.temp.WriteFile(filepath.Join(one.copy, name), content, mode) != nil {
 			return "", false
 		}
 		one.base[name] = sha256.Sum256(content)
@@ -193,7 +203,7 @@ func (h *hookCopies) changed(one hookCopy) (names []string) {
 	left := map[string]bool{}
 	for _, e := range entries {
 		left[e.Name()] = true
-		content, err := git.ReadSmallIn(dir, e.Name(), maxConfig)
+		content, err := git.ReadSmallIn(dir, e.Name(), maxHookBytes)
 		if sum, had := one.base[e.Name()]; !had || err != nil || sum != sha256.Sum256(content) {
 			names = append(names, e.Name())
 		}
