@@ -16,7 +16,7 @@ const intro = `# Comparison
 
 What %d cases of [testdata/score](../testdata/score) found on %s, on Linux. A case is what a person wants,
 with a check of the files or of the answer. It counts only where a server has a tool for it, and as failed if it fails
-twice. We chose the cases, so they are those that we thought of; the area "trade" has what safety and few tokens cost.
+%d times. We chose the cases, so they are those that we thought of; the area "trade" has what safety and few tokens cost.
 Peers are installed by npm in testdata/bench/peers and testdata/bench/clients; then this writes the page:
 
     go run -tags score ./cmd/score >docs/comparison.md
@@ -39,7 +39,7 @@ tells times move from run to run. ` + "`" + `TestTaskBesidePeers` + "`" + ` coun
 // page writes the table, and each case that failed with its request and its answer.
 func page(out io.Writer, all []*server, cases []scenario, results [][]result, tokens string) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, intro, len(cases), time.Now().UTC().Format("2006-01-02"))
+	fmt.Fprintf(&b, intro, len(cases), time.Now().UTC().Format("2006-01-02"), tries)
 	b.WriteString("| server | version |\n|---|---|\n")
 	for _, s := range all {
 		fmt.Fprintf(&b, "| %s | %s |\n", s.name, s.version)

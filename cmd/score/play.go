@@ -27,22 +27,32 @@ type result struct {
 // silence is what did not hold where a server said nothing.
 const silence = "an answer within 60 s"
 
-// play plays the cases on one server, which is started again when it ends or falls silent. A failure counts if the case
-// fails twice, or chance on a busy machine would; silence counts at once.
+// tries is how often a case must fail: answers of some servers depend on how busy the machine is.
+const tries = 4
+
+// play plays the cases on one server, which is started again when it ends or falls silent, and before each further try:
+// what it knows of the last one would decide that. Silence counts at once.
 func play(ctx context.Context, s *server, cases []scenario, scratch string) []result {
 	results := make([]result, len(cases))
 	t := table{server: s, scratch: scratch}
 	for i, one := range cases {
-		if ctx.Err() != nil {
-			break
-		}
-		results[i] = t.play(ctx, one)
-		if r := results[i]; r.passed || r.lacks || r.expected == silence {
-			continue
-		}
-		if again := t.play(ctx, one); again.passed {
-			results[i] = again
-			fmt.Fprintf(os.Stderr, "score: %s: %s/%s passed at the second try only\n", s.name, one.area, one.name)
+		for n := range tries {
+			if ctx.Err() != nil {
+				break
+			}
+			if n > 0 {
+				t.end()
+			}
+			again := t.play(ctx, one)
+			if n == 0 || again.passed {
+				results[i] = again
+			}
+			if again.passed && n > 0 {
+				fmt.Fprintf(os.Stderr, "score: %s: %s/%s passed at try %d\n", s.name, one.area, one.name, n+1)
+			}
+			if again.passed || again.lacks || again.expected == silence {
+				break
+			}
 		}
 	}
 	t.end()

@@ -82,7 +82,7 @@ o
 ## again: and is there again
 > read a.txt
 = hello
-## chance: it holds at the second try
+## chance: it holds at a later try
 $ [ -e ../chance.was ] || { touch ../chance.was; echo no > no; }
 > read a.txt
 ? ! [ -e no ]
