@@ -16,8 +16,8 @@ const intro = `# Comparison
 
 What %d cases of [testdata/score](../testdata/score) found on %s, on Linux. A case is what a person wants,
 with a check of the files or of the answer. It counts only where a server has a tool for it, and as failed if it fails
-%d times. We chose the cases, so they are those that we thought of; the area "trade" has what safety and few tokens cost.
-Peers are installed by npm in testdata/bench/peers and testdata/bench/clients; then this writes the page:
+%d times. We chose the cases, so they are those that we thought of; the area "trade" has what safety and few tokens
+cost. Peers are installed by npm in testdata/bench/peers and testdata/bench/clients; then this writes the page:
 
     go run -tags score ./cmd/score >docs/comparison.md
 

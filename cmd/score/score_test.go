@@ -123,7 +123,8 @@ $ [ -e ../chance.was ] || { touch ../chance.was; echo no > no; }
 	if err := page(&b, []*server{s}, cases, [][]result{results}, "- 1 token"); err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{"| area | 5 of 10 |", "| **all** | 5 of 10 |", "| area/text: a text is missing | `= bye` |", "- 1 token"} {
+	for _, text := range []string{"| area | 5 of 10 |", "| **all** | 5 of 10 |",
+		"| area/text: a text is missing | `= bye` |", "- 1 token"} {
 		if !strings.Contains(b.String(), text) {
 			t.Errorf("the page lacks %q:\n%s", text, &b)
 		}

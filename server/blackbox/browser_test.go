@@ -141,7 +141,8 @@ func teamInChromium(t *testing.T, public, address string, env ...string) {
 	replaytest.Lay(t, d.work, map[string]string{"alice/of-alice.txt": "a", "bob/of-bob.txt": "b", "carol/c": ""})
 	replaytest.Lay(t, d.home, map[string]string{".config/codehand/config.toml": "[auth]\nmode = \"team\"\n" +
 		"[permissions]\nallow = [\"Bash(sleep *)\"]\n" +
-		"[principals.default]\nroots = ['" + d.work + "/{principal}']\n[principals.carol]\nadmin = true\n[http]\nlisten = ['" + d.address + "']\n"})
+		"[principals.default]\nroots = ['" + d.work + "/{principal}']\n[principals.carol]\nadmin = true\n" +
+		"[http]\nlisten = ['" + d.address + "']\n"})
 	d.s = startDaemon(t, d.codehand("serve"))
 	local := cmp.Or(public, strings.Replace(d.s.url, "127.0.0.1", "localhost", 1)) // an address has no passkeys
 	link := func(name string) string { return strings.Replace(d.output("invite", name), d.s.url, local, 1) }

@@ -62,7 +62,9 @@ func newMonday(t *testing.T, stack string) *monday {
 	}
 	must(t, os.WriteFile(d.home+"/.gitconfig", []byte("[user]\nname = A\nemail = a@example.com\n[init]\ndefaultBranch = main\n"), 0o600))
 	for _, v := range os.Environ() {
-		if name, _, _ := strings.Cut(v, "="); name != "HOME" && name != "TMPDIR" && !strings.HasPrefix(name, "CODEHAND_") && !strings.HasPrefix(name, "XDG_") {
+		name, _, _ := strings.Cut(v, "=")
+		own := name == "HOME" || name == "TMPDIR"
+		if !own && !strings.HasPrefix(name, "CODEHAND_") && !strings.HasPrefix(name, "XDG_") {
 			d.env = append(d.env, v)
 		}
 	}

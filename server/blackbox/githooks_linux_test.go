@@ -21,11 +21,14 @@ func TestHooksOfPackages(t *testing.T) {
 	p.outside("", "add", ".husky")
 	p.outside("", "commit", "-q", "-m", "hooks")
 	const (
-		husky = `set -e; git config core.hooksPath .husky/_; rm -f .husky/_/h; mkdir -p .husky/_; echo '*' >.husky/_/.gitignore
-			printf '#!/bin/sh\necho in the copy\necho x 2>/dev/null >>RAN || :\n' >.husky/_/pre-commit; chmod +x .husky/_/pre-commit
+		husky = `set -e; git config core.hooksPath .husky/_; rm -f .husky/_/h; mkdir -p .husky/_
+			echo '*' >.husky/_/.gitignore
+			printf '#!/bin/sh\necho in the copy\necho x 2>/dev/null >>RAN || :\n' >.husky/_/pre-commit
+			chmod +x .husky/_/pre-commit
 			git status --short; git commit -q --allow-empty -m x 2>&1; git config --unset core.hooksPath; `
 		lefthook = `mkdir -p .git/hooks; for h in pre-commit commit-msg post-checkout; do
-			printf '#!/bin/sh\necho x 2>/dev/null >>RAN || :\n' >.git/hooks/$h.new; chmod +x .git/hooks/$h.new; mv .git/hooks/$h.new .git/hooks/$h; done; `
+			printf '#!/bin/sh\necho x 2>/dev/null >>RAN || :\n' >.git/hooks/$h.new
+			chmod +x .git/hooks/$h.new; mv .git/hooks/$h.new .git/hooks/$h; done; `
 	)
 	script := func(text string) string { return p.script(strings.ReplaceAll(text, "RAN", p.in("ran"))) }
 	untouched := func(name string) {
@@ -59,7 +62,8 @@ func TestHooksOfPackages(t *testing.T) {
 		"lefthook": {lefthook + "echo exit $?", []string{
 			"exit 0", "[.git/hooks: not kept: commit-msg, post-checkout, pre-commit. ", `permissions.unprotect = [".git/hooks"]]`}},
 		"removed": {"rm .git/hooks/commit-msg; ls .git/hooks; echo exit $?", []string{"[.git/hooks: not kept: commit-msg. "}},
-		"away": {"mv .git/hooks x || mv .husky/_ x || rmdir .husky/_ || mv .husky x || echo x >.husky/pre-commit || echo kept; rm -rf x",
+		"away": {"mv .git/hooks x || mv .husky/_ x || rmdir .husky/_ || mv .husky x || " +
+			"echo x >.husky/pre-commit || echo kept; rm -rf x",
 			[]string{"kept\n"}},
 	} {
 		said := script(c.text)

@@ -73,20 +73,14 @@ func (r *real) find(name, what string) (Document, Position) {
 	return d, Position{strings.Count(before, "\n"), Units(before[strings.LastIndexByte(before, '\n')+1:])}
 }
 
-// edit is check for the server of r, and how long it took. A model needs longer for its next edit than a server for the
-// answer that came late, so that is waited for: else one pause of the machine makes all edits late that follow.
+// edit is check for the server of r, and how long it took.
 func (r *real) edit(name, content string) (Verdict, time.Duration) {
 	r.t.Helper()
 	old, _ := os.ReadFile(r.path(name))
 	r.write(name, content)
 	begun := time.Now()
 	v := r.pool.Check(r.t.Context(), r.place(), r.server, Question{For: "me", Edits: []Edit{{r.path(name), old, []byte(content)}}})
-	took := time.Since(begun)
-	if v.Late {
-		_, err := r.c.Problems(r.t.Context(), r.doc(name))
-		must(r.t, err)
-	}
-	return v, took
+	return v, time.Since(begun)
 }
 
 // breaks makes edits that break a file and repair it, and counts those that were told at once.
