@@ -7,8 +7,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"codehand/filestate/leaktest"
 	"codehand/server/replaytest"
@@ -158,6 +160,65 @@ func TestMountedMisbehaves(t *testing.T) {
 		}
 		if changed > 20 {
 			t.Errorf("the client was told %d times that the list changed", changed)
+		}
+	})
+}
+
+// TestMountedKilled: of 1,000 calls in a row, while the server is killed (SIGKILL) at five moments that it does not
+// choose, each is answered once: right, or with the word that the server was lost during it. It is back within two
+// seconds.
+func TestMountedKilled(t *testing.T) {
+	t.Parallel()
+	leaktest.OnlyLong(t, "waits for restarts, and asserts how long they take")
+	table := "[quota.default]\ncalls_per_minute = 0\n" + mountKind(t, "killed", "killed", "")
+	set := mountConfig(t, table, "permissions.allow", "mcp__killed")
+	const gone = "UPSTREAM_DOWN: Server killed was lost during this call"
+	eachPlanner(t, replaytest.Declared, set, func(t *testing.T, p *planner) {
+		processes, right, lost, slowest := map[string]bool{}, 0, 0, time.Duration(0)
+		for i := range 1_000 {
+			text := strconv.Itoa(i)
+			if i%200 == 100 {
+				text = "kill"
+			}
+			began := time.Now()
+			a := p.do("mcp__killed__echo", replaytest.AsJSON(t, "text", text))
+			slowest = max(slowest, time.Since(began))
+			_, process, ok := strings.Cut(a.Text, "\necho "+text+"\nprocess ")
+			switch {
+			case !a.Failed && ok:
+				right++
+				process, _, _ = strings.Cut(process, "\n")
+				processes[process] = true
+			case a.Failed && strings.HasPrefix(a.Text, gone) && strings.Contains(a.Text, "What the call did is unknown"):
+				lost++
+			default:
+				t.Errorf("call %d: %+v", i, a)
+			}
+		}
+		t.Logf("%d right, %d lost, %d processes, the slowest call took %s", right, lost, len(processes), slowest)
+		if right+lost != 1_000 || lost > 5 || len(processes) != 6 || slowest > 2*time.Second {
+			t.Error("too many were lost, or a restart took too long")
+		}
+		p.Mu.Lock()
+		defer p.Mu.Unlock()
+		answers := map[string]int{}
+		for _, line := range p.Wire {
+			var m struct {
+				ID     json.RawMessage
+				Result json.RawMessage
+			}
+			must(t, json.Unmarshal([]byte(line), &m))
+			if m.Result != nil {
+				answers[string(m.ID)]++
+			}
+		}
+		for id, n := range answers {
+			if n != 1 {
+				t.Errorf("request %s is answered %d times", id, n)
+			}
+		}
+		if len(answers) < 1_000 {
+			t.Errorf("%d requests are answered", len(answers))
 		}
 	})
 }

@@ -5,15 +5,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // mountMark makes the test binary an MCP server that is mounted. Its value is how many tools it has besides its own, or
-// how it misbehaves: "crash" ends at each third call, "flood" lists without end and says again and again that its list
-// changed, "hostile" has names, descriptions, schemas and words that mean harm, "mute" never answers, "hang" answers no
-// call.
+// how it misbehaves: "crash" ends at each third call, "killed" is killed a moment after the text "kill" and says with
+// each echo which process it is, "flood" lists without end and says again and again that its list changed, "hostile" has
+// names, descriptions, schemas and words that mean harm, "mute" never answers, "hang" answers no call.
 const mountMark = "CODEHAND_TEST_MOUNTED"
 
 // runMounted serves over standard input and output until they end. Its tools: echo; ask, which asks the person; try,
@@ -28,7 +30,7 @@ func runMounted(more string) int {
 	if !ok {
 		return 2
 	}
-	calls := 0
+	calls, began := 0, time.Now().UnixNano()
 	var asking string
 	in := bufio.NewReader(os.Stdin)
 	for {
@@ -86,6 +88,15 @@ func runMounted(more string) int {
 			answer(id, `{"resources":[{"uri":"test://one","name":"one"}]}`)
 		case r.Method == "resources/read":
 			answer(id, `{"contents":[{"uri":"test://one","text":"the text of one"}]}`)
+		case r.Params.Name == "echo" && more == "killed":
+			if r.Params.Arguments.Text == "kill" {
+				time.AfterFunc(rand.N(3*time.Millisecond), func() {
+					if self, err := os.FindProcess(os.Getpid()); err == nil {
+						_ = self.Kill()
+					}
+				})
+			}
+			text(id, fmt.Sprintf("echo %s\nprocess %d", r.Params.Arguments.Text, began))
 		case r.Params.Name == "echo":
 			text(id, "echo "+r.Params.Arguments.Text)
 		case r.Params.Name == "ask":
@@ -123,7 +134,7 @@ func toolsMounted(kind string) (tools []string, ok bool) {
 		for i := range 700 {
 			tools = append(tools, fmt.Sprintf(`{"name":"flood_%d","description":"Floods with thing number %d.","inputSchema":{"type":"object"}}`, i, i))
 		}
-	case "crash", "mute", "hang", "0":
+	case "crash", "killed", "mute", "hang", "0":
 	default:
 		n, err := strconv.Atoi(kind)
 		if err != nil {
