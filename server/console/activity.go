@@ -306,7 +306,7 @@ var (
 
 // activity shows what runs.
 func (c *Console) activity(w http.ResponseWriter, r *http.Request, p Person) {
-	v := view{Title: "Activity", Person: p, Now: time.Now(), Activity: &activityView{}}
+	v := view{Title: "Activity", Person: p, Now: time.Now(), pages: pages{Activity: &activityView{}}}
 	switch r.URL.Query().Get("done") {
 	case "stopped":
 		v.Done = "The command was stopped."

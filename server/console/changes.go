@@ -156,7 +156,7 @@ var (
 
 // changes shows what was changed.
 func (c *Console) changes(w http.ResponseWriter, r *http.Request, p Person) {
-	v := view{Title: "Changes", Person: p, Now: time.Now(), Changes: &changesView{}}
+	v := view{Title: "Changes", Person: p, Now: time.Now(), pages: pages{Changes: &changesView{}}}
 	if !p.In {
 		c.show(w, r, http.StatusOK, v)
 		return
@@ -209,7 +209,7 @@ func nameClients(ctx context.Context, o *Options, p Person, v *changesView) {
 
 // change shows one change.
 func (c *Console) change(w http.ResponseWriter, r *http.Request, p Person) {
-	v := view{Title: "Change", Person: p, Now: time.Now(), Changes: &changesView{}}
+	v := view{Title: "Change", Person: p, Now: time.Now(), pages: pages{Changes: &changesView{}}}
 	id := r.PathValue("id")
 	if !p.In || !changeID().MatchString(id) {
 		if p.In {

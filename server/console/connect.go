@@ -1,7 +1,6 @@
 package console
 
 import (
-	"cmp"
 	"html/template"
 	"net/http"
 	"slices"
@@ -41,16 +40,12 @@ func places(f clients.Files) []fileAt {
 
 // connect shows how clients are connected. Nothing there is a secret: each client signs in by itself.
 func (c *Console) connect(w http.ResponseWriter, r *http.Request, p Person) {
-	scheme := "http"
-	if r.TLS != nil {
-		scheme = "https"
-	}
-	v := connecting{URL: strings.TrimSuffix(cmp.Or(c.o.Public, scheme+"://"+r.Host), "/") + "/mcp"}
+	v := connecting{URL: address(c.o, r) + "/mcp"}
 	for _, s := range clients.Snippets(clients.Endpoint{URL: v.URL}) {
 		v.Files = append(v.Files, pasted{s, places(s.Files), template.URL(s.Adds)})
 	}
 	if c.o.SignIn && strings.HasPrefix(c.o.Public, "https://") {
 		v.Chats = public.Chats()
 	}
-	c.show(w, r, http.StatusOK, view{Title: "Connect", Person: p, Now: time.Now(), Connect: &v})
+	c.show(w, r, http.StatusOK, view{Title: "Connect", Person: p, Now: time.Now(), pages: pages{Connect: &v}})
 }

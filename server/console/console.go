@@ -45,6 +45,7 @@ type Questions interface {
 type Person struct {
 	Who   auth.Principal // of In
 	In    bool           // it is a person with rights here
+	Fresh bool           // who signed in a short time ago
 	Token string         // CSRF, for the forms of a page
 	Query string         // ends links to pages of ours
 	Bars  string         // why this person may not answer here, and what would help; "": nothing bars it
@@ -85,6 +86,7 @@ type Options struct {
 	// is no such principal. nil: there are no others.
 	ChangesOf func(admin auth.Principal, principal string) (of Changes, ok bool)
 	Activity  Activity
+	People    People // nil: nobody sees to them here
 	Pauses    Pauses
 	Limits    func(auth.Principal) []limits.Use // what is used of them now; nil: there are none
 	Notes     func() []string                   // what else is said above what waits; nil: nothing
@@ -143,7 +145,7 @@ var page = sync.OnceValue(func() *template.Template {
 		"minute": minute, "label": label, "fields": fields,
 		"choices": choices, "texts": texts, "yes": yes, "no": no, "narrowed": narrowed, "whole": whole,
 		"within": within,
-		"brief":  brief, "link": link, "form": formOf, "older": older, "only": only, "other": other,
+		"brief":  brief, "link": link, "form": formOf, "of": memberQuery, "older": older, "only": only, "other": other,
 		"at": func(now, t time.Time) moment { return moment{now, t} },
 	}).ParseFS(files, "pages/*.html"))
 })
@@ -176,6 +178,12 @@ func New(o Options) *Console {
 	c.routes.HandleFunc("GET /changes/{id}", c.get(c.change))
 	c.routes.HandleFunc("POST /console/undo", c.post(c.undo))
 	c.routes.HandleFunc("GET /handover", c.get(c.handOver))
+	if o.People != nil {
+		x := peoplePages{c}
+		c.routes.HandleFunc("GET /people", c.get(x.people))
+		c.routes.HandleFunc("POST /console/invite", c.post(x.invite))
+		c.routes.HandleFunc("POST /console/end", c.post(x.endAccess))
+	}
 	for name, a := range assets() {
 		c.routes.HandleFunc("GET /console/"+name, func(w http.ResponseWriter, _ *http.Request) {
 			h := w.Header()
@@ -216,7 +224,7 @@ func Serves(path string) bool {
 	switch page {
 	case "console", "changes":
 		return rooted
-	case "", "activity", "connect", "handover":
+	case "", "activity", "connect", "handover", "people":
 		return rooted && !below
 	}
 	return false
@@ -327,19 +335,25 @@ type view struct {
 	Base    string // leads to /
 	Person  Person
 	options *Options
+	pages
 	waitingView
 	Now      time.Time
-	Text     string       // of a page that says one thing; "": the page shows what waits
-	Done     string       // what the last form did
-	Refresh  bool         // a page without a script loads itself anew
-	Fragment bool         // only what changes
-	Changes  *changesView // of the pages about changes; nil: it is none of them
-	Activity *activityView
-	HandOver *handOverView
+	Text     string // of a page that says one thing; "": the page shows what waits
+	Done     string // what the last form did
+	Refresh  bool   // a page without a script loads itself anew
+	Fragment bool   // only what changes
 	Paused   []pauses.Pause
-	Connect  *connecting
 	Notes    []string // of the page that shows what waits
 	Asks     int      // how many calls wait for the person's approval
+}
+
+// pages are what a page shows, one of these; all nil: it shows what waits.
+type pages struct {
+	Changes  *changesView
+	Activity *activityView
+	HandOver *handOverView
+	Connect  *connecting
+	People   *peopleView
 }
 
 // A waitingView is what waits for a person's answer.
@@ -349,13 +363,15 @@ type waitingView struct {
 	Version uint64
 }
 
-// SignIn says whether people sign in, Connects whether clients connect at this address.
+// SignIn says whether people sign in, Connects whether clients connect at this address, Manages whether the person sees
+// to people.
 func (v view) SignIn() bool   { return v.options.SignIn }
 func (v view) Connects() bool { return v.options.Connects }
+func (v view) Manages() bool  { return v.options.People != nil && v.Person.Who.Admin }
 
 // Home says whether the page shows what waits.
 func (v view) Home() bool {
-	return v.Text == "" && v.Changes == nil && v.Activity == nil && v.HandOver == nil && v.Connect == nil
+	return v.Text == "" && v.pages == (pages{})
 }
 
 // A moment is a time, seen from now.

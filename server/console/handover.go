@@ -28,7 +28,7 @@ func (v *handOverView) Rows() int {
 
 // handOver shows what the next conversation can read of those before.
 func (c *Console) handOver(w http.ResponseWriter, r *http.Request, p Person) {
-	v := view{Title: "Hand-over", Person: p, Now: time.Now(), HandOver: &handOverView{}}
+	v := view{Title: "Hand-over", Person: p, Now: time.Now(), pages: pages{HandOver: &handOverView{}}}
 	if p.In {
 		q := r.URL.Query()
 		if s := q.Get("session"); sessionName().MatchString(s) {

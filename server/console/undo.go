@@ -118,7 +118,8 @@ func (c *Console) undo(w http.ResponseWriter, r *http.Request, p Person) {
 	}
 	form := r.PostForm
 	id, session, hunk, around := form.Get("change"), form.Get("session"), form.Get("hunk"), form.Get("around") == "1"
-	v := view{Title: "Undo", Person: p, Now: time.Now(), Changes: &changesView{undoing: undoing{Around: around}}}
+	v := view{Title: "Undo", Person: p, Now: time.Now(),
+		pages: pages{Changes: &changesView{undoing: undoing{Around: around}}}}
 	h, ok := c.history(w, r, p)
 	if !ok {
 		return
