@@ -94,7 +94,7 @@ func invite(t *terminal, cfg config.Config, book *people.Book, name string, asJS
 		return failed(err)
 	}
 	row := inviteRowOf(made, time.Now())
-	row.URL = signInBase(cfg) + "/signin/invite/" + code
+	row.URL = signInBase(cfg) + people.InvitePath + code
 	if asJSON {
 		err = t.printJSON(row)
 	} else {

@@ -66,13 +66,14 @@ var rooms = map[string][]string{
 		"server/asking", "server/audit", "server/auth", "server/auth/limits", "server/clients", "server/pauses",
 		"server/public", "server/sessions", "server/signin", "tools/results", "tools/session", "tools/tool",
 	},
+	"server/members":  {"server/auth", "server/console", "server/oauth", "server/people", "server/signin"},
 	"server/live":     {"server/asking", "server/auth/peers", "server/sessions"},
 	"server/pauses":   {"server/pipeline", "server/state"},
 	"server/userpage": {"filestate/journal", "server/asking", "server/audit", "server/auth", "server/auth/peers", "server/console", "server/live", "server/pauses", "server/sessions", "tools/session"}, // the journal is only read
 	"server/team": {
 		"server/nodes", "server/relay", "server/asking", "server/audit", "server/auth", "server/auth/limits",
 		"server/config", "server/console", "server/control", "server/endpoint", "server/issuer", "server/jsonrpc",
-		"server/listen", "server/metrics", "server/oauth", "server/pauses", "server/people", "server/pipeline",
+		"server/listen", "server/members", "server/metrics", "server/oauth", "server/pauses", "server/people", "server/pipeline",
 		"server/public", "server/request", "server/resources", "server/sessions", "server/signin", "server/state",
 		"server/tenants", "server/toolset", "tools/sandbox", "tools/session", "tools/tool",
 	},

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -199,6 +200,13 @@ func (p *Porter) Know(x Pass) (Principal, error) {
 		return Principal{}, NotAccepted("what another node let in does not hold here: " + x.Via)
 	}
 	return who, nil
+}
+
+// Named are the principals that the operator names, in no order.
+func (p *Porter) Named() []string {
+	p.rights.mu.RLock()
+	defer p.rights.mu.RUnlock()
+	return slices.Collect(maps.Keys(p.named))
 }
 
 // Rights is what the operator gives a principal, whatever it comes with; ok is false if it may not sign in at all.

@@ -146,6 +146,12 @@ func (r *roll) made(id string) *Person {
 	return &r.People[len(r.People)-1]
 }
 
+// All returns all persons, in no order. The caller must not change them.
+func (b *Book) All() ([]Person, error) {
+	r, err := b.read()
+	return slices.Clone(r.People), err
+}
+
 // Find returns the person of a principal, or ErrUnknown.
 func (b *Book) Find(id string) (Person, error) {
 	return b.find(func(p Person) bool { return p.ID == id })

@@ -30,6 +30,9 @@ const (
 	invitePrefix = "chi_"
 )
 
+// InvitePath is what stands between the address of serve and the code of an invitation in its link.
+const InvitePath = "/signin/invite/"
+
 // State is what an invitation is at a time: used, revoked, expired or open.
 func (i Invite) State(now time.Time) string {
 	switch {

@@ -35,8 +35,8 @@ type choice struct {
 func (v *visit) showAsk(ask oauth.Ask, wrong string) {
 	v.p.o.Asks.HoldAsk(ask.ID)
 	can := ask.Scopes & v.rights.Scopes
-	page := approval{Ask: ask, Client: clientName(ask.Client), Can: scopeWords(can),
-		Cannot: scopeWords(ask.Scopes &^ v.rights.Scopes), CanRead: can != auth.Read && can.Has(auth.Read),
+	page := approval{Ask: ask, Client: clientName(ask.Client), Can: Can(can),
+		Cannot: Can(ask.Scopes &^ v.rights.Scopes), CanRead: can != auth.Read && can.Has(auth.Read),
 		Roots: v.rights.Roots, Offered: offered(v),
 		Modes: modeChoices(v.rights), Lives: lifeChoices(),
 		Minutes: max(1, int(ask.Expires.Sub(v.p.o.Now())/time.Minute)), Wrong: wrong}
@@ -167,8 +167,8 @@ func lowerMode(a, most string) string {
 	return x.AtMost(y).String()
 }
 
-// scopeWords say what scopes mean, one sentence each.
-func scopeWords(s auth.Scopes) []string {
+// Can says what scopes mean, in a few words each.
+func Can(s auth.Scopes) []string {
 	var words []string
 	for _, w := range []struct {
 		scope auth.Scopes

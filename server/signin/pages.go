@@ -63,7 +63,7 @@ func (p *Pages) grantsOf(ctx context.Context, principal string) ([]grantRow, err
 	var rows []grantRow
 	for _, g := range all {
 		if g.Principal == principal {
-			rows = append(rows, grantRow{g, clientName(g.Client), scopeWords(g.Scopes)})
+			rows = append(rows, grantRow{g, clientName(g.Client), Can(g.Scopes)})
 		}
 	}
 	return rows, nil

@@ -132,7 +132,7 @@ func (p *Pages) route() {
 	page("POST /signin/ask/{id}", p.decide)
 	page("POST /signin/login", p.login)
 	page("POST /signin/logout", p.logout)
-	page("GET /signin/invite/{code}", p.follow)
+	page("GET "+people.InvitePath+"{code}", p.follow)
 	page("GET /signin/invite", p.invited)
 	page("POST /signin/invite", p.accept)
 	page("POST /signin/revoke", p.revoke)

@@ -11,6 +11,7 @@ type Visitor struct {
 	Who   auth.Principal // of In
 	In    bool           // a person has signed in
 	Token string         // CSRF, for the forms of a page; "": nobody has signed in
+	Fresh bool           // the person signed in a short time ago
 	Query string         // ends links to pages, since over plain http the cookie alone proves nothing; "" or "?..."
 }
 
@@ -35,7 +36,7 @@ func Visit(p *Pages, w http.ResponseWriter, r *http.Request, posted string) (x V
 	if err := v.recall(); err != nil || v.who == nil {
 		return x, err == nil, err
 	}
-	return Visitor{Who: v.rights, In: true, Token: v.token(), Query: queried(v.ticket)}, true, nil
+	return Visitor{Who: v.rights, In: true, Fresh: v.fresh(), Token: v.token(), Query: queried(v.ticket)}, true, nil
 }
 
 // Style is the look of all pages of codehand.

@@ -15,6 +15,8 @@ import (
 	"codehand/server/config"
 	"codehand/server/console"
 	"codehand/server/listen"
+	"codehand/server/members"
+	"codehand/server/people"
 	"codehand/server/signin"
 	"codehand/tools/sandbox"
 )
@@ -41,6 +43,11 @@ func newPage(t *Team) *webPage {
 	if t.Desk != nil {
 		o.Questions = t.Desk
 	}
+	if modes.Team {
+		o.People = members.New(members.Options{Porter: t.Porter, Grants: t.Signing.OAuth,
+			Book: people.Open(t.o.Dir, nil), Tokens: auth.OpenTokenFile(t.o.Config.TokenFile()), Ended: t.revoked,
+			Event: t.Event, Log: t.o.Log})
+	}
 	p.Console = console.New(o)
 	return p
 }
@@ -63,7 +70,7 @@ func (p *webPage) person(w http.ResponseWriter, r *http.Request, posted string) 
 		if err == nil && !ok {
 			err = console.ErrForged
 		}
-		return console.Person{Who: v.Who, In: v.In, Token: v.Token, Query: v.Query}, err
+		return console.Person{Who: v.Who, In: v.In, Fresh: v.Fresh, Token: v.Token, Query: v.Query}, err
 	}
 	who, err := p.team.Porter.Authenticate(r)
 	if err != nil {

@@ -1,0 +1,9 @@
+package members
+
+import (
+	"testing"
+
+	"codehand/filestate/leaktest"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
