@@ -2,7 +2,7 @@
 // the official TypeScript SDK. It works in her workspace and in no other. The pages show each of them what her client
 // does, and nothing of the other.
 //
-// An administrator sees both, stops a command and takes a change back.
+// An administrator sees both, stops a command, takes a change back, ends the access of a client and invites a person.
 //
 // usage: node team.mjs --url URL --alice LINK --bob LINK --carol LINK [--out DIR]
 //
@@ -304,6 +304,41 @@ await check('carol, an administrator, sees both, stops a command of one and take
 	assert.deepEqual(page.wrong, []);
 	await page.context().close();
 });
+await check('carol looks at people, ends the access of bob\'s client and invites dora', async () => {
+	let link;
+	for (const [size, viewport] of Object.entries(sizes)) {
+		for (const colorScheme of ['light', 'dark']) {
+			const page = await open(browser, origin, { viewport, colorScheme });
+			await pages(page, 'carol');
+			await nav(page, 'People');
+			await row(page, 'alice').waitFor();
+			await seen(page, `team-people-${size}-${colorScheme}`);
+			await row(page, 'bob').getByRole('link').click();
+			await page.locator('h1', { hasText: 'bob' }).waitFor();
+			await seen(page, `team-person-${size}-${colorScheme}`);
+			if (size === 'phone' && colorScheme === 'dark') {
+				await row(page, "Bob's editor").locator('button').click();
+				await page.waitForSelector('text=It has ended.');
+				await assert.rejects(his.callTool({ name: 'list_files', arguments: { pattern: '**' } }));
+				await page.click('text=All people');
+				await page.fill('#name', 'dora');
+				await page.keyboard.press('Enter');
+				link = await page.locator('section.card pre').innerText();
+				await seen(page, 'team-invited');
+			}
+			assert.deepEqual(page.wrong, []);
+			await page.context().close();
+		}
+	}
+	const page = await open(browser, origin, { viewport: sizes.phone });
+	await page.goto(link);
+	await page.fill('#password', password);
+	await page.fill('#again', password);
+	await page.keyboard.press('Enter');
+	await page.getByRole('heading', { name: 'What you allowed' }).waitFor();
+	assert.deepEqual(page.wrong, []);
+	await page.context().close();
+});
 await editor?.close();
-await his?.close();
+await his?.close().catch(() => {}); // its access has ended
 await finish(browser, loopback);
