@@ -138,6 +138,12 @@ export async function tab(page, selector) {
 	assert.fail(`Tab does not lead to ${selector}`);
 }
 
+/** types types into the field that the page gives the focus, which a browser does after it has loaded the page. */
+export async function types(page, text) {
+	await page.waitForSelector('input:focus');
+	await page.keyboard.type(text);
+}
+
 /**
  * comesBack opens a page that a person sees who is signed in, in a browser in which that person has signed in before.
  * Over https the browser's cookie is enough. Over plain http it proves nothing (docs/signin.md): the page must ask for

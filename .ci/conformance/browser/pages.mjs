@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict';
 import { parseArgs } from 'node:util';
 
-import { accessible, at, authenticator, callback, check, comesBack, finish, launch, open, shoot, tab } from './browser.mjs';
+import { accessible, at, authenticator, callback, check, comesBack, finish, launch, open, shoot, tab, types } from './browser.mjs';
 
 const { values: flags } = parseArgs({
 	options: { authorize: { type: 'string' }, password: { type: 'string' }, verifier: { type: 'string' }, out: { type: 'string' } },
@@ -20,7 +20,7 @@ const approve = 'button[value=approve]', refuse = 'button[value=refuse]';
 const quiet = (page) => assert.deepEqual(page.wrong, []);
 
 async function enter(page) {
-	await page.keyboard.type(flags.password);
+	await types(page, flags.password);
 	await page.keyboard.press('Enter');
 }
 
@@ -62,13 +62,13 @@ for (const [size, viewport] of Object.entries(sizes)) {
 			await page.goto(authorize);
 			await accessible(page);
 			await shoot(page, flags.out, name('login'));
-			await page.keyboard.type('not the password');
+			await types(page, 'not the password');
 			assert.equal(await page.inputValue('input[type=password]'), 'not the password', 'the password has the focus at once');
 			await page.keyboard.press('Enter');
 			await page.waitForSelector('[role=alert]');
 			await accessible(page);
 			await shoot(page, flags.out, name('login-wrong'));
-			await page.keyboard.type(flags.password);
+			await types(page, flags.password);
 			await page.keyboard.press('Enter');
 			await page.waitForSelector(approve);
 			await accessible(page);

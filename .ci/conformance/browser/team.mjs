@@ -14,7 +14,7 @@ import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client';
 
-import { accessible, authenticator, callback, check, comesBack, finish, launch, open, shoot, tab } from './browser.mjs';
+import { accessible, authenticator, callback, check, comesBack, finish, launch, open, shoot, tab, types } from './browser.mjs';
 
 const { values: flags } = parseArgs({
 	options: { url: { type: 'string' }, alice: { type: 'string' }, bob: { type: 'string' }, carol: { type: 'string' }, out: { type: 'string' } },
@@ -33,9 +33,9 @@ const seen = (page, name) => accessible(page).then(() => shoot(page, flags.out, 
 /** account is what a person allowed, in a browser in which she has signed in before. */
 async function account(page, name) {
 	await comesBack(page, `${origin}/signin/`, '#keys', async () => {
-		await page.keyboard.type(name);
+		await types(page, name);
 		await page.keyboard.press('Tab');
-		await page.keyboard.type(password);
+		await types(page, password);
 		await page.keyboard.press('Enter');
 	});
 	return page.locator('main').innerText();
@@ -140,9 +140,9 @@ await check('alice sets a password, by keyboard and without script', async () =>
 	hers1 = await open(browser, origin, { viewport: sizes.phone, javaScriptEnabled: false });
 	await hers1.goto(flags.alice);
 	assert.equal(await hers1.locator('[data-passkey]:visible').count(), 0, 'what needs script is shown');
-	await hers1.keyboard.type(password);
+	await types(hers1, password);
 	await hers1.keyboard.press('Tab');
-	await hers1.keyboard.type(password);
+	await types(hers1, password);
 	await hers1.keyboard.press('Enter');
 	await hers1.getByRole('heading', { name: 'What you allowed' }).waitFor();
 	assert.deepEqual(hers1.wrong, []);
@@ -166,14 +166,14 @@ await check('alice signs in with name and password on another device, and works 
 	const client = await new Program("Alice's editor").signIn(page, async () => {
 		await page.waitForSelector('#name');
 		await seen(page, 'team-login-phone-dark');
-		await page.keyboard.type('alice');
+		await types(page, 'alice');
 		await page.keyboard.press('Tab');
-		await page.keyboard.type('not the password');
+		await types(page, 'not the password');
 		await page.keyboard.press('Enter');
 		await page.waitForSelector('[role=alert]');
 		await seen(page, 'team-login-wrong-phone-dark');
 		assert.equal(await page.inputValue('#name'), 'alice', 'the name must be typed again');
-		await page.keyboard.type(password);
+		await types(page, password);
 		await page.keyboard.press('Enter');
 		await page.waitForSelector(approve);
 		await seen(page, 'team-ask-phone-dark');
