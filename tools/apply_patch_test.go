@@ -76,6 +76,24 @@ func TestApplyPatchNothing(t *testing.T) {
 	}
 }
 
+// A line of a hunk that is only the beginning of one in the file was said to match when white space is ignored.
+func TestApplyPatchPartOfLine(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write("a", "x\n\tfive = 5 // RFC 5\ny\n")
+	r.ok("read_file", `{"file_path":"a"}`)
+	text := r.fails(tool.StringNotFound, "apply_patch", patchArgs("*** Update File: a", "@@", "-\tfive  = 5", "+\tsix = 6"))
+	same(t, text, "STRING_NOT_FOUND: Hunk 1 of $WORK/a: its lines (context and removed ones) are not in the file.\n"+
+		"Lines: \tfive  = 5\nIt is there as part of longer lines, and a hunk has whole lines. The file has (→ is a tab, "+
+		"· a space at the end of a line):\n2: →five = 5 // RFC 5")
+	r.write("b", "xfive=5\nfive = 5\n")
+	r.ok("read_file", `{"file_path":"b"}`)
+	text = r.fails(tool.StringNotFound, "apply_patch", patchArgs("*** Update File: b", "@@", "-five  = 5", "+six = 6"))
+	if !strings.Contains(text, "It matches when white space is ignored.") {
+		t.Error(text)
+	}
+}
+
 // A link is not removed by the name of what it leads to.
 func TestApplyPatchLink(t *testing.T) {
 	t.Parallel()

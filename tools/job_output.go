@@ -23,7 +23,7 @@ var jobOutputText string
 
 type jobOutputInput struct {
 	JobID   string `json:"job_id" jsonschema:"id of the job"`
-	Block   bool   `json:"block,omitempty" jsonschema:"wait for the job to end, or for a monitor's next event"`
+	Block   bool   `json:"block,omitempty" jsonschema:"wait for the job to end, a monitor's next event, or a line that matches filter"`
 	Timeout int    `json:"timeout_ms,omitempty" jsonschema:"longest wait" rule:"min=0 default=30000"`
 	Filter  string `json:"filter,omitempty" jsonschema:"ripgrep syntax; only matching lines"`
 }
@@ -73,7 +73,15 @@ func runJobOutput(ctx context.Context, env tool.Env, in jobOutputInput) (tool.Re
 	if err != nil {
 		return tool.Result{}, wording.StateFault(ctx, err)
 	}
-	info, err := running.Await(ctx, env, in.JobID, cursors[in.JobID].At, until)
+	var filter shell.LineFilter
+	var matches func() bool
+	if in.Filter != "" {
+		if filter, err = running.Filter(in.Filter); err != nil {
+			return tool.Result{}, err
+		}
+		matches = jobOutputMatches(ctx, env, in.JobID, cursors[in.JobID].At, filter)
+	}
+	info, err := running.Await(ctx, env, in.JobID, cursors[in.JobID].At, matches, until)
 	if err != nil {
 		return tool.Result{}, running.JobRefusal(ctx, env, in.JobID, err)
 	}
@@ -81,24 +89,20 @@ func runJobOutput(ctx context.Context, env tool.Env, in jobOutputInput) (tool.Re
 		return tool.Result{}, wording.StateFault(ctx, err)
 	}
 	max := 4 * env.Limit
-	if in.Filter != "" {
+	if filter != nil {
 		max = jobOutputFiltered
 	}
 	c, err := env.Shell.Output(ctx, in.JobID, cursors[info.ID].At, max)
 	if err != nil {
 		return tool.Result{}, running.JobRefusal(ctx, env, in.JobID, err)
 	}
-	body := "(no new output)"
-	if in.Filter != "" {
-		filter, err := running.Filter(in.Filter)
-		if err != nil {
-			return tool.Result{}, err
-		}
-		c, body = jobOutputFilter(c, filter)
+	body, only := "(no new output)", ""
+	if filter != nil {
+		c, body, only = jobOutputFilter(c, filter)
 	} else if c.Size > 0 {
 		body = strings.TrimRight(running.ShownOutput(ctx, env, c, wording.Form(env, 500, 4)).Text, "\n")
 	}
-	text := jobOutputStatus(c) + "\n" + body + c.Info.Missing()
+	text := jobOutputStatus(c) + only + "\n" + body + c.Info.Missing()
 	for _, note := range append(running.Troubles(c.Info), running.UnreachedNote(env, c), running.SaidLast(c.Info)) {
 		if note != "" {
 			text += "\n" + note
@@ -133,9 +137,39 @@ func jobScreen(ctx context.Context, env tool.Env, in jobOutputInput, until time.
 // jobOutputFiltered is how many bytes each of head and tail one filtered call looks through.
 const jobOutputFiltered = 4 << 20
 
-// jobOutputFilter returns the lines that match. An unfinished last line of a running job is left for the next call, or
-// a match in it could be missed.
-func jobOutputFilter(c shell.Chunk, filter shell.LineFilter) (shell.Chunk, string) {
+// jobOutputMatches returns what says, each time that it is asked, whether a line matches that a job printed since then,
+// or since position after.
+func jobOutputMatches(ctx context.Context, env tool.Env, id string, after int64, filter shell.LineFilter) func() bool {
+	return func() bool {
+		c, err := env.Shell.Output(ctx, id, after, jobOutputFiltered)
+		if err != nil {
+			return true // the call meets it, too
+		}
+		c, lines := matchingLines(c, filter)
+		after = c.Next
+		return len(lines) > 0
+	}
+}
+
+// jobOutputFilter returns the lines that match, and says for the status how many these are.
+func jobOutputFilter(c shell.Chunk, filter shell.LineFilter) (_ shell.Chunk, body, only string) {
+	c, lines := matchingLines(c, filter)
+	if len(lines) > 0 {
+		only = fmt.Sprintf(", %d of them shown", len(lines))
+	}
+	if gap := c.Size - int64(len(c.Head)+len(c.Tail)); gap > 0 {
+		lines = append(lines, fmt.Sprintf("[%s in the middle were skipped without filtering; the whole output is in "+
+			"%s]", results.Size(gap), c.Info.Log))
+	}
+	if len(lines) == 0 {
+		lines = []string{"(no new line matches)"}
+	}
+	return c, strings.Join(lines, "\n"), only
+}
+
+// matchingLines returns the lines that match. An unfinished last line of a running job is left for the next call, or a
+// match in it could be missed.
+func matchingLines(c shell.Chunk, filter shell.LineFilter) (shell.Chunk, []string) {
 	if c.Info.State == shell.Running {
 		last := &c.Head
 		if c.Tail != "" {
@@ -156,14 +190,7 @@ func jobOutputFilter(c shell.Chunk, filter shell.LineFilter) (shell.Chunk, strin
 			shown = shown[1:]
 		}
 	}
-	if gap := c.Size - int64(len(c.Head)+len(c.Tail)); gap > 0 {
-		lines = append(lines, fmt.Sprintf("[%s in the middle were skipped without filtering; the whole output is in "+
-			"%s]", results.Size(gap), c.Info.Log))
-	}
-	if len(lines) == 0 {
-		lines = []string{"(no new line matches)"}
-	}
-	return c, strings.Join(lines, "\n")
+	return c, lines
 }
 
 // jobOutputStatus says where the job is, and how much is new.

@@ -43,7 +43,7 @@ func TestListFiles(t *testing.T) {
 		{`{"pattern":"**/*.rb"}`, ".claude/other/b.rb"},
 		{`{"pattern":".codehand/worktrees/**/*.rb"}`, ".codehand/worktrees/w/src/a.rb"},
 		{`{"pattern":"**/*.rb","path":".codehand/worktrees/w"}`, ".codehand/worktrees/w/src/a.rb"},
-		{`{"pattern":"**/*.none"}`, "No files found"},
+		{`{"pattern":"**/*.none"}`, "No files found\n(node_modules is left out unless path or pattern names it.)"},
 		{`{"glob_pattern":"*.ts","directory":"app/[id]"}`, "app/[id]/g.ts"},
 	} {
 		if got := r.ok("list_files", c.args); got != c.want {

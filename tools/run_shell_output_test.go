@@ -193,7 +193,8 @@ func TestOutputInOurForm(t *testing.T) {
 	}
 	text = r.ok("run_shell", `{"command":"echo '`+note+`'; echo other","run_in_background":true}`)
 	id = regexp.MustCompile(`job_[a-z2-7]{12}`).FindString(text)
-	text = r.ok("job_output", `{"job_id":"`+id+`","block":true,"filter":"exit"}`)
+	ended(t, r, id)
+	text = r.ok("job_output", `{"job_id":"`+id+`","filter":"exit"}`)
 	if !strings.HasSuffix(text, "\n\\"+note) {
 		t.Errorf("filtered: %q", text)
 	}
@@ -219,7 +220,8 @@ func TestJobOutputInPieces(t *testing.T) {
 	}
 	text = r.ok("run_shell", `{"command":"printf '<system-reminder>\\n1\\r2\\r3 reminder\\n\\r\\r'","run_in_background":true}`)
 	id = regexp.MustCompile(`job_[a-z2-7]{12}`).FindString(text)
-	text = r.ok("job_output", `{"job_id":"`+id+`","block":true,"filter":"^<sys|3 rem"}`)
+	ended(t, r, id)
+	text = r.ok("job_output", `{"job_id":"`+id+`","filter":"^<sys|3 rem"}`)
 	if want := "\n\\<system-reminder>\n[2 progress states overwritten] 3 reminder"; !strings.HasSuffix(text, want) {
 		t.Errorf("filtered: %q, want the end %q", text, want)
 	}

@@ -336,8 +336,9 @@ func TestJobs(t *testing.T) {
 		t.Errorf("%d bytes to refuse a path", len(text))
 	}
 	r.write("go", "")
+	ended(t, r, id)
 	text = r.ok("job_output", `{"bash_id":"`+id+`","block":true,"filter":"^t|one"}`)
-	if !regexp.MustCompile(`^completed after [0-9.]+ s, exit 0, 3 new lines\none\ntwo\nthree$`).MatchString(text) {
+	if !regexp.MustCompile(`^completed after [0-9.]+ s, exit 0, 3 new lines, 3 of them shown\none\ntwo\nthree$`).MatchString(text) {
 		t.Error(text)
 	}
 	text = r.ok("job_output", `{"job_id":"`+id+`"}`)
@@ -374,15 +375,41 @@ func TestJobStop(t *testing.T) {
 
 func TestJobOutputFilter(t *testing.T) {
 	t.Parallel()
-	c, body := jobOutputFilter(shell.Chunk{Info: shell.Info{State: shell.Running}, Head: "a 1\nb\na 2\na unfinished", Size: 20, Next: 120}, regexp.MustCompile("^a"))
+	c, body, _ := jobOutputFilter(shell.Chunk{Info: shell.Info{State: shell.Running}, Head: "a 1\nb\na 2\na unfinished", Size: 20, Next: 120}, regexp.MustCompile("^a"))
 	same(t, body, "a 1\na 2")
 	if c.Next != 120-int64(len("a unfinished")) {
 		t.Errorf("an unfinished line is consumed: next is %d", c.Next)
 	}
-	_, body = jobOutputFilter(shell.Chunk{Info: shell.Info{State: shell.Completed, Log: "/log"}, Head: "a\n", Tail: "b\na last", Size: 1000}, regexp.MustCompile("^a"))
+	_, body, _ = jobOutputFilter(shell.Chunk{Info: shell.Info{State: shell.Completed, Log: "/log"}, Head: "a\n", Tail: "b\na last", Size: 1000}, regexp.MustCompile("^a"))
 	same(t, body, "a\na last\n[990 bytes in the middle were skipped without filtering; the whole output is in /log]")
 	r := newRig(t)
 	r.fails(tool.RegexInvalid, "job_output", `{"job_id":"x","filter":"("}`)
+}
+
+// ended waits for the end of a job.
+func ended(t *testing.T, r *rig, id string) {
+	t.Helper()
+	if i, err := r.Shell.Await(t.Context(), id, time.Time{}); err != nil || i.State == shell.Running {
+		t.Fatalf("%+v %v", i, err)
+	}
+}
+
+// TestJobOutputAwaitsALine: with a filter a call that blocks waited for the end of the job, or for its whole time, when
+// the line that was waited for had long been there: that a server listens.
+func TestJobOutputAwaitsALine(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	res, _ := r.do("run_shell", `{"command":"echo first; while [ ! -e go ]; do sleep 0.02; done; echo other; echo listening; sleep 600","run_in_background":true}`)
+	ask := `{"job_id":"` + res.Meta.Job.ID + `","block":true,"timeout_ms":600000,"filter":"LISTENING|^listening"}`
+	time.AfterFunc(time.Millisecond, func() { _ = os.WriteFile(filepath.Join(r.dir, "go"), nil, 0o600) })
+	if text := r.ok("job_output", ask); !regexp.MustCompile(`^running for [0-9.]+ s, 3 new lines, 1 of them shown\nlistening$`).MatchString(text) {
+		t.Error(text)
+	}
+	text := r.ok("job_output", strings.Replace(ask, "600000", "1", 1))
+	if !strings.HasSuffix(text, ", 0 new lines\n(no new line matches)") {
+		t.Error(text)
+	}
+	r.ok("job_stop", `{"job_id":"`+res.Meta.Job.ID+`"}`)
 }
 
 func TestJobLimit(t *testing.T) {

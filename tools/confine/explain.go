@@ -60,6 +60,11 @@ var absolute = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?:^|[\s'"(=:‘“\x60\[])(/[^\s'"\x60:;,()’”\]]+)`)
 })
 
+// unlisted finds that a directory could not be listed: the system refuses a change for another reason.
+var unlisted = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?:[Pp]ermission denied|EACCES\b)`)
+})
+
 // quoted finds what a program put between quotes.
 var quoted = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?:['"‘“\x60])([^'"‘’“”\x60]+)['"’”\x60]`)
@@ -262,11 +267,18 @@ func pathsIn(line, dir string) []string {
 	}
 	slices.Reverse(before) // the reason stands last, behind its path; what stands first is the program
 	for _, m := range slices.Concat(quoted().FindAllStringSubmatch(line, -1), before) {
-		if !filepath.IsAbs(m[1]) {
+		if m[1] == "/" {
+			paths = append(paths, m[1])
+		} else if !filepath.IsAbs(m[1]) {
 			paths = append(paths, filepath.Join(dir, m[1]))
 		}
 	}
 	return paths
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 func containsAny(text string, parts []string) bool {
@@ -317,6 +329,12 @@ func (c Command) refuses(path, line string, gone bool) string {
 	case c.Level < sandbox.LevelFull && !in(p.Readable): // at LevelFull it would not be there
 		return path + " is outside of what commands may read or change; " + c.opener() + " can add it to " +
 			"sandbox.readable, or a directory to sandbox.writable"
+	case c.Level >= sandbox.LevelFull && !in(p.Readable) && isDir(path) && unlisted().MatchString(line):
+		why := path + " cannot be listed, since commands see only part of what is in it: name a file or directory there"
+		if path != "/" {
+			why += ", or " + c.opener() + " can add it to sandbox.readable"
+		}
+		return why
 	case slices.ContainsFunc(packageDirs, func(dir string) bool { return within(path, dir) }):
 		return path + " is no command's to change; what installs packages for the whole machine, the user runs in a " +
 			"terminal of their own"

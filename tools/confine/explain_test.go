@@ -69,6 +69,9 @@ func explains(t *testing.T, root string) {
 		"unshare: unshare failed: Operation not permitted":                                                       "makes namespaces",
 		"Failed to move to new namespace: PID namespaces supported, but failed: errno = Operation not permitted": "--no-sandbox",
 		"strace: exec: Operation not permitted":                                                                  "",
+		"ls: cannot open directory '/': Permission denied":                                                       "/ cannot be listed, since commands see only part of what is in it: name a file or directory there]",
+		"PermissionError: [Errno 13] Permission denied: '" + root + "'":                                          root + " cannot be listed",
+		"mkdir: cannot create directory '" + root + "': Read-only file system":                                   "sandbox.writable",
 		"FAIL: TestPermissionDenied":                                                                             "",
 	} {
 		got := c.Explain(printed, root+"/in")

@@ -89,10 +89,14 @@ func lastLines(out, err string) string {
 
 func shownLine(line string) string { return wording.LineOf(results.Clean(line), maxLastLine) }
 
-// Await returns when a job has ended, when a monitor has events behind position after, or at until, and tells the
-// client meanwhile what it prints. Errors are those of Shell.Await.
-func Await(ctx context.Context, env tool.Env, id string, after int64, until time.Time) (shell.Info, error) {
+// Await returns when a job has ended, when a monitor has events behind position after, when what is waited for is there
+// (nil: nothing else is), or at until, and tells the client meanwhile what it prints. Errors are those of Shell.Await.
+func Await(ctx context.Context, env tool.Env, id string, after int64, there func() bool, until time.Time) (shell.Info,
+	error) {
 	w := newWatch(env, func() (out, err string) { return env.Shell.Last(id) })
+	if there != nil && there() {
+		return env.Shell.Await(ctx, id, time.Now())
+	}
 	for {
 		step := time.Now().Add(lookEvery)
 		last := !step.Before(until)
@@ -102,6 +106,9 @@ func Await(ctx context.Context, env tool.Env, id string, after int64, until time
 		info, err := env.Shell.AwaitNew(ctx, id, after, step)
 		if err != nil || last || info.State != shell.Running || info.Monitor && time.Now().Before(step) {
 			return info, err
+		}
+		if there != nil && there() {
+			return info, nil
 		}
 		w.look(info, time.Now())
 	}

@@ -48,7 +48,11 @@ func explain(missing *NotFoundError, content []byte, encoding string, earlier []
 	}
 	if missing.ChangedBy == 0 {
 		// The content on disk, not the working copy: the caller can read only that.
-		missing.Hint = hint(content, encoding, foldEnds(e.Old))
+		find := hint
+		if e.Hunk != nil {
+			find = hunkHint
+		}
+		missing.Hint = find(content, encoding, foldEnds(e.Old))
 	}
 }
 
@@ -70,6 +74,15 @@ func changedBy(content []byte, earlier []Edit, e Edit) (edit, from, to int) {
 
 // hint says what may be wrong with old, which is not in content: the first of the known reasons that applies.
 func hint(content []byte, encoding, old string) string {
+	return firstOf(content, encoding, old, numbered, spaced, cased, nearest)
+}
+
+// hunkHint is hint for the lines of a hunk, which are whole.
+func hunkHint(content []byte, encoding, old string) string {
+	return firstOf(content, encoding, old, numbered, partly, spaced, cased, nearest)
+}
+
+func firstOf(content []byte, encoding, old string, reasons ...func([]byte, string) string) string {
 	if unmatchable(content, old) {
 		return "The line holds bytes that are not " + encoding + "; choose text without them."
 	}
@@ -77,7 +90,7 @@ func hint(content []byte, encoding, old string) string {
 	if len(content) > hintBytes {
 		content = content[:1+bytes.LastIndexByte(content[:hintBytes], '\n')]
 	}
-	for _, reason := range []func([]byte, string) string{numbered, spaced, cased, nearest} {
+	for _, reason := range reasons {
 		if text := reason(content, old); text != "" {
 			return text
 		}
@@ -107,6 +120,35 @@ func numbered(content []byte, old string) string {
 		return `Remove the "N→" prefixes.`
 	}
 	return `Remove the "N<TAB>" prefixes.`
+}
+
+// partly is about lines that are there, but for white space, as parts of longer ones.
+func partly(content []byte, old string) string {
+	wanted, squeezed := squeeze([]byte(old)), squeeze(content)
+	part := -1 // where the first is, in squeezed
+	for at := 0; len(wanted) > 0; at++ {
+		next := bytes.Index(squeezed[at:], wanted)
+		if next < 0 {
+			break
+		}
+		at += next
+		from, to := unsqueeze(content, at), unsqueeze(content, at+len(wanted)-1)
+		before := content[1+bytes.LastIndexByte(content[:from], '\n') : from]
+		_, size := utf8.DecodeRune(content[to:])
+		behind, _, _ := bytes.Cut(content[to+size:], newline)
+		if len(bytes.TrimSpace(before))+len(bytes.TrimSpace(behind)) == 0 {
+			return ""
+		}
+		if part < 0 {
+			part = at
+		}
+	}
+	if part < 0 {
+		return ""
+	}
+	from, to := unsqueeze(content, part), unsqueeze(content, part+len(wanted)-1)
+	return "It is there as part of longer lines, and a hunk has whole lines. The file has (→ is a tab, · a space at " +
+		"the end of a line):\n" + show(content, lineOf(content, from), lineOf(content, to))
 }
 
 // spaced is about text that is there with other white space.
