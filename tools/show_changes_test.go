@@ -56,12 +56,12 @@ func TestShowChangesOfOthers(t *testing.T) {
 	r.Key.Session = "test"
 	r.ok("edit_file", `{"file_path":"a","old_string":"8","new_string":"eight"}`)
 	last := r.lastChange("a")
-	want := "1 file changed in this session: +2 -2\na +2 -2 [somebody else changed it, too: +2 -1 of these lines are not of this session (lines 5-6)] (undo_change " + last + ", then " + mine + ")\n@@ "
+	want := "1 file changed in this session: +2 -2\na +2 -2 [also changed by the user, another program or a job: +2 -1 of these lines are not of this session (lines 5-6)] (undo_change " + last + ", then " + mine + ")\n@@ "
 	if text := r.ok("show_changes", `{}`); !strings.HasPrefix(text, want) || !strings.Contains(text, "+five\n") {
 		t.Errorf("got %s", text)
 	}
 	r.Key.Session = "other"
-	if text := r.ok("show_changes", `{}`); !strings.Contains(text, "b +1 -0 (new file)") || !strings.Contains(text, "a +2 -1 [somebody else") {
+	if text := r.ok("show_changes", `{}`); !strings.Contains(text, "b +1 -0 (new file)") || !strings.Contains(text, "a +2 -1 [also changed") {
 		t.Errorf("the other's: %s", text)
 	}
 	r.ok("undo_change", `{"file_path":"b"}`)
@@ -148,7 +148,7 @@ func TestShowChangesWithoutCopy(t *testing.T) {
 	r.write("bin", "\x00\x01")
 	r.ok("write_file", `{"file_path":"esc","content":"\u001b[31mred\u202e\n"}`)
 	text := r.ok("show_changes", `{}`)
-	if strings.ContainsAny(text, "\x1b\u202e") || !strings.Contains(text, `+\x1b[31mred`) || !strings.Contains(text, "bin +0 -0 (new file) [somebody else changed it, too]") || !strings.Contains(text, "not text") {
+	if strings.ContainsAny(text, "\x1b\u202e") || !strings.Contains(text, `+\x1b[31mred`) || !strings.Contains(text, "bin +0 -0 (new file) [also changed by the user, another program or a job]") || !strings.Contains(text, "not text") {
 		t.Errorf("%q", text)
 	}
 	found, err := r.Files.History(t.Context(), journal.Query{Path: filepath.Join(r.dir, "a")})

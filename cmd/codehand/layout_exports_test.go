@@ -17,6 +17,7 @@ import (
 // keptExports are exported names that no other room uses, each with the reason.
 var keptExports = map[string]string{
 	"server/console view.Connects":                       "a page's template asks for it by that name",
+	"server/console view.Manages":                        "a page's template asks for it by that name",
 	"server/console limited.Amount":                      "a page's template asks for it by that name",
 	"server/console limited.Says":                        "a page's template asks for it by that name",
 	"server/pauses Pause.Ends":                           "a page's template asks for it by that name",

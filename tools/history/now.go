@@ -68,7 +68,7 @@ func (m *Made) Now(ctx context.Context, env tool.Env) (n Now, same bool, err err
 	}
 	foreign := m.breaks() || at.why == "" && at.sum != last.After
 	if at.sum == "" && last.After != "" {
-		at.why = cmp.Or(at.why, "somebody else removed it")
+		at.why = cmp.Or(at.why, "removed by the user, another program or a job")
 	}
 	switch err := n.load(ctx, env, at); {
 	case at.why != "":
@@ -81,7 +81,7 @@ func (m *Made) Now(ctx context.Context, env tool.Env) (n Now, same bool, err err
 		n.Marks = append(n.Marks, "not shown: over 32 MiB, or the copy of what it was is gone")
 		n.sum()
 		if foreign {
-			n.Others = "somebody else changed it, too"
+			n.Others = alsoChanged
 		}
 	case err != nil:
 		return n, false, err
@@ -168,9 +168,12 @@ func (n *Now) Line(env tool.Env) string {
 	return line
 }
 
+// alsoChanged is about a change that is in no entry of the session. A job's are not: it may run for ever.
+const alsoChanged = "also changed by the user, another program or a job"
+
 // blame counts the lines of the session and those of others apart, by who changed them last.
 func (n *Now) blame(ctx context.Context, env tool.Env) {
-	const unknownLines = "somebody else changed it, too, so some of these lines may be theirs"
+	const unknownLines = alsoChanged + ", so some of these lines may be theirs"
 	contents, mine := [][]byte{n.old}, []bool{false}
 	add := func(content []byte, own bool) { contents, mine = append(contents, content), append(mine, own) }
 	for i, s := range n.steps {
@@ -188,16 +191,16 @@ func (n *Now) blame(ctx context.Context, env tool.Env) {
 	add(n.new, false)
 	for _, c := range contents {
 		if !isText(c) {
-			n.Others = "somebody else changed it, too"
+			n.Others = alsoChanged
 			return
 		}
 	}
 	t := trace(contents, mine)
 	if n.Added, n.Removed = t.added, t.removed; t.foreign+t.dropped == 0 {
-		n.Others = "somebody else changed it, too, and that is gone again"
+		n.Others = alsoChanged + ", and that is gone again"
 		return
 	}
-	n.Others = fmt.Sprintf("somebody else changed it, too: +%d -%d of these lines", t.foreign, t.dropped)
+	n.Others = fmt.Sprintf("%s: +%d -%d of these lines", alsoChanged, t.foreign, t.dropped)
 	if len(t.ranges) > 0 {
 		n.Others += " are not of this session (" + strings.Join(t.ranges, ", ") + ")"
 	} else {
