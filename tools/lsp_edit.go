@@ -7,15 +7,20 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync"
+	"time"
 
 	"codehand/filestate"
 	"codehand/tools/editing"
 	"codehand/tools/language"
 	servers "codehand/tools/lsp"
 	"codehand/tools/permission"
+	"codehand/tools/search"
 	"codehand/tools/session"
 	"codehand/tools/tool"
+	"codehand/tools/viewing"
 	"codehand/tools/wording"
 	"codehand/tools/workspace"
 )
@@ -201,9 +206,44 @@ func runLspEdit(ctx context.Context, env tool.Env, in lspEditInput) (tool.Result
 		Files int `json:"files"`
 		Edits int `json:"edits"`
 	}{len(changes), replaced}, changes...)}
-	res.Text = text + editing.Notes(ctx, env, nil, changes...)
+	res.Text = text + lspLeft(ctx, env, in) + editing.Notes(ctx, env, nil, changes...)
 	return res, nil
 }
+
+// lspLeft says where a name still stands after its rename, in files of that language: a server does not know what a
+// name means where nothing says the type, as often in Python and JavaScript. It may as well be another symbol.
+func lspLeft(ctx context.Context, env tool.Env, in lspEditInput) string {
+	const shown, within = 3, 2 * time.Second
+	if in.Operation != "rename" || !lspName().MatchString(in.Query) {
+		return ""
+	}
+	place, err := env.Space.Open(".", workspace.Read)
+	if err != nil {
+		return ""
+	}
+	defer place.Dir.Close()
+	q := search.GrepQuery{
+		Scope: search.Scope{Place: search.Place{Dir: place.Dir, Name: place.Name, Path: place.Path},
+			Globs: []string{"*" + filepath.Ext(in.FilePath)}, SkipDirs: []string{".git", modulesOfNode}},
+		Pattern: `\b` + in.Query + `\b`, Mode: search.Lines, Limit: shown, Within: within,
+	}
+	viewing.LeaveOut(env, &q.Scope)
+	a, err := env.Search.Grep(ctx, q)
+	if err != nil || a.NLines == 0 {
+		return ""
+	}
+	var at []string
+	for _, f := range a.Files {
+		for _, l := range f.Lines {
+			at = append(at, fmt.Sprintf("%s:%d", wording.ShownName(env, f.Path), l.N))
+		}
+	}
+	return fmt.Sprintf("\n%s still stands in %s, such as %s: not known to be the same symbol.", in.Query,
+		viewing.AtLeast(!a.Exact, wording.Plural(a.NLines, "line", "lines")), strings.Join(at, ", "))
+}
+
+// lspName fits a name that can be searched for as a word.
+var lspName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_]\w*$`) })
 
 // lspChanged is one file that changed, in a line.
 func lspChanged(env tool.Env, c filestate.Change) string {

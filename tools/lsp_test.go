@@ -283,6 +283,18 @@ func TestLspRename(t *testing.T) {
 	r.holds("d/f59.toy", "fn f59\n  call a\n")
 }
 
+// A rename said nothing of places where the server does not know what the name means, and callers there broke.
+func TestLspRenameTellsWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	r := withToy(t, newRig(t, "Read(secret.toy)"), lsptest.How{})
+	r.write("a.toy", "fn a\n")
+	r.write("b.toy", "perhaps x.a here\n# a, and a again\nnot about ab\n")
+	r.write("b.txt", "a\n")
+	r.write("secret.toy", "# a\n")
+	same(t, r.ok("lsp_edit", `{"operation":"rename","filePath":"a.toy","line":1,"query":"a","newName":"z"}`),
+		"Renamed to z: 1 edit in 1 file\na.toy (+1 -1)\na still stands in 2 lines, such as b.toy:1, b.toy:2: not known to be the same symbol.")
+}
+
 // A dry run gives the edits as multi_edit takes them, and these do the same.
 func TestLspDryRun(t *testing.T) {
 	t.Parallel()
