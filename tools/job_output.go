@@ -23,7 +23,7 @@ var jobOutputText string
 
 type jobOutputInput struct {
 	JobID   string `json:"job_id" jsonschema:"id of the job"`
-	Block   bool   `json:"block,omitempty" jsonschema:"wait for the job to end, a monitor's next event, or a line that matches filter"`
+	Block   bool   `json:"block,omitempty" jsonschema:"wait for the end, a monitor's event or a match of filter"`
 	Timeout int    `json:"timeout_ms,omitempty" jsonschema:"longest wait" rule:"min=0 default=30000"`
 	Filter  string `json:"filter,omitempty" jsonschema:"ripgrep syntax; only matching lines"`
 }
