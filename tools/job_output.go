@@ -44,7 +44,7 @@ var jobOutput = tool.Define(tool.Def[jobOutputInput]{
 		NoTargets: "a job is named, which no rule is about",
 	},
 	Accept: map[string]string{
-		"task_id": "job_id", "bash_id": "job_id", "shell_id": "job_id", "timeout": "timeout_ms",
+		"task_id": "job_id", "bash_id": "job_id", "shell_id": "job_id", "id": "job_id", "timeout": "timeout_ms",
 		"wait_ms": "timeout_ms",
 	},
 	Available: running.NoShell,

@@ -30,7 +30,7 @@ var jobStop = tool.Define(tool.Def[jobStopInput]{
 		Example:   `{"job_id":"$JOB"}`,
 		NoTargets: "a job is named, which no rule is about",
 	},
-	Accept:    map[string]string{"task_id": "job_id", "bash_id": "job_id", "shell_id": "job_id"},
+	Accept:    map[string]string{"task_id": "job_id", "bash_id": "job_id", "shell_id": "job_id", "id": "job_id"},
 	Available: running.NoShell,
 	Activity:  func(in jobStopInput) string { return "Stopping " + in.JobID },
 	Run:       runJobStop,

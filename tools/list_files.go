@@ -28,7 +28,7 @@ import (
 var listFilesText string
 
 type listFilesInput struct {
-	Pattern string `json:"pattern" jsonschema:"such as **/*.{ts,tsx}"`
+	Pattern string `json:"pattern" jsonschema:"such as **/*.{ts,tsx}" rule:"absent=**"`
 	Path    string `json:"path,omitempty" jsonschema:"directory" rule:"default=."`
 }
 
@@ -45,7 +45,7 @@ var listFiles = tool.Define(tool.Def[listFilesInput]{
 		},
 		Example: `{"pattern":"**/*","path":"$WORK"}`,
 	},
-	Accept: map[string]string{"glob_pattern": "pattern", "dir_path": "path", "directory": "path"},
+	Accept: map[string]string{"glob_pattern": "pattern", "glob": "pattern", "dir_path": "path", "directory": "path"},
 	Paths:  func(in *listFilesInput) []*string { return []*string{&in.Path} },
 	Targets: func(s *session.State, in listFilesInput) []permission.Target {
 		base, _ := listFilesBase(in)

@@ -76,7 +76,7 @@ func TestListFilesRefusals(t *testing.T) {
 		args string
 		want string
 	}{
-		{tool.InputInvalid, `{}`, `"pattern" is required`},
+		{tool.InputInvalid, `{"pattern":""}`, `"pattern" must have 1 to`},
 		{tool.PatternInvalid, `{"pattern":"a[b"}`, "position"},
 		{tool.PatternInvalid, `{"pattern":"a\u0000"}`, "position 2"},
 		{tool.FileNotFound, `{"pattern":"*","path":"missing"}`, "Directory does not exist: $WORK/missing."},

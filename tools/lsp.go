@@ -65,6 +65,11 @@ var lsp = tool.Define(tool.Def[lspInput]{
 	Run:   runLsp,
 })
 
+// lspShort are shorter names of operations, as lspOperation compares them. Symbols may be a file's or the workspace's.
+var lspShort = map[string]string{
+	"definition": "goToDefinition", "references": "findReferences", "implementation": "goToImplementation",
+}
+
 // lspOperation is the name of an operation in either spelling; "": there is none.
 func lspOperation(name string) string {
 	plain := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "")) }
@@ -73,7 +78,7 @@ func lspOperation(name string) string {
 			return known
 		}
 	}
-	return ""
+	return lspShort[plain(name)]
 }
 
 func checkLsp(in lspInput) error {

@@ -50,6 +50,11 @@ var multiEdit = tool.Define(tool.Def[multiEditInput]{
 	Traits: func(_ *session.State, in multiEditInput) tool.Traits {
 		return tool.Traits{ReadOnly: in.DryRun, Parallel: in.DryRun, Idempotent: in.DryRun} // a dry run writes nothing
 	},
+	Accept: map[string]string{
+		"path": "file_path", "edits.path": "file_path",
+		"edits.old_str": "old_string", "edits.old_text": "old_string", "edits.oldText": "old_string",
+		"edits.new_str": "new_string", "edits.new_text": "new_string", "edits.newText": "new_string",
+	},
 	Hidden: []string{"edits.expected_replacements"},
 	Paths: func(in *multiEditInput) []*string {
 		paths := []*string{&in.FilePath}

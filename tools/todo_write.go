@@ -23,8 +23,10 @@ type todoWriteInput struct {
 
 type todoWriteItem struct {
 	Content    string `json:"content" jsonschema:"what to do" rule:"minlen=1 maxrunes=1000"`
-	Status     string `json:"status" jsonschema:"progress" rule:"enum=pending|in_progress|completed"`
+	Status     string `json:"status" jsonschema:"progress" rule:"enum=pending|in_progress|completed also=done:completed"`
 	ActiveForm string `json:"activeForm,omitempty" jsonschema:"text while in progress" rule:"maxrunes=1000"`
+	ID         string `json:"id,omitempty" rule:"maxrunes=100"`       // other agents number their items
+	Priority   string `json:"priority,omitempty" rule:"maxrunes=100"` // the order says it
 }
 
 // todoWriteBytes is how many bytes of JSON the list may take: as many as a value of the Store.
@@ -47,6 +49,7 @@ var todoWrite = tool.Define(tool.Def[todoWriteInput]{
 			"list of steps", "multi-step work", "track multi-step work",
 		},
 	},
+	Hidden:   []string{"todos.id", "todos.priority"},
 	Activity: func(todoWriteInput) string { return "Writing the todo list" },
 	Run:      runTodoWrite,
 })
@@ -55,7 +58,7 @@ func runTodoWrite(ctx context.Context, env tool.Env, in todoWriteInput) (tool.Re
 	list := make([]session.Todo, len(in.Todos))
 	done, doing := 0, 0
 	for i, item := range in.Todos {
-		list[i] = session.Todo(item)
+		list[i] = session.Todo{Content: item.Content, Status: item.Status, ActiveForm: item.ActiveForm}
 		switch item.Status {
 		case "completed":
 			done++

@@ -39,7 +39,7 @@ var writeFile = tool.Define(tool.Def[writeFileInput]{
 		Advice:    tool.Advice{Verb: "write"},
 		Example:   `{"file_path":"$WORK/new","content":"x"}`,
 	},
-	Accept: map[string]string{"path": "file_path", "contents": "content", "text": "content"},
+	Accept: map[string]string{"path": "file_path", "contents": "content", "text": "content", "file_text": "content"},
 	Paths:  func(in *writeFileInput) []*string { return []*string{&in.FilePath} },
 	Details: func(ctx context.Context, s *session.State, in writeFileInput, room int) string {
 		env := editing.Asked(s)

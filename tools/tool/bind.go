@@ -34,9 +34,8 @@ type binder[In any] struct {
 // A form is what of a binder does not depend on the type of the input: the compiler makes the methods of a binder again
 // for each tool.
 type form struct {
-	spec   *Spec
-	accept map[string]string
-	root   *shape
+	spec *Spec
+	root *shape
 }
 
 // bind is Tool.Bind. The order is fixed: nothing later sees what an earlier step refuses.
@@ -126,7 +125,7 @@ func (b *form) decode(raw json.RawMessage, in reflect.Value) error {
 	if wrong != "" {
 		return Invalid(b.spec.Name, wrong)
 	}
-	f := filler{accept: b.accept}
+	var f filler
 	f.object(b.root, &place{}, obj, in)
 	if f.problems != nil {
 		return Invalid(b.spec.Name, f.problems...)

@@ -42,18 +42,19 @@ func (f nameForm) String() string {
 
 // newBinder reads a definition and finds what is wrong with it.
 func newBinder[In any](d *Def[In]) (*binder[In], error) {
-	b := &binder[In]{form{&d.Spec, d.Accept, nil}, d}
+	b := &binder[In]{form{&d.Spec, nil}, d}
 	var paths func(reflect.Value) []*string
 	if d.Paths != nil {
 		paths = func(v reflect.Value) []*string { return d.Paths(v.Addr().Interface().(*In)) }
 	}
 	does := (d.Run == nil) != (d.Forward == nil)
-	return b, b.read(reflect.TypeFor[In](), does, d.Hidden, paths)
+	return b, b.read(reflect.TypeFor[In](), does, d.Accept, d.Hidden, paths)
 }
 
 // read reads the shape of the input and finds what is wrong with a definition. does says that it has one thing to do;
 // paths is nil or Def.Paths.
-func (b *form) read(in reflect.Type, does bool, hidden []string, paths func(reflect.Value) []*string) error {
+func (b *form) read(in reflect.Type, does bool, accept map[string]string, hidden []string,
+	paths func(reflect.Value) []*string) error {
 	if err := b.spec.check(); err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func (b *form) read(in reflect.Type, does bool, hidden []string, paths func(refl
 	if err := b.checkHidden(hidden); err != nil {
 		return err
 	}
-	if err := b.checkAccept(); err != nil {
+	if err := b.checkAccept(accept); err != nil {
 		return err
 	}
 	if paths != nil {
@@ -162,11 +163,22 @@ func (s *shape) at(name string) *shape {
 	return s
 }
 
-func (b *form) checkAccept() error {
-	for name, to := range b.accept {
-		if b.root.byName[to] == nil || b.root.byName[name] != nil || name == "" {
-			return fmt.Errorf("cannot accept %q for %q: the one must be new, the other a parameter", name, to)
+// checkAccept puts each accepted name where it counts: at the root, or at the object or the items that it begins with.
+func (b *form) checkAccept(accept map[string]string) error {
+	for whole, to := range accept {
+		at, name := b.root, whole
+		if dot := strings.LastIndexByte(whole, '.'); dot >= 0 {
+			if at, name = b.root.at(whole[:dot]), whole[dot+1:]; at != nil && at.kind == list {
+				at = at.item
+			}
 		}
+		if at == nil || at.byName[to] == nil || at.byName[name] != nil || name == "" {
+			return fmt.Errorf("cannot accept %q for %q: the one must be new, the other a parameter", whole, to)
+		}
+		if at.accept == nil {
+			at.accept = map[string]string{}
+		}
+		at.accept[name] = to
 	}
 	return nil
 }

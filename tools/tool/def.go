@@ -25,7 +25,9 @@ const DetailsIndent = 4
 //	json        the parameter's name; with omitempty it is optional, else required
 //	jsonschema  the description, plain text; a comma needs no escape
 //	rule        limits, parted by blanks: min=1 max=9 default=5, enum=a|b, minlen=1 maxlen=200,
-//	            maxrunes=200, minitems=1 maxitems=100; on a list, all but the last two hold for its items
+//	            maxrunes=200, minitems=1 maxitems=100; on a list, all but the last two hold for its items.
+//	            Two are not published: also=c:a|d:b after enum takes c for a and d for b, and absent=5
+//	            is what a call means that leaves out this required parameter
 //
 // Lengths: maxlen is in bytes (4 MiB without it) and minlen in characters, so that whatever Bind
 // accepts, a client that counts characters accepts, too. maxrunes, instead of maxlen, is in characters,
@@ -33,9 +35,9 @@ const DetailsIndent = 4
 type Def[In any] struct {
 	Spec Spec
 
-	// Accept maps parameter names that are accepted to the real ones (path: file_path). Hidden lists
-	// optional parameters of In that are accepted, too; one of an object or of the items of a list is
-	// edits.old_string. Neither is published.
+	// Accept maps parameter names that are accepted to the real ones (path: file_path); one of an object or
+	// of the items of a list is edits.path, and its real one file_path. Hidden lists optional parameters of
+	// In that are accepted, too, as edits.old_string. Neither is published.
 	Accept map[string]string
 	Hidden []string
 

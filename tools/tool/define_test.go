@@ -87,6 +87,9 @@ func TestDefinePanicsOnSpec(t *testing.T) {
 			d.Forward = func(sampleInput) (string, json.RawMessage) { return "", nil }
 		}},
 		{"accept for nothing", `cannot accept "x" for "y"`, func(d *Def[sampleInput]) { d.Accept = map[string]string{"x": "y"} }},
+		{"accept for nothing of an item", `cannot accept "edits.x" for "y"`, func(d *Def[sampleInput]) { d.Accept = map[string]string{"edits.x": "y"} }},
+		{"accept what an item has", `cannot accept "edits.count"`, func(d *Def[sampleInput]) { d.Accept = map[string]string{"edits.count": "old_string"} }},
+		{"accept below a text", `cannot accept "words.x"`, func(d *Def[sampleInput]) { d.Accept = map[string]string{"words.x": "old_string"} }},
 		{"accept what is there", `cannot accept "path"`, func(d *Def[sampleInput]) { d.Accept = map[string]string{"path": "file_path"} }},
 		{"hide nothing", "hidden parameter", func(d *Def[sampleInput]) { d.Hidden = []string{"x"} }},
 		{"hide what is required", "hidden parameter", func(d *Def[sampleInput]) { d.Hidden = []string{"file_path"} }},
@@ -218,7 +221,7 @@ func TestDefinePanicsOnInput(t *testing.T) {
 		{"a negative length", "below 0", define[struct {
 			A string `json:"a" jsonschema:"d" rule:"minlen=-1"`
 		}]()},
-		{"a required default", "required parameter has no default", define[struct {
+		{"a required default", "default is of an optional parameter", define[struct {
 			A int `json:"a" jsonschema:"d" rule:"min=1 default=1"`
 		}]()},
 		{"a default that is too small", "default must be at least 1", define[struct {
@@ -280,5 +283,63 @@ func TestHiddenInItems(t *testing.T) {
 		if want != "" && (err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "did you mean")) {
 			t.Errorf("%s: %v", input, err)
 		}
+	}
+}
+
+// What is accepted beside the schema: a name of the items of a list, a choice by another word, and a required parameter
+// that is left out.
+func TestAcceptedBesideTheSchema(t *testing.T) {
+	type item struct {
+		Name string `json:"name" jsonschema:"Name"`
+	}
+	type input struct {
+		What  string `json:"what" jsonschema:"What" rule:"absent=all"`
+		State string `json:"state,omitempty" jsonschema:"State" rule:"enum=open|shut also=closed:shut|done:shut"`
+		Items []item `json:"items,omitempty" jsonschema:"Items"`
+	}
+	tool := Define(Def[input]{
+		Spec: Spec{Name: "sample_tool"}, Accept: map[string]string{"items.title": "name"},
+		Run: func(context.Context, Env, input) (Result, error) { return Result{}, nil },
+	})
+	const schema = `{"type":"object","properties":{"what":{"type":"string","description":"What"},` +
+		`"state":{"type":"string","description":"State","enum":["open","shut"]},"items":{"type":"array","description":"Items",` +
+		`"items":{"type":"object","properties":{"name":{"type":"string","description":"Name"}},"required":["name"],` +
+		`"additionalProperties":false}}},"required":["what"],"additionalProperties":false}`
+	if string(tool.Schema) != schema {
+		t.Errorf("the schema is %s", tool.Schema)
+	}
+	s, _ := newState(t)
+	for raw, want := range map[string]string{
+		`{}`:                                 `{"what":"all"}`,
+		`{"what":"","state":"closed"}`:       `{"what":"","state":"shut"}`,
+		`{"state":"done"}`:                   `{"what":"all","state":"shut"}`,
+		`{"items":[{"title":"a"}]}`:          `{"what":"all","items":[{"name":"a"}]}`,
+		`{"what":null}`:                      `"what" must be a string, not null`,
+		`{"state":"away"}`:                   `"state" must be one of "open", "shut", not "away"`,
+		`{"items":[{"titl":"a"}]}`:           `unknown parameter "items[0].titl" (did you mean "name"?)`,
+		`{"title":"a"}`:                      `unknown parameter "title"`,
+		`{"items":[{"title":"a","name":1}]}`: `"name" and "title" are the same parameter and differ`,
+	} {
+		call, err := tool.Bind(s, json.RawMessage(raw))
+		if got := string(call.Input); err == nil && got != want || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %s, %v", raw, got, err)
+		}
+	}
+	for rule, want := range map[string]string{
+		`enum=a|b also=c:d`:   "WORD:CHOICE",
+		`enum=a|b also=a:b`:   "WORD:CHOICE",
+		`also=c:a enum=a`:     "WORD:CHOICE",
+		`enum=a|b absent=c`:   "the default must be one of",
+		`absent=a absent=b`:   "said twice",
+		`absent=a default=b`:  "said twice",
+		`enum=a|b also=c:a|x`: "WORD:CHOICE",
+	} {
+		f := &shape{kind: text}
+		if err := f.readRule(rule); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", rule, err)
+		}
+	}
+	if err := (&shape{kind: text, optional: true}).readRule("absent=a"); err == nil {
+		t.Error("an optional parameter has a default, which is published")
 	}
 }

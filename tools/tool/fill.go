@@ -13,10 +13,7 @@ import (
 
 // A filler decodes one input into its struct: it renames, coerces and checks on the way, and collects
 // every problem instead of stopping at the first.
-type filler struct {
-	problems
-	accept map[string]string // of the root only
-}
+type filler struct{ problems }
 
 // given is a value together with the name that the caller used for it.
 type given struct {
@@ -61,6 +58,9 @@ func (f *filler) text(s *shape, at *place, raw []byte, v reflect.Value) {
 		return
 	default:
 		got = string(raw)
+	}
+	if means, ok := s.also[got]; ok {
+		got = means
 	}
 	if wrong := s.checkText(got); wrong != "" {
 		f.add("%q %s", at, wrong)
@@ -163,18 +163,14 @@ func (f *filler) list(s *shape, at *place, raw []byte, v reflect.Value) {
 // object fills the fields of a struct. Missing ones and wrong ones are noted in the order of the struct,
 // unknown ones after them.
 func (f *filler) object(s *shape, at *place, raw []byte, v reflect.Value) {
-	var accept map[string]string
-	if at.up == nil {
-		accept = f.accept
-	}
 	var few [8]given                                             // so many need no allocation
 	found := append(few[:0], make([]given, s.typ.NumField())...) // by field
 	var strange problems
 	for key, value := range members(raw) {
-		if name := unquote(key); s.byName[name] != nil || accept[name] != "" {
-			f.take(s, at, accept, found, given{name, value})
+		if name := unquote(key); s.byName[name] != nil || s.accept[name] != "" {
+			f.take(s, at, found, given{name, value})
 		} else if len(strange) < maxProblems {
-			strange.add("%s", s.unknown(&place{up: at, name: cut(name)}, name, accept))
+			strange.add("%s", s.unknown(&place{up: at, name: cut(name)}, name))
 		} else {
 			strange.add("")
 		}
@@ -184,7 +180,7 @@ func (f *filler) object(s *shape, at *place, raw []byte, v reflect.Value) {
 		switch {
 		case got.raw != nil && !(p.optional && string(got.raw) == "null"):
 			f.value(p, &place{up: at, name: p.name}, got.raw, v.Field(p.field))
-		case !p.optional:
+		case !p.optional && !p.absent:
 			f.add("%q is required", &place{up: at, name: p.name})
 		default:
 			p.setPreset(v.Field(p.field))
@@ -210,10 +206,10 @@ func (s *shape) setPreset(v reflect.Value) {
 // take puts a value under its real name. Two names for one parameter must agree: to choose one would be
 // to guess which file the caller means, and so would it be to choose one of two values under one name: the scan of a
 // message finds those, but not in a string that holds an object.
-func (f *filler) take(s *shape, at *place, accept map[string]string, found []given, g given) {
+func (f *filler) take(s *shape, at *place, found []given, g given) {
 	p := s.byName[g.key]
 	if p == nil {
-		p = s.byName[accept[g.key]]
+		p = s.byName[s.accept[g.key]]
 	}
 	old := found[p.field]
 	switch {
@@ -232,12 +228,12 @@ func (f *filler) take(s *shape, at *place, accept map[string]string, found []giv
 // directories are names by which other shells take the directory of a command.
 var directories = []string{"cwd", "workdir", "working_dir", "working_directory", "workingDirectory", "directory", "dir"}
 
-func (s *shape) unknown(at *place, name string, accept map[string]string) string {
+func (s *shape) unknown(at *place, name string) string {
 	line := "unknown parameter " + strconv.Quote(at.String())
 	if s.byName["command"] != nil && slices.Contains(directories, name) {
 		return line + ` (write "cd DIR && ..." into "command")`
 	}
-	if near := s.nearest(name, accept); near != "" {
+	if near := s.nearest(name); near != "" {
 		line += " (did you mean " + strconv.Quote(near) + "?)"
 	}
 	return line

@@ -100,8 +100,7 @@ func cut(s string) string {
 
 // nearest returns the parameter that key is probably meant to be, "" if none is near: one that it is with
 // other case or separators, one that contains it or is contained, or one at a small edit distance.
-// accepted maps further names to real ones.
-func (s *shape) nearest(key string, accepted map[string]string) string {
+func (s *shape) nearest(key string) string {
 	if len(key) > 64 { // no name is longer, and the distance costs the product of both
 		return ""
 	}
@@ -116,8 +115,8 @@ func (s *shape) nearest(key string, accepted map[string]string) string {
 			try(f.name, f.name)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(accepted)) {
-		try(name, accepted[name])
+	for _, name := range slices.Sorted(maps.Keys(s.accept)) {
+		try(name, s.accept[name])
 	}
 	return best
 }

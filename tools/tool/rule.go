@@ -23,7 +23,8 @@ type limits struct {
 	maxRunes           *int64 // characters
 	minItems, maxItems *int64
 	enum               []string
-	preset             any // default: string, int64 or bool; nil: none
+	also               map[string]string // choices by other words that are taken for them
+	preset             any               // default: string, int64 or bool; nil: none
 }
 
 // readRule reads a rule tag into s, and what holds for the items of a list into them.
@@ -81,6 +82,21 @@ func (s *shape) set(on *shape, key, value string) error {
 		}
 		on.enum = strings.Split(value, "|")
 		return nil
+	case "also":
+		for pair := range strings.SplitSeq(value, "|") {
+			word, means, _ := strings.Cut(pair, ":")
+			if !slices.Contains(on.enum, means) || slices.Contains(on.enum, word) || word == "" {
+				return errors.New("want WORD:CHOICE after enum, and a new word")
+			}
+			if on.also == nil {
+				on.also = map[string]string{}
+			}
+			on.also[word] = means
+		}
+		return nil
+	case "absent":
+		s.absent = true
+		return s.setDefault(value)
 	case "default":
 		return s.setDefault(value)
 	}
@@ -123,8 +139,8 @@ func (s *shape) checkRule(on *shape) error {
 	if s.preset == nil {
 		return nil
 	}
-	if !s.optional {
-		return errors.New("rule: a required parameter has no default")
+	if s.optional == s.absent {
+		return errors.New("rule: default is of an optional parameter, absent of a required one")
 	}
 	if wrong := s.checkDefault(); wrong != "" {
 		return errors.New("rule: the default " + wrong)

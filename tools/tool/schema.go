@@ -21,7 +21,11 @@ func (s *shape) appendSchema(b []byte) []byte {
 		b = append(b, `,"enum":`...)
 		b = appendTexts(b, s.enum)
 	}
-	switch v := s.preset.(type) {
+	published := s.preset
+	if s.absent {
+		published = nil // it stays required
+	}
+	switch v := published.(type) {
 	case string:
 		b = append(b, `,"default":`...)
 		b = AppendText(b, v)

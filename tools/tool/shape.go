@@ -35,10 +35,12 @@ type shape struct {
 	doc      string
 	optional bool
 	hidden   bool
+	absent   bool     // required, and a call that leaves it out means preset all the same
 	field    int      // of its struct
 	item     *shape   // of a list
 	fields   []*shape // of an object, in the order of its struct
 	byName   map[string]*shape
+	accept   map[string]string // of an object: names that are accepted, and the parameters that they mean
 	typ      reflect.Type
 }
 
