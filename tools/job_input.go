@@ -39,8 +39,8 @@ var jobInput = tool.Define(tool.Def[jobInputInput]{
 			"interactive program", "pty terminal"},
 	},
 	Accept: map[string]string{
-		"task_id": "job_id", "bash_id": "job_id", "shell_id": "job_id", "input": "text", "timeout": "timeout_ms",
-		"wait_ms": "timeout_ms", "cols": "columns",
+		"task_id": "job_id", "bash_id": "job_id", "shell_id": "job_id", "id": "job_id", "input": "text",
+		"timeout": "timeout_ms", "wait_ms": "timeout_ms", "cols": "columns",
 	},
 	Available: running.NoShell,
 	Check:     checkJobInput,
@@ -63,7 +63,7 @@ var jobInput = tool.Define(tool.Def[jobInputInput]{
 
 // jobInputKeys are the names of keys, for people.
 const jobInputKeys = "Enter, Tab, Shift-Tab, Esc, Backspace, Delete, Insert, Space, Up, Down, Left, Right, Home, " +
-	"End, PageUp, PageDown, F1 to F12, Ctrl-A to Ctrl-Z, Alt-x"
+	"End, PageUp, PageDown, F1 to F12, Ctrl-A to Ctrl-Z or C-a, Alt-x or M-x, and single characters"
 
 // pressed is what is typed, in order.
 func (in jobInputInput) pressed() []typing.Key {
@@ -72,7 +72,8 @@ func (in jobInputInput) pressed() []typing.Key {
 		all = append(all, typing.Key{Text: in.Text})
 	}
 	for _, name := range in.Keys {
-		all = append(all, typing.Key{Name: name})
+		key, _ := typing.Named(name) // checkJobInput has refused others
+		all = append(all, key)
 	}
 	return all
 }
@@ -80,8 +81,8 @@ func (in jobInputInput) pressed() []typing.Key {
 func checkJobInput(in jobInputInput) error {
 	var wrong []string
 	for i, name := range in.Keys {
-		if !typing.KnownKey(name) {
-			wrong = append(wrong, fmt.Sprintf("\"keys[%d]\": there is no key %q; there are %s; other text belongs "+
+		if _, ok := typing.Named(name); !ok {
+			wrong = append(wrong, fmt.Sprintf("\"keys[%d]\": there is no key %q; there are %s; longer text belongs "+
 				"into \"text\"", i, name, jobInputKeys))
 		}
 	}

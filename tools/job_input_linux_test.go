@@ -130,6 +130,29 @@ func TestTerminalPython(t *testing.T) {
 	c.fails(tool.JobEnded, "job_input", `{"job_id":"`+c.id+`","text":"x"}`)
 }
 
+// Keys are characters, names and chords of Emacs, in any order.
+func TestTerminalMixedKeys(t *testing.T) {
+	t.Parallel()
+	c := newConsole(t, newRig(t), "cat", "exec cat")
+	c.types("", "a", "Space", "ü", "x", "Backspace", "1", "Enter")
+	c.golden("a ü1", "a ü1")
+	c.types("", "q", "C-m")
+	c.golden("a ü1", "a ü1", "q", "q")
+	for _, key := range []string{"cw", "C-", "C-dd", "M-", "", "Hyper-x"} {
+		args, err := json.Marshal(map[string]any{"job_id": c.id, "keys": []string{"a", key}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.fails(tool.InputInvalid, "job_input", string(args)); !strings.Contains(got, `"keys[1]": there is no key `+strconv.Quote(key)) {
+			t.Errorf("%q: %s", key, got)
+		}
+	}
+	text := c.types("", "C-d")
+	for !strings.HasPrefix(text, "completed after ") {
+		text = c.ok("job_output", `{"job_id":"`+c.id+`","block":true,"timeout_ms":600000}`)
+	}
+}
+
 // git opens an editor on the whole screen; what is typed there counts.
 func TestTerminalRebase(t *testing.T) {
 	t.Parallel()
@@ -288,6 +311,11 @@ func TestTerminalRules(t *testing.T) {
 		"history":              {sh, `"text":"!ma\n"`, deny, permission.Bypass, "!ma", permission.Ask, false},
 		"recalled":             {sh, `"keys":["Up","Enter"]`, deny, permission.Bypass, "exec bash --norc --noprofile -i", permission.Ask, true},
 		"completed":            {sh, `"text":"ma\tke","keys":["Enter"]`, permission.Options{}, permission.Default, "ma\tke", permission.Ask, true},
+		"in characters":        {sh, `"keys":["m","a","k","e","Space","a","Enter"]`, deny, permission.Bypass, "make a", permission.Deny, false},
+		"given up, Emacs":      {sh, `"text":"x","keys":["C-c","l","s","C-m"]`, permission.Options{}, permission.Default, "xls", permission.Ask, false},
+		"changed, Emacs":       {sh, `"text":"ake a","keys":["C-a","m","Enter"]`, deny, permission.Bypass, "ake am", permission.Ask, true},
+		"last argument, Emacs": {sh, `"text":"x","keys":["M-.","Enter"]`, deny, permission.Bypass, "x", permission.Ask, true},
+		"dangerous, in keys":   {sh, `"text":"rm -rf ","keys":["/","e","t","c","\r"]`, permission.Options{}, permission.Bypass, "rm -rf /etc", permission.Ask, true},
 		"dangerous":            {sh, `"text":"rm -rf /etc\n"`, permission.Options{}, permission.Bypass, "rm -rf /etc", permission.Ask, true},
 		"plan":                 {sh, `"text":"ls\n"`, permission.Options{}, permission.Plan, "ls", permission.Deny, false},
 		"into a program":       {cat, `"text":"make a\n"`, permission.Options{}, permission.Default, "exec cat", permission.Ask, false},

@@ -23,8 +23,22 @@ import (
 // A Key is a text that is typed as it is, or a key by its name.
 type Key = terminal.Key
 
-// KnownKey says whether there is a key of that name.
-func KnownKey(name string) bool { return terminal.KnownKey(name) }
+// Named is the key of that name, which may be a character or, as in Emacs, C-x for Ctrl-x and M-x for Alt-x. ok is
+// false: there is none.
+func Named(name string) (k Key, ok bool) {
+	if utf8.RuneCountInString(name) == 1 {
+		return Key{Text: name}, true // judged as what it is, a part of the line
+	}
+	if len(name) > 2 && (name[1] == '-' || name[1] == '+') {
+		switch name[0] {
+		case 'C', 'c':
+			name = "Ctrl-" + name[2:]
+		case 'M', 'm':
+			name = "Alt-" + name[2:]
+		}
+	}
+	return Key{Name: name}, terminal.KnownKey(name)
+}
 
 // A Typed is what a call types into the terminal of a job, and what rules and persons decide about.
 //

@@ -128,3 +128,22 @@ func TestSeenBefore(t *testing.T) {
 		}
 	}
 }
+
+// A character is text, so that it is judged as a part of a line, and chords have the names that are judged.
+func TestNamed(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]Key{
+		"q": {Text: "q"}, "ü": {Text: "ü"}, "\x03": {Text: "\x03"}, "-": {Text: "-"}, "C-d": {Name: "Ctrl-d"},
+		"c+D": {Name: "Ctrl-D"}, "C-[": {Name: "Ctrl-["}, "M-x": {Name: "Alt-x"}, "M-Enter": {Name: "Alt-Enter"}, "Enter": {Name: "Enter"},
+		"Ctrl-X": {Name: "Ctrl-X"},
+	} {
+		if got, ok := Named(name); got != want || !ok {
+			t.Errorf("%q: %+v, %t", name, got, ok)
+		}
+	}
+	for _, name := range []string{"", "C-", "C-1", "M-", "M-xyz", "S-a", "cw", "C-Enter"} {
+		if got, ok := Named(name); ok {
+			t.Errorf("%q: %+v", name, got)
+		}
+	}
+}
