@@ -36,7 +36,7 @@ var editFile = tool.Define(tool.Def[editFileInput]{
 		ForAgents: tool.ChangingAgents,
 		Simple:    true,
 		Guarded:   true,
-		Elsewhere: []string{"edit", "replace", "patch"},
+		Elsewhere: []string{"edit", "replace", "patch", "str_replace_editor", "str_replace_based_edit_tool"},
 		Advice: tool.Advice{
 			Verb: "edit", Rank: 70,
 			Text: "If a result shows a version, pass it with the edit.",

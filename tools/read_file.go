@@ -39,7 +39,7 @@ var readFile = tool.Define(tool.Def[readFileInput]{
 		Traits:    tool.Traits{ReadOnly: true, Parallel: true, Idempotent: true, Local: true},
 		ForAgents: tool.AllAgents,
 		Simple:    true,
-		Elsewhere: []string{"read", "view"},
+		Elsewhere: []string{"read", "view", "str_replace_editor", "str_replace_based_edit_tool"},
 		Advice: tool.Advice{
 			Verb: "read", Rank: 10, With: []string{"edit_file"},
 			Text: "Read a file before you edit it; copy old_string from what read_file shows, without line numbers.",

@@ -46,7 +46,7 @@ func runShell(trees *changes.Trees) tool.Tool {
 			Card:      tool.Drawn,
 			ForAgents: tool.ChangingAgents,
 			Simple:    true,
-			Elsewhere: []string{"bash", "shell", "execute", "run_shell_command", "terminal"},
+			Elsewhere: []string{"bash", "shell", "exec", "execute", "run_shell_command", "terminal"},
 			Advice: tool.Advice{
 				Verb: "run", Rank: 80,
 				Text: "Commit and push only when asked; the resource codehand://guide/tools says how.",

@@ -35,7 +35,7 @@ var writeFile = tool.Define(tool.Def[writeFileInput]{
 		Traits:    tool.Traits{Idempotent: true, Local: true}, // the same content twice is the same as once
 		Card:      tool.Drawn,
 		ForAgents: tool.ChangingAgents,
-		Elsewhere: []string{"write", "create", "edit"},
+		Elsewhere: []string{"write", "create", "edit", "str_replace_editor", "str_replace_based_edit_tool"},
 		Advice:    tool.Advice{Verb: "write"},
 		Example:   `{"file_path":"$WORK/new","content":"x"}`,
 	},

@@ -175,8 +175,8 @@ func (l Lists) Offer(tools []tool.Tool, canAsk bool) Offer {
 		}
 		o.Hinted = append(o.Hinted, list(t, d, !late))
 		o.Catalog = append(o.Catalog, catalog.Entry{
-			Name: t.Spec.Name, Aliases: t.Spec.Aliases, Description: t.Spec.Description, Hint: t.Spec.Hint,
-			Deferred: late, Schema: t.Schema,
+			Name: t.Spec.Name, Aliases: t.Spec.Aliases, Elsewhere: t.Spec.Elsewhere,
+			Description: t.Spec.Description, Hint: t.Spec.Hint, Deferred: late, Schema: t.Schema,
 		})
 	}
 	slices.SortFunc(o.Catalog, func(a, b catalog.Entry) int { return strings.Compare(a.Name, b.Name) })

@@ -16,6 +16,7 @@ import (
 type Entry struct {
 	Name        string
 	Aliases     []string
+	Elsewhere   []string // names of other agents for it, in lower case: they are led here, and it is not found by them
 	Description string
 	Hint        string // 3 to 10 words
 	Deferred    bool   // not always listed; only these are found by words

@@ -13,8 +13,8 @@ const maxNear = 3
 const longestName = 64
 
 // Nearest are at most 3 names of entries that name may have been meant for, best first: those that differ from it, or
-// have an alias that does, by few letters; if there are none, those that share a word with it, the more of them the
-// better.
+// have an alias that does, by few letters; if there are none, those that other agents call so, the listed ones first; if
+// there are none, those that share a word with it, the more of them the better.
 func Nearest(entries []Entry, name string) []string {
 	if len(name) > longestName {
 		return nil
@@ -22,11 +22,18 @@ func Nearest(entries []Entry, name string) []string {
 	type scored struct {
 		name             string
 		distance, shared int
+		late             int // 1: not always listed
 	}
 	low, own := strings.ToLower(name), parts(name)
 	var all []scored
 	for _, e := range entries {
 		s := scored{name: e.Name, distance: far}
+		if e.Deferred {
+			s.late = 1
+		}
+		if slices.Contains(e.Elsewhere, low) {
+			s.distance = elsewhere
+		}
 		for _, n := range append([]string{e.Name}, e.Aliases...) {
 			if d := Distance(low, strings.ToLower(n)); d <= min(3, len(low)/3) {
 				s.distance = min(s.distance, d)
@@ -39,11 +46,11 @@ func Nearest(entries []Entry, name string) []string {
 	}
 	slices.SortFunc(all, func(a, b scored) int {
 		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(b.shared, a.shared),
-			strings.Compare(a.name, b.name))
+			cmp.Compare(a.late, b.late), strings.Compare(a.name, b.name))
 	})
 	var near []string
 	for _, s := range all[:min(maxNear, len(all))] {
-		if s.distance == far && all[0].distance < far {
+		if s.distance >= elsewhere && s.distance > all[0].distance {
 			break
 		}
 		near = append(near, s.name)
@@ -51,8 +58,12 @@ func Nearest(entries []Entry, name string) []string {
 	return near
 }
 
-// far is a distance that is none: the names do not resemble each other.
-const far = longestName + 1
+// Distances that are none: the names do not resemble each other. Another agent has the name for the tool, or it shares a
+// word at most.
+const (
+	elsewhere = longestName + 1
+	far       = longestName + 2
+)
 
 // shared counts the words that two names have in common.
 func shared(a, b []string) int {
