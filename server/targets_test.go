@@ -249,7 +249,7 @@ func TestThroughCancels(t *testing.T) {
 // TestTaught: what follows an input that does not fit. Whoever was shown the schema is told nothing.
 func TestTaught(t *testing.T) {
 	t.Parallel()
-	const hint = `The schema of this tool was not loaded. Call tool_search with "select:todo_write".`
+	const hint = `"additionalProperties":false}`
 	ends := func(w *replaytest.Wire, name, args, want string) {
 		t.Helper()
 		text := w.Must(t, name, args)
@@ -289,6 +289,11 @@ func TestTaughtInPart(t *testing.T) {
 	_, taught, ok := strings.Cut(text, "The schema of big, cut: ")
 	if n := len([]rune(taught)); !ok || n != 4_000 || !strings.HasSuffix(taught, "…") {
 		t.Errorf("%d characters of a schema: %.200s", n, text)
+	}
+	big.Spec.Deferred = true // called by its own name, where tool_search can show the whole
+	f = start(t, setup{tools: append(tools.All(tools.Engines{}), big)})
+	if text := f.Must(t, "big", `{}`); !strings.HasSuffix(text, `The schema of this tool was not loaded. Call tool_search with "select:big".`) {
+		t.Errorf("a long schema: %.300s", text)
 	}
 }
 

@@ -390,11 +390,12 @@ func (t *toolCall) settleRoots(ctx context.Context) {
 	})
 }
 
-// teach is Arrival.Teach: the schema, if a dispatcher was to bring it there, else where a schema is found that the
-// model was never shown. "": it has seen it.
+// teach is Arrival.Teach: the schema, if the model was never shown it; where it is found, if it is long and the call
+// needs no dispatcher. "": the model has seen it.
 func (t *toolCall) teach(ctx context.Context) string {
+	schema, whole := t.target.Schema()
 	if t.target.Through {
-		return t.target.Schema()
+		return schema
 	}
 	to, name := t.target.Tool, t.target.Tool.Spec.Name
 	if !t.h.Tools.Lists.Defers(to) || t.State.Client.SeesAll || !t.h.Tools.Findable(t.Req.Tenant) {
@@ -402,6 +403,9 @@ func (t *toolCall) teach(ctx context.Context) string {
 	}
 	if active, err := t.State.Active.Load(ctx); err == nil && slices.Contains(active, name) {
 		return ""
+	}
+	if whole {
+		return schema
 	}
 	return "The schema of this tool was not loaded. Call " + toolset.Finder + ` with "select:` + name + `".`
 }

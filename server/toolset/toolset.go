@@ -259,12 +259,12 @@ func (t *Target) Unknown(known []catalog.Entry) *tool.Refusal {
 }
 
 // Schema is the schema of the target for a model whose input did not fit, cut if it is long.
-func (t *Target) Schema() string {
+func (t *Target) Schema() (text string, whole bool) {
 	schema, name := []rune(string(t.Tool.Schema)), t.Tool.Spec.Name
 	if len(schema) <= maxTaught {
-		return "The schema of " + name + ": " + string(schema)
+		return "The schema of " + name + ": " + string(schema), true
 	}
-	return "The schema of " + name + ", cut: " + string(schema[:maxTaught-1]) + "…"
+	return "The schema of " + name + ", cut: " + string(schema[:maxTaught-1]) + "…", false
 }
 
 // Unknown says in a line that there is no tool of a name, and which names of known may have been meant.
