@@ -68,6 +68,7 @@ func TestLsp(t *testing.T) {
 	} {
 		same(t, r.ok("lsp", "{"+c.input+"}"), c.want)
 	}
+	r.write("far.toy", "fn a\n"+strings.Repeat("\n", 19)+"fn far\n\n\n\nfn b\n"+strings.Repeat("\n", 20)+"fn end\n")
 	for _, c := range []struct {
 		code        tool.Code
 		input, want string
@@ -79,6 +80,9 @@ func TestLsp(t *testing.T) {
 		{tool.InputInvalid, `"operation":"hover","filePath":"a.toy","line":99,"character":1`, `"line" 99 is past the end of the file`},
 		{tool.InputInvalid, `"operation":"hover","filePath":"a.toy","line":2,"character":99`, "which has 10; it is: call \U0001f600b"},
 		{tool.InputInvalid, `"operation":"hover","filePath":"a.toy","line":1,"query":"x"`, `line 1 does not contain "x"; it is: fn a`},
+		{tool.InputInvalid, `"operation":"hover","filePath":"a.toy","line":1,"query":"LOUD"`, `it is: fn a; the nearest line that does is line 4: import LOUD`},
+		{tool.InputInvalid, `"operation":"hover","filePath":"far.toy","line":1,"query":"far"`, `line 1 does not contain "far"; it is: fn a; the nearest line that does is line 21: fn far`},
+		{tool.InputInvalid, `"operation":"hover","filePath":"far.toy","line":24,"query":"far"`, `the nearest line that does is line 21: fn far`},
 		{tool.FileNotFound, `"operation":"hover","filePath":"no.toy","line":1,"character":1`, "File does not exist"},
 		{tool.LSPUnavailable, `"operation":"documentSymbol","filePath":"plain.txt"`, "No language server knows plain.txt. They know: .broken .toy."},
 		{tool.OutsideRoots, `"operation":"documentSymbol","filePath":"/etc/x.toy"`, "outside"},
@@ -86,6 +90,9 @@ func TestLsp(t *testing.T) {
 		if got := r.fails(c.code, "lsp", "{"+c.input+"}"); !strings.Contains(got, c.want) {
 			t.Errorf("%s: %s", c.input, got)
 		}
+	}
+	if got := r.fails(tool.InputInvalid, "lsp", `{"operation":"hover","filePath":"far.toy","line":25,"query":"end"}`); strings.Contains(got, "nearest") {
+		t.Errorf("more than 20 lines away: %s", got)
 	}
 	r.write("x.gone", "x")
 	if got := r.fails(tool.LSPUnavailable, "lsp", `{"operation":"documentSymbol","filePath":"x.gone"}`); !strings.Contains(got, "No language server for .gone files is installed.") {

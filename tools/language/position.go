@@ -22,8 +22,8 @@ func Position(name string, doc lsp.Document, n, character int, query string) (p 
 	if character == 0 {
 		at := wordIn(line, query)
 		if at < 0 {
-			return p, tool.Invalid(name, fmt.Sprintf("line %d does not contain %q; it is: %s", n,
-				wording.Clip(query, 100), wording.LineOf(strings.TrimSpace(line), 200)))
+			return p, tool.Invalid(name, fmt.Sprintf("line %d does not contain %q; it is: %s%s", n,
+				wording.Clip(query, 100), wording.LineOf(strings.TrimSpace(line), 200), nearest(doc.Text, n, query)))
 		}
 		p.Character = lsp.Units(line[:at])
 	}
@@ -32,6 +32,22 @@ func Position(name string, doc lsp.Document, n, character int, query string) (p 
 			character, n, length, wording.LineOf(strings.TrimSpace(line), 200)))
 	}
 	return p, nil
+}
+
+// maxAway is how many lines away from the one that a call names a name is looked for.
+const maxAway = 20
+
+// nearest says which line around line n, from 1, has a name; "": none has. Of two that are as near it is the later one.
+func nearest(text string, n int, name string) string {
+	for away := 1; away <= maxAway; away++ {
+		for _, i := range []int{n + away, n - away} {
+			if line, ok := lsp.Line(text, i-1); ok && wordIn(line, name) >= 0 {
+				return fmt.Sprintf("; the nearest line that does is line %d: %s", i,
+					wording.LineOf(strings.TrimSpace(line), 200))
+			}
+		}
+	}
+	return ""
 }
 
 // wordIn is where a line has a name as a word of its own, or else anywhere; -1: nowhere.
