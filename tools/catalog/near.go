@@ -13,8 +13,8 @@ const maxNear = 3
 const longestName = 64
 
 // Nearest are at most 3 names of entries that name may have been meant for, best first: those that differ from it, or
-// have an alias that does, by few letters; if there are none, those that other agents call so, the listed ones first; if
-// there are none, those that share a word with it, the more of them the better.
+// have an alias that does, by few letters; if there are none, those that other agents call so, the listed ones first;
+// if there are none, those that share a word with it, the more of them the better.
 func Nearest(entries []Entry, name string) []string {
 	if len(name) > longestName {
 		return nil
@@ -58,8 +58,8 @@ func Nearest(entries []Entry, name string) []string {
 	return near
 }
 
-// Distances that are none: the names do not resemble each other. Another agent has the name for the tool, or it shares a
-// word at most.
+// Distances that are none: the names do not resemble each other. Another agent has the name for the tool, or it shares
+// a word at most.
 const (
 	elsewhere = longestName + 1
 	far       = longestName + 2
