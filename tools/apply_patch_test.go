@@ -92,6 +92,12 @@ func TestApplyPatchPartOfLine(t *testing.T) {
 	if !strings.Contains(text, "It matches when white space is ignored.") {
 		t.Error(text)
 	}
+	r.write("c", strings.Repeat("ab a ", 200_000)+"\n") // each place is looked at once, or this takes hours
+	r.ok("read_file", `{"file_path":"c","limit":1}`)
+	text = r.fails(tool.StringNotFound, "apply_patch", patchArgs("*** Update File: c", "@@", "-a", "+b"))
+	if !strings.Contains(text, "It is there as part of longer lines") {
+		t.Errorf("%.300s", text)
+	}
 }
 
 // A link is not removed by the name of what it leads to.

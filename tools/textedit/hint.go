@@ -122,33 +122,52 @@ func numbered(content []byte, old string) string {
 	return `Remove the "N<TAB>" prefixes.`
 }
 
-// partly is about lines that are there, but for white space, as parts of longer ones.
+// partly is about lines that are there, but for white space, as parts of longer ones. It looks at each place once:
+// short lines may be at very many.
 func partly(content []byte, old string) string {
 	wanted, squeezed := squeeze([]byte(old)), squeeze(content)
+	if len(wanted) == 0 {
+		return ""
+	}
+	at := offsets(content)
+	parted := func(i int) bool { // a line ends before byte i of squeezed
+		return i == 0 || i == len(at) || bytes.IndexByte(content[at[i-1]:at[i]], '\n') >= 0
+	}
 	part := -1 // where the first is, in squeezed
-	for at := 0; len(wanted) > 0; at++ {
-		next := bytes.Index(squeezed[at:], wanted)
+	for i := 0; ; i++ {
+		next := bytes.Index(squeezed[i:], wanted)
 		if next < 0 {
 			break
 		}
-		at += next
-		from, to := unsqueeze(content, at), unsqueeze(content, at+len(wanted)-1)
-		before := content[1+bytes.LastIndexByte(content[:from], '\n') : from]
-		_, size := utf8.DecodeRune(content[to:])
-		behind, _, _ := bytes.Cut(content[to+size:], newline)
-		if len(bytes.TrimSpace(before))+len(bytes.TrimSpace(behind)) == 0 {
+		i += next
+		if parted(i) && parted(i+len(wanted)) {
 			return ""
 		}
 		if part < 0 {
-			part = at
+			part = i
 		}
 	}
 	if part < 0 {
 		return ""
 	}
-	from, to := unsqueeze(content, part), unsqueeze(content, part+len(wanted)-1)
+	from, to := lineOf(content, int(at[part])), lineOf(content, int(at[part+len(wanted)-1]))
 	return "It is there as part of longer lines, and a hunk has whole lines. The file has (→ is a tab, · a space at " +
-		"the end of a line):\n" + show(content, lineOf(content, from), lineOf(content, to))
+		"the end of a line):\n" + show(content, from, to)
+}
+
+// offsets returns for each byte of squeeze(text) where it is in text.
+func offsets(text []byte) []int32 { // of at most hintBytes
+	all := make([]int32, 0, len(text))
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRune(text[i:])
+		for n := range size {
+			if !unicode.IsSpace(r) {
+				all = append(all, int32(i+n))
+			}
+		}
+		i += size
+	}
+	return all
 }
 
 // spaced is about text that is there with other white space.
