@@ -401,7 +401,7 @@ func TestJobOutputAwaitsALine(t *testing.T) {
 	r := newRig(t)
 	res, _ := r.do("run_shell", `{"command":"echo first; while [ ! -e go ]; do sleep 0.02; done; echo other; echo listening; sleep 600","run_in_background":true}`)
 	ask := `{"job_id":"` + res.Meta.Job.ID + `","block":true,"timeout_ms":600000,"filter":"LISTENING|^listening"}`
-	time.AfterFunc(time.Millisecond, func() { _ = os.WriteFile(filepath.Join(r.dir, "go"), nil, 0o600) })
+	r.write("go", "")
 	if text := r.ok("job_output", ask); !regexp.MustCompile(`^running for [0-9.]+ s, 3 new lines, 1 of them shown\nlistening$`).MatchString(text) {
 		t.Error(text)
 	}

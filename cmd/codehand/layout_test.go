@@ -73,7 +73,8 @@ var rooms = map[string][]string{
 	"server/team": {
 		"server/nodes", "server/relay", "server/asking", "server/audit", "server/auth", "server/auth/limits",
 		"server/config", "server/console", "server/control", "server/endpoint", "server/issuer", "server/jsonrpc",
-		"server/listen", "server/members", "server/metrics", "server/oauth", "server/pauses", "server/people", "server/pipeline",
+		"server/listen", "server/members", "server/metrics", "server/oauth", "server/pauses", "server/people",
+		"server/pipeline",
 		"server/public", "server/request", "server/resources", "server/sessions", "server/signin", "server/state",
 		"server/tenants", "server/toolset", "tools/sandbox", "tools/session", "tools/tool",
 	},

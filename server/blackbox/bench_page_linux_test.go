@@ -19,7 +19,7 @@ import (
 )
 
 // BenchmarkWatched compares the p50 of a read over stdio between programs that can show nothing on the page
-// (console.approvals off, console.record false), that could, and that a page shows in a browser which follows the calls.
+// (console.approvals off, console.record false), that could, and whose calls a page shows that is loaded each second.
 // They are called one after the other, so that the machine's load is in all. unwatched-p50-x is what a call costs more
 // where nobody has the page open.
 func BenchmarkWatched(b *testing.B) {
@@ -64,7 +64,7 @@ func BenchmarkWatched(b *testing.B) {
 	b.ReportMetric(p50[2]/p50[0], "watched-p50-x")
 }
 
-// followed starts codehand page, and follows the calls as the script of the page does, until b ends.
+// followed starts codehand page, and loads its list of calls each second until b ends.
 func followed(b *testing.B, page *exec.Cmd) {
 	out, err := page.StdoutPipe()
 	must(b, err)

@@ -171,7 +171,9 @@ func teamInChromium(t *testing.T, public, address string, env ...string) {
 		must(t, err)
 		log.Write(text)
 	}
-	for event, p := range map[string]string{"page.stop": "bob", "page.undo": "alice", "page.end": "bob", "page.invite": "dora"} {
+	for event, p := range map[string]string{
+		"page.stop": "bob", "page.undo": "alice", "page.end": "bob", "page.invite": "dora",
+	} {
 		told := func(line string) bool {
 			return strings.Contains(line, `"`+event+`"`) && strings.Contains(line, `"by":"carol"`) &&
 				strings.Contains(line, `"p":"`+p+`"`)

@@ -12,8 +12,8 @@ import (
 	"codehand/server/replaytest"
 )
 
-// TestMountedReferenceServers: the reference servers from npm, on stdio and in serve, in both eras: each of their tools is
-// found by the words of its name, by those and its server's, and by what it does, and returns what it should.
+// TestMountedReferenceServers: the reference servers from npm, on stdio and in serve, in both eras: each of their tools
+// is found by the words of its name, by those and its server's, and by what it does, and returns what it should.
 func TestMountedReferenceServers(t *testing.T) {
 	t.Parallel()
 	leaktest.OnlyLong(t, "fetches servers from npm")
@@ -26,8 +26,12 @@ func TestMountedReferenceServers(t *testing.T) {
 	}
 	var table strings.Builder
 	table.WriteString("[quota.default]\ncalls_per_minute = 0\n")
-	for _, s := range [][2]string{{"everything", "mcp-server-everything"}, {"memory", "mcp-server-memory"}, {"files", "mcp-server-filesystem '" + os.TempDir() + "'"},
-		{"thinking", "mcp-server-sequential-thinking"}} {
+	for _, s := range [][2]string{
+		{"everything", "mcp-server-everything"},
+		{"memory", "mcp-server-memory"},
+		{"files", "mcp-server-filesystem '" + os.TempDir() + "'"},
+		{"thinking", "mcp-server-sequential-thinking"},
+	} {
 		fmt.Fprintf(&table, "[mcp.servers.%s]\ncommand = \"/bin/sh\"\nargs = [\"-c\", %q]\n", s[0],
 			`MEMORY_FILE_PATH="$PWD/memory.json" exec '`+filepath.Join(dir, "node_modules", ".bin")+"'/"+s[1])
 	}

@@ -14,8 +14,8 @@ import (
 
 // mountMark makes the test binary an MCP server that is mounted. Its value is how many tools it has besides its own, or
 // how it misbehaves: "crash" ends at each third call, "killed" is killed a moment after the text "kill" and says with
-// each echo which process it is, "flood" lists without end and says again and again that its list changed, "hostile" has
-// names, descriptions, schemas and words that mean harm, "mute" never answers, "hang" answers no call.
+// each echo which process it is, "flood" lists without end and says again and again that its list changed, "hostile"
+// has names, descriptions, schemas and words that mean harm, "mute" never answers, "hang" answers no call.
 const mountMark = "CODEHAND_TEST_MOUNTED"
 
 // runMounted serves over standard input and output until they end. Its tools: echo; ask, which asks the person; try,

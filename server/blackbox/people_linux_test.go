@@ -58,12 +58,13 @@ func click(p *person, at page, text string) page {
 // invitation. Who is no administrator can do none of it.
 func TestPeopleOfATeam(t *testing.T) {
 	t.Parallel()
-	d := &door{deployment: &deployment{t: t, program: replaytest.Program(t), home: t.TempDir(), address: replaytest.Reserved(t)}}
+	d := &door{deployment: &deployment{t: t, program: replaytest.Program(t), home: t.TempDir(),
+		address: replaytest.Reserved(t)}}
 	d.work = leaktest.Dir(t)
 	d.set = []string{"CODEHAND_SANDBOX_POLICY=off"}
 	replaytest.Lay(t, d.work, map[string]string{"bob/b.txt": "b", "carol/c.txt": "c", "dora/d.txt": "d"})
-	replaytest.Lay(t, d.home, map[string]string{".config/codehand/config.toml": "[auth]\nmode = \"team\"\n[principals.default]\n" +
-		"roots = ['" + d.work + "/{principal}']\n[principals.carol]\nadmin = true\n[principals.gone]\nenabled = false\n" +
+	replaytest.Lay(t, d.home, map[string]string{".config/codehand/config.toml": "[auth]\nmode = \"team\"\n" +
+		"[principals.default]\nroots = ['" + d.work + "/{principal}']\n[principals.carol]\nadmin = true\n[principals.gone]\nenabled = false\n" +
 		"[http]\nlisten = ['" + d.address + "']\n"})
 	token := strings.TrimSpace(d.output("token", "new", "bob", "--note", "laptop"))
 	d.s = startDaemon(t, d.codehand("serve"))
@@ -94,7 +95,8 @@ func TestPeopleOfATeam(t *testing.T) {
 		t.Errorf("bob is led to people: %s", home.body)
 	}
 	query := home.url[strings.IndexByte(home.url, '?'):]
-	if got := bob.send(http.MethodGet, d.s.url+"/people"+query, home.url, nil); got.status != http.StatusForbidden || strings.Contains(got.body, "carol") {
+	got := bob.send(http.MethodGet, d.s.url+"/people"+query, home.url, nil)
+	if got.status != http.StatusForbidden || strings.Contains(got.body, "carol") {
 		t.Errorf("bob sees people: %d %s", got.status, got.body)
 	}
 	csrf := ""
@@ -105,7 +107,8 @@ func TestPeopleOfATeam(t *testing.T) {
 		"/console/invite": {"csrf": {csrf}, "name": {"carol"}},
 		"/console/end":    {"csrf": {csrf}, "kind": {"client"}, "id": {"x"}},
 	} {
-		if got := bob.send(http.MethodPost, d.s.url+path, home.url, form); got.status != http.StatusForbidden || !strings.Contains(got.body, "Only an administrator") {
+		got := bob.send(http.MethodPost, d.s.url+path, home.url, form)
+		if got.status != http.StatusForbidden || !strings.Contains(got.body, "Only an administrator") {
 			t.Errorf("bob, %s: %d %s", path, got.status, got.body)
 		}
 	}
@@ -144,7 +147,8 @@ func TestPeopleOfATeam(t *testing.T) {
 		t.Errorf("an invitation that was ended: %d %s", got.status, got.body)
 	}
 	for _, name := range []string{"gone", "\t"} {
-		if got := press(carol, all, "/console/invite", "name", name); got.status != http.StatusBadRequest || link.MatchString(got.body) {
+		got := press(carol, all, "/console/invite", "name", name)
+		if got.status != http.StatusBadRequest || link.MatchString(got.body) {
 			t.Errorf("an invitation for %q: %d %s", name, got.status, got.body)
 		}
 	}

@@ -34,7 +34,7 @@ func (e *NameError) Error() string { return e.Text }
 
 // A Member is one of the People.
 type Member struct {
-	Who     auth.Principal // ID alone, if there is no Refused
+	Who     auth.Principal // with an ID alone, if Refused
 	Refused bool           // the settings let nobody call by this name
 	Signs   string         // how this person signs in, in a few words; "": there is no way yet
 	Access  []Access       // the newest first

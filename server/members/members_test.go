@@ -122,7 +122,8 @@ func TestMembers(t *testing.T) {
 	if _, ids := list(); len(ids) > 0 {
 		t.Errorf("what was ended is listed: %v", ids)
 	}
-	if want := []string{"page.invite dora carol", "page.end alice carol", "page.end bob carol", "page.end dora carol"}; !slices.Equal(events, want) {
+	want = []string{"page.invite dora carol", "page.end alice carol", "page.end bob carol", "page.end dora carol"}
+	if !slices.Equal(events, want) {
 		t.Errorf("the audit has %q, want %q", events, want)
 	}
 	if porter.reloads == 0 || ended == 0 {

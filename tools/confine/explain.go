@@ -60,7 +60,8 @@ var absolute = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?:^|[\s'"(=:‘“\x60\[])(/[^\s'"\x60:;,()’”\]]+)`)
 })
 
-// unlisted finds that a directory could not be listed: the system refuses a change for another reason.
+// unlisted finds that a directory could not be listed. A change there fails in other words: the file system is
+// read-only.
 var unlisted = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?:[Pp]ermission denied|EACCES\b)`)
 })
