@@ -86,9 +86,6 @@ func isOtherTrees(dir string) bool {
 	return strings.HasSuffix(dir, "/"+worktrees.Below) || strings.HasSuffix(dir, "/.claude/worktrees")
 }
 
-// modulesOfNode is a directory of others' code that lists leave out.
-const modulesOfNode = "node_modules"
-
 func runListFiles(ctx context.Context, env tool.Env, in listFilesInput) (tool.Result, error) {
 	base, pattern := listFilesBase(in)
 	place, err := env.Space.Open(base, workspace.Read)
@@ -109,8 +106,8 @@ func runListFiles(ctx context.Context, env tool.Env, in listFilesInput) (tool.Re
 	scope := search.Scope{Place: search.Place{Dir: place.Dir, Name: place.Name, Path: place.Path},
 		Ignored: !env.Prefs.ListGitignore, SkipDirs: []string{".git"}}
 	kept := viewing.LeaveOut(env, &scope)
-	if !slices.Contains(strings.Split(in.Pattern, "/"), modulesOfNode) {
-		scope.SkipDirs = append(scope.SkipDirs, modulesOfNode)
+	if !slices.Contains(strings.Split(in.Pattern, "/"), viewing.ModulesOfNode) {
+		scope.SkipDirs = append(scope.SkipDirs, viewing.ModulesOfNode)
 	}
 	if !strings.Contains(in.Pattern, "worktrees") {
 		closed := scope.Skip
@@ -133,8 +130,8 @@ func runListFiles(ctx context.Context, env tool.Env, in listFilesInput) (tool.Re
 		return tool.Result{}, wording.PathRefusal(env, base, err)
 	}
 	result := listFilesResult(env, answer, within)
-	if answer.N == 0 && slices.Contains(scope.SkipDirs, modulesOfNode) {
-		if info, err := place.Dir.Lstat(path.Join(place.Name, modulesOfNode)); err == nil && info.IsDir() {
+	if answer.N == 0 && slices.Contains(scope.SkipDirs, viewing.ModulesOfNode) {
+		if info, err := place.Dir.Lstat(path.Join(place.Name, viewing.ModulesOfNode)); err == nil && info.IsDir() {
 			result.Text += "\n(node_modules is left out unless path or pattern names it.)"
 		}
 	}

@@ -224,7 +224,7 @@ func lspLeft(ctx context.Context, env tool.Env, in lspEditInput) string {
 	defer place.Dir.Close()
 	q := search.GrepQuery{
 		Scope: search.Scope{Place: search.Place{Dir: place.Dir, Name: place.Name, Path: place.Path},
-			Globs: []string{"*" + filepath.Ext(in.FilePath)}, SkipDirs: []string{".git", modulesOfNode}},
+			Globs: []string{"*" + filepath.Ext(in.FilePath)}, SkipDirs: []string{".git", viewing.ModulesOfNode}},
 		Pattern: `\b` + in.Query + `\b`, Mode: search.Lines, Limit: shown, Within: within,
 	}
 	viewing.LeaveOut(env, &q.Scope)

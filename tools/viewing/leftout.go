@@ -19,6 +19,9 @@ type LeftOut struct {
 	unsure atomic.Int64 // files whose names could not all be looked up
 }
 
+// ModulesOfNode is a directory of others' code that lists leave out.
+const ModulesOfNode = "node_modules"
+
 // LeaveOut leaves out of a search each file that rules deny, and each that a person must allow before it is read. A
 // question about the place of the search, because of a rule or of its name, is not repeated for files below it.
 // Temporary files of changes, also those of dead processes, are no files of the user's.
