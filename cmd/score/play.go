@@ -30,18 +30,16 @@ const silence = "an answer within 60 s"
 // tries is how often a case must fail: answers of some servers depend on how busy the machine is.
 const tries = 4
 
-// play plays the cases on one server, which is started again when it ends or falls silent, and before each further try:
-// what it knows of the last one would decide that. Silence counts at once.
+// play plays the cases on one server, which is started again when it ends or falls silent. Those that failed are played
+// again, on a server that knows nothing of the last time. Silence counts at once.
 func play(ctx context.Context, s *server, cases []scenario, scratch string) []result {
 	results := make([]result, len(cases))
 	t := table{server: s, scratch: scratch}
-	for i, one := range cases {
-		for n := range tries {
-			if ctx.Err() != nil {
-				break
-			}
-			if n > 0 {
-				t.end()
+	for n := range tries {
+		for i, one := range cases {
+			old := results[i]
+			if ctx.Err() != nil || n > 0 && (old.passed || old.lacks || old.expected == silence) {
+				continue
 			}
 			again := t.play(ctx, one)
 			if n == 0 || again.passed {
@@ -50,12 +48,9 @@ func play(ctx context.Context, s *server, cases []scenario, scratch string) []re
 			if again.passed && n > 0 {
 				fmt.Fprintf(os.Stderr, "score: %s: %s/%s passed at try %d\n", s.name, one.area, one.name, n+1)
 			}
-			if again.passed || again.lacks || again.expected == silence {
-				break
-			}
 		}
+		t.end()
 	}
-	t.end()
 	return results
 }
 
