@@ -133,7 +133,7 @@ func TestNested(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.Symlink("/usr", dir+"/link"))
 	p := &Profile{Writable: []string{dir}, Readable: []string{filepath.Dir(self)}}
-	r := confined(t, LevelFull, p, dir, self, childMode+"=inside", "DIR="+dir)
+	r := confined(t, LevelFull, p, dir, `"`+self+`"`, childMode+"=inside", "DIR="+dir)
 	if got, want := r.text(t), "written\nno\n"; !strings.HasPrefix(got, want) || !strings.Contains(got, unix.ELOOP.Error()) {
 		t.Errorf("got %q, want %q", got, want)
 	}
