@@ -181,7 +181,8 @@ func TestInspector(t *testing.T) {
 			want("multi_edit", sh(work, "head -5 builder.go | tail -1; cat new.txt"), "package text\none three")
 
 			shell := call(work, "run_shell", "command=ls | sort; echo to stderr >&2")
-			want("run_shell", shell.Content[0].Text, "builder.go\nnew.txt\nto stderr")
+			said, _, _ := strings.Cut(shell.Content[0].Text, "\n[commands here are confined to your directories]")
+			want("run_shell", said, "builder.go\nnew.txt\nto stderr")
 			for _, tool := range []string{"job_output", "job_stop"} {
 				r := call(work, tool, "job_id=job_aaaaaaaaaaaa")
 				if !r.IsError || !strings.HasPrefix(r.Content[0].Text, "JOB_UNKNOWN: ") {

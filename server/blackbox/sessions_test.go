@@ -25,7 +25,9 @@ func TestSessionsBinary(t *testing.T) {
 				return // the program has all tools
 			}
 			work := leaktest.Dir(t)
-			p := replaytest.Spawn(t, path, work, file.Client, file.Modern, file.Settings(t))
+			settings := file.Settings(t)
+			settings["console.approvals"] = "off" // refusals name no page, which is not there in the house's own replays
+			p := replaytest.Spawn(t, path, work, file.Client, file.Modern, settings)
 			replaytest.Play(t, file, p.Wire, work, p.State, filepath.Dir(p.State), false)
 		})
 	}

@@ -94,7 +94,6 @@ async function work(open, call) {
 		: Array.isArray(value) ? value.map(fill)
 			: value && typeof value === 'object' ? Object.fromEntries(Object.entries(value).map(([k, v]) => [k, fill(v)])) : value;
 	for (const c of JSON.parse(readFileSync(flags.calls, 'utf8'))) {
-		if (c.asks && flags.transport === 'sse') Object.assign(c, { has: 'TOOL_DISABLED', error: true }); // nobody is asked there
 		await check(`call ${c.tool}${c.error ? ', refused' : ''}`, async () => {
 			called.add(c.tool);
 			const result = await call(client, c.tool, fill(c.arguments));

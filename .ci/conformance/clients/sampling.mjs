@@ -46,7 +46,7 @@ export async function run(make, connect) {
 			(params) => {
 				const got = results(params);
 				assert.deepEqual(got.map((p) => p.toolUseId), ['r1', 'r2']);
-				assert.match(got[0].content[0].text, /2\ttwo/);
+				assert.match(got[0].content[0].text, /^one\ntwo/);
 				assert.match(got[1].content[0].text, /a\.txt/);
 				return uses(call('w', 'run_shell', { command: `echo made | tee ${file('made.txt')}` }));
 			},
@@ -57,7 +57,7 @@ export async function run(make, connect) {
 		];
 		const result = await client.call('agent', { prompt: 'where is two?' }, handle('one'));
 		assert(!result.isError, text(result));
-		assert.match(text(result), /^It is in line 2\.\n\[agent agent_\w+ · general-purpose · 3 tool calls · about /);
+		assert.match(text(result), /^It is in line 2\.\n\[agent agent_\w+ · general-purpose · 3 tool calls \(grep_search 1, read_file 1, run_shell 1\) · about /);
 		assert.equal(sampled.length, 3);
 		assert.equal(asked.length, 1);
 		assert.match(asked[0].message, /^Allow run_shell: echo made /);

@@ -206,7 +206,7 @@ func (r *run) working(ctx context.Context, c Client, calls string) {
 	})
 	job, called := "", []string{}
 	for _, k := range table {
-		if k.Asks && r.o.Transport == "sse" {
+		if m, is := c.(interface{ Mute() bool }); k.Asks && is && m.Mute() {
 			k.Has, k.Error = "TOOL_DISABLED", true
 		}
 		name := "call " + k.Tool

@@ -20,10 +20,14 @@ func main() { checks.Main(connect) }
 type caller struct {
 	client *client.Client
 	server string
+	mute   bool // it answers no questions
 
 	mu sync.Mutex
 	to map[string]func(checks.Progress) // by token
 }
+
+// Mute says that this client answers no questions.
+func (c *caller) Mute() bool { return c.mute }
 
 // user answers questions.
 type user struct{}
@@ -51,11 +55,14 @@ func connect(ctx context.Context, o checks.Options) (checks.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := []client.ClientOption{client.WithElicitationHandler(user{})}
+	var options []client.ClientOption
+	if o.Transport != "sse" { // where this library takes no requests of a server
+		options = append(options, client.WithElicitationHandler(user{}))
+	}
 	if o.Era == "legacy" {
 		options = append(options, client.WithLegacyProtocolOnly())
 	}
-	c := &caller{client: client.NewClient(t, options...), to: map[string]func(checks.Progress){}}
+	c := &caller{client: client.NewClient(t, options...), mute: o.Transport == "sse", to: map[string]func(checks.Progress){}}
 	c.client.OnNotification(c.deliver)
 	if err := c.client.Start(ctx); err != nil {
 		return nil, err
