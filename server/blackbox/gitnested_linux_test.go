@@ -197,8 +197,11 @@ func TestRepositoriesOfACommand(t *testing.T) {
 	p.script(strings.NewReplacer("NAME", "steps", "EVIL", evil).Replace("set -- NAME/a/b/c/d/e; " + makeConfig + ">$1/.git/config; " + makeHook + ":"))
 	p.look("steps")
 	// What git itself makes stays as it is.
-	said := p.script(`git init -q --bare ../b/new.git; git clone -q ../b/bare own/clone; git init -q own/new; git worktree add -q own/tree;
-		git -C own/new commit -q --allow-empty -m x; git -c protocol.file.allow=always submodule add -q ./own/new own/module; git -C own/tree log --oneline; git -C own/module log --oneline`)
+	said := p.script(`git init -q --bare ../b/new.git; git clone -q ../b/bare own/clone; git init -q own/new
+		git worktree add -q own/tree; git -C own/new commit -q --allow-empty -m x; git -C own/tree log --oneline`)
+	// in a command of its own: one that this command has just made is no remote yet
+	said += "\n" + p.script(`git -c protocol.file.allow=always submodule add -q ./own/new own/module
+		git -C own/module log --oneline`)
 	if strings.Contains(said, "set aside") || strings.Contains(said, "took out") || strings.Count(said, " x\n")+strings.Count(said, " first\n") != 2 {
 		t.Errorf("repositories as git makes them: %s", said)
 	}
