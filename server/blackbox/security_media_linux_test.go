@@ -211,7 +211,7 @@ func bombed(t *testing.T, work string, pid int, call func(tool, args string) str
 			start := time.Now()
 			text = call(b.tool, strings.ReplaceAll(b.args, "FILE", filepath.Join(work, b.name)))
 			took = time.Since(start)
-			if !b.slow || !strings.Contains(text, "takes too long to decode") || time.Since(first) > replaytest.HangAfter {
+			if !b.slow || !strings.Contains(text, "takes too long to decode") || time.Since(first) > 5*replaytest.HangAfter {
 				break
 			}
 		}
