@@ -65,7 +65,7 @@ func checkJobOutput(in jobOutputInput) error {
 }
 
 func runJobOutput(ctx context.Context, env tool.Env, in jobOutputInput) (tool.Result, error) {
-	until := running.JobWait(env, in.Block, in.Timeout)
+	began, until := time.Now(), running.JobWait(env, in.Block, in.Timeout)
 	if res, ok, err := jobScreen(ctx, env, in, until); ok || err != nil {
 		return res, err
 	}
@@ -102,7 +102,7 @@ func runJobOutput(ctx context.Context, env tool.Env, in jobOutputInput) (tool.Re
 	} else if c.Size > 0 {
 		body = strings.TrimRight(running.ShownOutput(ctx, env, c, wording.Form(env, 500, 4)).Text, "\n")
 	}
-	text := jobOutputStatus(c) + only + "\n" + body + c.Info.Missing()
+	text := jobOutputStatus(c) + only + jobOutputCut(in, c, began, until) + "\n" + body + c.Info.Missing()
 	for _, note := range append(running.Troubles(c.Info), running.UnreachedNote(env, c), running.SaidLast(c.Info)) {
 		if note != "" {
 			text += "\n" + note
@@ -112,6 +112,16 @@ func runJobOutput(ctx context.Context, env tool.Env, in jobOutputInput) (tool.Re
 		text += "\n[the next call will show this output again]"
 	}
 	return tool.Result{Text: text, Meta: tool.Meta{Job: running.JobMeta(c.Info)}}, nil
+}
+
+// jobOutputCut says for the status that the call had to answer before its time was over; "": it did not.
+func jobOutputCut(in jobOutputInput, c shell.Chunk, began, until time.Time) string {
+	waited, wanted := until.Sub(began), time.Duration(in.Timeout)*time.Millisecond
+	if !in.Block || c.Info.State != shell.Running || time.Now().Before(until) || waited >= wanted {
+		return ""
+	}
+	return fmt.Sprintf(", waited %s of %s, as long as this client may: call again", wording.Whole(waited),
+		wording.Whole(wanted))
 }
 
 // jobScreen shows the screen of a job with a terminal; ok is false for any other, and where its server process is gone:

@@ -48,7 +48,7 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`Read new output with job_output, stop it with job_stop\.[ \t]*$`,
 		`Shell cwd was reset to `,
 		`(?:running for|(?:completed|failed|killed|timed_out|output_limit|too_chatty|lost) after) .* new ` +
-			`(?:line|event)s?[ \t]*$`,
+			`(?:line|event)s?(?:, .*|[ \t]*)$`,
 		`\[stderr ended with: `,
 		`\[\.\.\. (?:truncated )?\d+ (?:chars|bytes of output were not kept) \.\.\.\][ \t]*$`,
 		`\[\.\.\. truncated at \d+ characters; `, `\[\.\.\. the answer was truncated at \d+ characters`,

@@ -72,8 +72,12 @@ func (o *Outcome) Moved(ctx context.Context, i shell.Info) (tool.Result, error) 
 		o.changed(ctx, i)
 		o.Notes = append(o.Notes, "[files that it changes from now on are not listed, nor covered by undo_change]")
 	}
-	text := fmt.Sprintf("Still running after %s; moved to the background as %s. Output so far below, more with "+
-		"job_output.\n", JobAge(i), i.ID)
+	ends := ""
+	if o.Limit > 0 {
+		ends = ", where its timeout of " + wording.Whole(o.Limit) + " holds"
+	}
+	text := fmt.Sprintf("Still running after %s; moved to the background as %s%s. Output so far below, more with "+
+		"job_output.\n", JobAge(i), i.ID, ends)
 	return o.result(i, text+printed(ShownOutput(ctx, o.Env, c, o.form()).Text)+c.Info.Missing()), nil
 }
 
