@@ -147,16 +147,20 @@ func lspSymbols(ctx context.Context, env tool.Env, in lspInput) (tool.Result, er
 	}
 	defer done()
 	a := &lspAnswer{ctx: ctx, v: language.NewView(env, "")}
-	var failed error
+	var failed []error
 	for _, c := range all {
 		if err := a.ask(c, "workspaceSymbol", servers.Document{}, servers.Position{}, in.Query); err != nil {
-			failed = language.Refusal(ctx, c.Name(), err)
+			failed = append(failed, language.Refusal(ctx, c.Name(), err))
 		}
 	}
-	if failed != nil && len(a.lines) == 0 {
-		return tool.Result{}, failed
+	if len(failed) == len(all) && len(all) > 0 {
+		return tool.Result{}, failed[0]
 	}
-	return a.result(), nil
+	r := a.result()
+	for _, err := range failed {
+		r.Text += "\n(Not all servers answered. " + err.Error() + ")"
+	}
+	return r, nil
 }
 
 // A lspAnswer gathers what a server says.

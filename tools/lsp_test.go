@@ -34,7 +34,9 @@ func withToy(t *testing.T, r *rig, how lsptest.How) *rig {
 		Env: []string{asServer + "=" + how.Text(), "GOCOVERDIR=" + t.TempDir()}}
 	gone := servers.Server{Name: "gone", Argv: []string{"no-such-program"}, Languages: map[string]string{".gone": "gone"}, Preset: true}
 	broken := servers.Server{Name: "broken", Argv: []string{"/no/such/program"}, Languages: map[string]string{".broken": "broken"}}
-	pool := servers.New([]servers.Server{toy, gone, broken}, servers.Limits{Soon: time.Minute}, slog.New(slog.DiscardHandler))
+	lame := servers.Server{Name: "lame", Argv: []string{self}, Languages: map[string]string{".lame": "lame"}, Marks: []string{"lame.mod"},
+		Env: []string{asServer + "=" + lsptest.How{Crash: "workspace/symbol"}.Text(), "GOCOVERDIR=" + t.TempDir()}}
+	pool := servers.New([]servers.Server{toy, gone, broken, lame}, servers.Limits{Soon: time.Minute}, slog.New(slog.DiscardHandler))
 	t.Cleanup(pool.Close)
 	r.Languages = session.Languages{LSP: pool, ServerDir: t.TempDir()}
 	return r
@@ -84,7 +86,7 @@ func TestLsp(t *testing.T) {
 		{tool.InputInvalid, `"operation":"hover","filePath":"far.toy","line":1,"query":"far"`, `line 1 does not contain "far"; it is: fn a; the nearest line that does is line 21: fn far`},
 		{tool.InputInvalid, `"operation":"hover","filePath":"far.toy","line":24,"query":"far"`, `the nearest line that does is line 21: fn far`},
 		{tool.FileNotFound, `"operation":"hover","filePath":"no.toy","line":1,"character":1`, "File does not exist"},
-		{tool.LSPUnavailable, `"operation":"documentSymbol","filePath":"plain.txt"`, "No language server knows plain.txt. They know: .broken .toy."},
+		{tool.LSPUnavailable, `"operation":"documentSymbol","filePath":"plain.txt"`, "No language server knows plain.txt. They know: .broken .lame .toy."},
 		{tool.OutsideRoots, `"operation":"documentSymbol","filePath":"/etc/x.toy"`, "outside"},
 	} {
 		if got := r.fails(c.code, "lsp", "{"+c.input+"}"); !strings.Contains(got, c.want) {
@@ -116,6 +118,9 @@ func TestLspFails(t *testing.T) {
 	if got := r.fails(tool.LSPFailed, "lsp_edit", `{"operation":"rename","filePath":"a.toy","line":1,"character":1,"newName":"b"}`); !strings.Contains(got, "toy says: no identifier here") {
 		t.Error(got)
 	}
+	r.write("toy.mod", "")
+	r.write("lame.mod", "")
+	same(t, r.ok("lsp", `{"operation":"workspaceSymbol","query":"a"}`), "a.toy:1:4 function a\n(Not all servers answered. LSP_FAILED: lame ended while it worked on this. Try again: it is started anew.)")
 	if got := r.tool("lsp").Unavailable(&session.State{}); got != "the operator switched language servers off (lsp.enabled)." {
 		t.Error(got)
 	}
