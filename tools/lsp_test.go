@@ -34,9 +34,10 @@ func withToy(t *testing.T, r *rig, how lsptest.How) *rig {
 		Env: []string{asServer + "=" + how.Text(), "GOCOVERDIR=" + t.TempDir()}}
 	gone := servers.Server{Name: "gone", Argv: []string{"no-such-program"}, Languages: map[string]string{".gone": "gone"}, Preset: true}
 	broken := servers.Server{Name: "broken", Argv: []string{"/no/such/program"}, Languages: map[string]string{".broken": "broken"}}
-	lame := servers.Server{Name: "lame", Argv: []string{self}, Languages: map[string]string{".lame": "lame"}, Marks: []string{"lame.mod"},
-		Env: []string{asServer + "=" + lsptest.How{Crash: "workspace/symbol"}.Text(), "GOCOVERDIR=" + t.TempDir()}}
-	pool := servers.New([]servers.Server{toy, gone, broken, lame}, servers.Limits{Soon: time.Minute}, slog.New(slog.DiscardHandler))
+	lame := servers.Server{Name: "lame", Argv: []string{self}, Languages: map[string]string{".lame": "lame"},
+		Marks: []string{"lame.mod"}, Env: []string{asServer + "=" + lsptest.How{Crash: "workspace/symbol"}.Text(), "GOCOVERDIR=" + t.TempDir()}}
+	pool := servers.New([]servers.Server{toy, gone, broken, lame}, servers.Limits{Soon: time.Minute},
+		slog.New(slog.DiscardHandler))
 	t.Cleanup(pool.Close)
 	r.Languages = session.Languages{LSP: pool, ServerDir: t.TempDir()}
 	return r
@@ -120,7 +121,8 @@ func TestLspFails(t *testing.T) {
 	}
 	r.write("toy.mod", "")
 	r.write("lame.mod", "")
-	same(t, r.ok("lsp", `{"operation":"workspaceSymbol","query":"a"}`), "a.toy:1:4 function a\n(Not all servers answered. LSP_FAILED: lame ended while it worked on this. Try again: it is started anew.)")
+	same(t, r.ok("lsp", `{"operation":"workspaceSymbol","query":"a"}`), "a.toy:1:4 function a\n"+
+		"(Not all servers answered. LSP_FAILED: lame ended while it worked on this. Try again: it is started anew.)")
 	if got := r.tool("lsp").Unavailable(&session.State{}); got != "the operator switched language servers off (lsp.enabled)." {
 		t.Error(got)
 	}

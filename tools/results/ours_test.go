@@ -20,7 +20,8 @@ var ourLines = []string{
 	"[lines 21-61,164 are left out]", "[lines 21-61,164 are left out, but for 20 of 133 that look like failures]", "[lines 61,165-61,204]",
 	"Stdout:", "Stderr:", "Stdout and stderr:", "(no output) \t", "(no output)", "(no new output)", "(no new line matches)",
 	"Started job job_k3x9q2mh5t7a: npm run dev",
-	"Still running after 45 s; moved to the background as job_k3x9q2mh5t7a, where its timeout of 120 s holds. Output so far below, more with job_output.",
+	"Still running after 45 s; moved to the background as job_k3x9q2mh5t7a, where its timeout of 120 s holds. Output so " +
+		"far below, more with job_output.",
 	"Read new output with job_output, stop it with job_stop.",
 	"running for 12.4 s, 3 new lines",
 	"running for 50 s, 9 new lines, 2 of them shown, waited 45 s of 600 s, as long as this client may: call again",

@@ -62,7 +62,9 @@ func connect(ctx context.Context, o checks.Options) (checks.Client, error) {
 	if o.Era == "legacy" {
 		options = append(options, client.WithLegacyProtocolOnly())
 	}
-	c := &caller{client: client.NewClient(t, options...), mute: o.Transport == "sse", to: map[string]func(checks.Progress){}}
+	c := &caller{
+		client: client.NewClient(t, options...), mute: o.Transport == "sse", to: map[string]func(checks.Progress){},
+	}
 	c.client.OnNotification(c.deliver)
 	if err := c.client.Start(ctx); err != nil {
 		return nil, err
