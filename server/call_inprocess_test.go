@@ -71,24 +71,23 @@ func TestBackgroundAsSet(t *testing.T) {
 		if err != nil || len(warnings) > 0 {
 			t.Fatalf("%v, %v", warnings, err)
 		}
-		f := start(t, setup{silent: true, change: func(cfg *config.Config) {
-			loaded.Roots, loaded.StateDir = cfg.Roots, cfg.StateDir
-			*cfg = loaded
-		}, tools: []tool.Tool{
-			fixtureTool("by", reader, func(_ context.Context, env tool.Env, _ word) (tool.Result, error) {
-				return tool.Result{Text: strconv.Itoa(env.Prefs.ShellBackgroundMS)}, nil
-			})}})
-		for client, want := range map[string]string{"anything": c.unlisted, "Cline": c.cline, "goose": c.goose, "claude-code": c.claude} {
-			ended := make(chan error, 1)
-			w := connect(f.server, ended, client, false)
-			must(t, w.Hello())
-			must(t, w.Send(`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"by","arguments":{"text":"x"},"_meta":{"progressToken":"p"}}}`))
-			answer, err := w.Receive()
+		by := fixtureTool("by", reader, func(_ context.Context, env tool.Env, _ word) (tool.Result, error) {
+			return tool.Result{Text: strconv.Itoa(env.Prefs.ShellBackgroundMS)}, nil
+		})
+		for client, want := range map[string]string{
+			"anything": c.unlisted, "Cline": c.cline, "goose": c.goose, "claude-code": c.claude,
+		} {
+			f := start(t, setup{client: client, tools: []tool.Tool{by}, change: func(cfg *config.Config) {
+				mine := loaded
+				mine.Roots, mine.StateDir = cfg.Roots, cfg.StateDir
+				*cfg = mine
+			}})
+			must(t, f.Send(`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"by",`+
+				`"arguments":{"text":"x"},"_meta":{"progressToken":"p"}}}`))
+			answer, err := f.Receive()
 			if err != nil || !strings.Contains(string(answer), `"text":"`+want+`"`) {
 				t.Errorf("set %q, by a project %q, %s: want %s: %v, %s", c.set, c.project, client, want, err, answer)
 			}
-			must(t, w.In.Close())
-			must(t, <-ended)
 		}
 	}
 }
