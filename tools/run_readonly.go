@@ -102,6 +102,10 @@ func runRunReadonly(ctx context.Context, env tool.Env, in runReadonlyInput) (too
 		o.Notes = append(o.Notes,
 			"[this client does not wait longer; run_shell moves a long command to the background]")
 	}
+	if info.State == shell.Failed && info.Lines == 0 && shell.Meaning(info.Command, info.Exit, true) == "" {
+		o.Notes = append(o.Notes, "[read-only here: files cannot be changed, and this command does not say what "+
+			"failed; outside plan mode run_shell can change files]")
+	}
 	// what it has printed is shown also to a call that was cancelled
 	return o.Ended(context.WithoutCancel(ctx), job, info, err)
 }

@@ -1,8 +1,14 @@
 package blackbox
 
 import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"codehand/server/replaytest"
 )
 
 // A model was not told whether its commands are confined: the first answer of a command says it where the machine had
@@ -32,4 +38,22 @@ func TestConfinementIsTold(t *testing.T) {
 	}
 	begin(true)
 	begin(false)
+}
+
+// `git stash` failed without a word where nothing may change, and the model did not learn that this was why.
+func TestReadOnlyIsTold(t *testing.T) {
+	t.Parallel()
+	inFull(t)
+	p, work := blackbox(t)
+	const make = "git init -q . && git add f && git -c user.name=a -c user.email=a@b commit -qm 1 && echo b >f"
+	must(t, os.WriteFile(filepath.Join(work, "f"), []byte("a\n"), 0o600))
+	p.Must(t, "run_shell", replaytest.AsJSON(t, "command", make))
+	got, err := p.Call("run_readonly", json.RawMessage(`{"command":"git stash"}`))
+	if err != nil || !strings.Contains(fmt.Sprint(got), "[read-only here: files cannot be changed, and this command") {
+		t.Errorf("%v, %v", got, err)
+	}
+	got, err = p.Call("run_readonly", json.RawMessage(`{"command":"test -f none"}`))
+	if err != nil || strings.Contains(fmt.Sprint(got), "read-only here") {
+		t.Errorf("%v, %v", got, err)
+	}
 }
