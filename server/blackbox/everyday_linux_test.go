@@ -107,7 +107,7 @@ func (d *monday) publish() {
 
 func (d *monday) run(args ...string) *exec.Cmd {
 	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Dir, cmd.Env = d.work, d.env
+	cmd.Dir, cmd.Env = d.work, slices.Clip(d.env)
 	return cmd
 }
 
@@ -118,6 +118,8 @@ func (d *monday) terminal(command string) (string, bool) {
 	defer out.Close()
 	cmd := d.run("bash", "-c", command)
 	cmd.Stdout, cmd.Stderr = out, out
+	global := filepath.Join(d.home, "global") // what npm installs for all is not this machine's, which others use now
+	cmd.Env = append(cmd.Env, "npm_config_prefix="+global, "PATH="+global+"/bin:"+os.Getenv("PATH"))
 	err = cmd.Run()
 	if failed := (*exec.ExitError)(nil); err != nil && !errors.As(err, &failed) {
 		d.t.Fatal(err)
