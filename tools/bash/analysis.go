@@ -59,6 +59,9 @@ type Analysis struct {
 	UnsureReads  string
 	UnsureWrites string
 
+	// Opaque says that a program runs whose words do not tell what it changes: a script, a build.
+	Opaque bool
+
 	// Unclear says that the grammar does not explain the whole: only a rule equal to the whole text allows it.
 	Unclear bool
 
@@ -298,7 +301,7 @@ func (a *Analysis) Contain() {
 	for i := range a.Files {
 		a.Files[i].Write = false
 	}
-	a.Removes, a.GitChanges, a.UnsureWrites = nil, false, ""
+	a.Removes, a.GitChanges, a.UnsureWrites, a.Opaque = nil, false, "", false
 }
 
 // NamesChange says whether the text names something that the command changes, so that it is pointless where nothing can

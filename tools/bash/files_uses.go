@@ -170,6 +170,7 @@ func (t *toucher) head(n int, piped bool) {
 			}
 		}
 	}
+	t.a.Opaque = t.a.Opaque || len(scriptsOf(c.words[h.at:])) > 0
 	t.others(n, name, args, len(reads)+len(writes) > 0)
 }
 
@@ -192,6 +193,7 @@ func (t *toucher) others(n int, name string, args []spelt, known bool) {
 	case t.c.words[h.at].shape&computed != 0:
 		t.a.unsure(true, true, "the name of a command is not in the text: "+snippet(t.c.words[h.at].text))
 	}
+	t.a.Opaque = t.a.Opaque || name != "git"
 	for _, r := range t.c.stmt.Redirs { // a program in a here-document
 		if text, ok := hereText(t.c.in.text, r); ok {
 			t.perhapsNames(text)

@@ -38,6 +38,7 @@ type note struct {
 	journal.Pending
 	files   []held
 	changed bool // some files are not what they were
+	loose   bool // nothing in the command's text says that it changes them
 	stays   bool // some cannot be compared, or what became of them is not in the journal
 }
 
@@ -60,10 +61,11 @@ func Weigh(s *session.State, trees *changes.Trees, a *bash.Analysis) {
 
 // Hold keeps what a command may discard; by is whose notes they are. What was decided without a question must be kept:
 // the refusal says that it is not. Of a command that a person has allowed it keeps what it can, and so of files that
-// a command names as changed or removed. nil: there is nothing.
-func Hold(ctx context.Context, env tool.Env, trees *changes.Trees, by journal.By) (*Held, error) {
-	losses, named := env.Analysis.Losses(), env.Analysis.Named()
-	if env.Analysis.Class == bash.ReadOnly || len(losses)+len(named) == 0 {
+// a command names as changed or removed. Of one that is Opaque, but no job, it keeps what only the work tree has, if
+// that is little. nil: there is nothing.
+func Hold(ctx context.Context, env tool.Env, trees *changes.Trees, by journal.By, job bool) (*Held, error) {
+	losses, named, opaque := env.Analysis.Losses(), env.Analysis.Named(), env.Analysis.Opaque && !job
+	if env.Analysis.Class == bash.ReadOnly || len(losses)+len(named) == 0 && !opaque {
 		return nil, nil
 	}
 	must := env.Analysis.Kept
@@ -79,6 +81,14 @@ func Hold(ctx context.Context, env tool.Env, trees *changes.Trees, by journal.By
 			_ = found.loss(l) // what cannot be kept is not
 		}
 		err = h.hold(ctx, env.Files, by, found.files[len(discarded):], false)
+		if sure := len(h.notes); err == nil && opaque {
+			told := len(found.files)
+			_ = found.loss(bash.Loss{Path: ".", Tree: true, Perhaps: true})
+			err = h.hold(ctx, env.Files, by, found.files[told:], false)
+			for i := range h.notes[sure:] {
+				h.notes[sure+i].loose = true
+			}
+		}
 	}
 	if err != nil {
 		h.Drop()
@@ -95,6 +105,26 @@ func cause(err error) string {
 		return path.Err.Error()
 	}
 	return err.Error()
+}
+
+// Sure says whether anything was kept, or may be gone, of which the command's text tells.
+func (h *Held) Sure() bool {
+	return h != nil && (len(h.stashes)+len(h.unkept) > 0 || slices.ContainsFunc(h.notes, func(n note) bool {
+		return !n.loose
+	}))
+}
+
+// Leave forgets what nothing says that the command changes: it has become a job, and a person may go on in these files.
+func (h *Held) Leave() {
+	if h == nil {
+		return
+	}
+	h.notes = slices.DeleteFunc(h.notes, func(n note) bool {
+		if n.loose {
+			n.Drop()
+		}
+		return n.loose
+	})
 }
 
 // Drop forgets what was kept, for a command that did not start.

@@ -67,7 +67,7 @@ func (d *desk) discard(command string) (ids []string, parts []journal.Part) {
 	d.t.Helper()
 	env := tool.Env{State: d.State, Analysis: d.weigh(command)}
 	by := journal.By{Tool: "run_shell", Command: command, Principal: "local", Session: "test"}
-	held, err := Hold(d.t.Context(), env, d.trees, by)
+	held, err := Hold(d.t.Context(), env, d.trees, by, false)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -277,7 +277,7 @@ func TestManyHeld(t *testing.T) {
 	d := newDesk(t, "mkdir many && cd many && seq 1 1100 | xargs touch && echo x >7 && chmod 640 7")
 	command := "rm -rf many"
 	env := tool.Env{State: d.State, Analysis: d.weigh(command)}
-	held, err := Hold(t.Context(), env, d.trees, journal.By{Command: command})
+	held, err := Hold(t.Context(), env, d.trees, journal.By{Command: command}, false)
 	if err != nil || len(held.IDs()) != 2 || d.kept() != 2 {
 		t.Fatalf("%v, %q", err, held.IDs())
 	}
@@ -306,13 +306,13 @@ func TestGrownSince(t *testing.T) {
 	d := newDesk(t, "echo 1 >a")
 	env := tool.Env{State: d.State, Analysis: d.weigh("rm -f a")}
 	d.run("truncate -s 33M a")
-	_, err := Hold(t.Context(), env, d.trees, journal.By{})
+	_, err := Hold(t.Context(), env, d.trees, journal.By{}, false)
 	refused, ok := err.(*tool.Refusal)
 	if !ok || refused.Code != tool.Busy || !strings.Contains(refused.Text, "a has 33 MiB") || d.kept() > 0 {
 		t.Errorf("%v", err)
 	}
 	env.Analysis.Kept = false // a person has allowed it
-	if _, err := Hold(t.Context(), env, d.trees, journal.By{}); err != nil {
+	if _, err := Hold(t.Context(), env, d.trees, journal.By{}, false); err != nil {
 		t.Error(err)
 	}
 }
@@ -326,7 +326,7 @@ func TestDroppedStash(t *testing.T) {
 	if !env.Analysis.Kept {
 		t.Fatal(env.Analysis.Why)
 	}
-	held, err := Hold(t.Context(), env, d.trees, journal.By{})
+	held, err := Hold(t.Context(), env, d.trees, journal.By{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -401,7 +401,14 @@ func TestPerhapsChangedIsKept(t *testing.T) {
 	const setup = `git init -q; printf 'out/\n' > .gitignore; mkdir sub out; echo one > a; echo sub > sub/f; git add .; git commit -qm 1
 git branch t; echo two > a; git commit -qam 2; echo dirty > a; echo dirty >> sub/f; echo mine > new; echo built > out/new; tar cf out/t.tar new; echo more >> new`
 	const merge = setup + `; git commit -qam z; git checkout -qf t; echo other > a; git commit -qam w; git merge -q master || echo worked >> a`
+	const script = setup + `; printf 'rm new\necho z >a\n' > x.sh; chmod +x x.sh; printf 'x:\n\trm new\n' > Makefile
+printf 'import os\nos.remove("new")\n' > x.py`
 	for command, c := range map[string]struct{ setup, want string }{
+		"sh x.sh":                              {script, "a new"},
+		"./x.sh":                               {script, "a new"},
+		"source ./x.sh":                        {script, "a new"},
+		"make x":                               {script, "new"},
+		"python3 x.py":                         {script, "new"},
 		"git checkout a":                       {setup, "a"},
 		"git checkout HEAD a":                  {setup, "a"},
 		"git checkout t sub":                   {setup, "sub/f"},
@@ -448,6 +455,25 @@ git branch t; echo two > a; git commit -qam 2; echo dirty > a; echo dirty >> sub
 	}
 }
 
+// A script that became a job keeps nothing of what its command does not name: a person may go on in these files.
+func TestJobsKeepWhatTheyName(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, "git init -q; echo x > new; echo y > named; echo true > x.sh")
+	by := journal.By{Tool: "run_shell", Principal: "local", Session: "test"}
+	for _, job := range []bool{false, true} {
+		env := tool.Env{State: d.State, Analysis: d.weigh("rm named; sh x.sh")}
+		held, err := Hold(t.Context(), env, d.trees, by, job)
+		if err != nil || len(held.IDs()) != 1 && job || len(held.IDs()) != 2 && !job {
+			t.Fatalf("a job: %v; kept %v, %v", job, held.IDs(), err)
+		}
+		held.Leave()
+		if d.kept() != 1 || len(held.IDs()) != 1 || len(held.notes[0].files) != 2 { // what it names: named, x.sh
+			t.Errorf("a job: %v; %d notes stay, %+v", job, d.kept(), held.notes)
+		}
+		held.Drop()
+	}
+}
+
 // What a command perhaps changes is kept only if it is little, and only in a git work tree, since it is read before
 // each such command.
 func TestPerhapsChangedIsLittle(t *testing.T) {
@@ -460,7 +486,7 @@ func TestPerhapsChangedIsLittle(t *testing.T) {
 	} {
 		d := newDesk(t, setup)
 		env := tool.Env{State: d.State, Analysis: d.weigh("git checkout t; gofmt -w .")}
-		held, err := Hold(t.Context(), env, d.trees, journal.By{Tool: "run_shell", Principal: "local", Session: "test"})
+		held, err := Hold(t.Context(), env, d.trees, journal.By{Tool: "run_shell", Principal: "local", Session: "test"}, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -480,7 +506,7 @@ func TestNamedFilesNeverRefuse(t *testing.T) {
 	d := newDesk(t, "git init -q; truncate -s 33M large; ln -s nowhere link; mkfifo pipe")
 	for _, command := range []string{"rm large", "rm link", "rm pipe", "rm nothing || true", "echo x > /tmp/elsewhere-is-not-kept"} {
 		env := tool.Env{State: d.State, Analysis: d.weigh(command)}
-		held, err := Hold(t.Context(), env, d.trees, journal.By{Tool: "run_shell", Principal: "local", Session: "test"})
+		held, err := Hold(t.Context(), env, d.trees, journal.By{Tool: "run_shell", Principal: "local", Session: "test"}, false)
 		if err != nil || len(held.IDs()) > 0 {
 			t.Errorf("%s: kept %v, %v", command, held.IDs(), err)
 		}

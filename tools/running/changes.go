@@ -28,6 +28,8 @@ const (
 	// heldPatience is how long the answer about a command waits that may have discarded much, so that it says how to
 	// get that back.
 	heldPatience = 5 * time.Second
+	// maxLost is how many files that cannot be taken back are named.
+	maxLost = 3
 	// maxCommand is how many characters of a command its note has.
 	maxCommand = 200
 )
@@ -47,6 +49,7 @@ type finding struct {
 	id    string   // of the change in the journal; "": nothing can be taken back
 	more  []string // ids of further changes, where one would be too large
 	back  []string // names of the files that it takes back
+	lost  []string // of those that it cannot, each with the reason
 	late  bool     // the files are still being compared, and the journal will have what is found
 	fault any      // what the look panicked with; nil: it did not
 	wrong bool     // the journal cannot be written
@@ -69,7 +72,7 @@ func (w *FileWatch) findSoon(ctx context.Context, env tool.Env, command string, 
 	}) {
 		return finding{}
 	}
-	if patience > 0 && w.held != nil {
+	if patience > 0 && w.held.Sure() {
 		patience = heldPatience
 	}
 	if patience > 0 {
@@ -117,6 +120,7 @@ func (w *FileWatch) find(ctx context.Context, env tool.Env, command string) find
 		}
 		p.Old, p.New = nil, nil
 		if c.Op != changes.Created {
+			f.lost = append(f.lost, wording.ShownName(env, c.Path)+" ("+c.Why+")")
 			p.Old = []byte{}
 		}
 		if c.Op != changes.Deleted {
@@ -278,6 +282,13 @@ func (f *finding) undo(outside bool) (text string) {
 				", one part at a time: " + someIDs(append([]string{f.id}, f.more...))
 		}
 	}
+	if n := len(f.lost); n > 0 {
+		text += "; what was in " + strings.Join(f.lost[:min(n, maxLost)], ", ")
+		if n > maxLost {
+			text += fmt.Sprintf(" and %d more", n-maxLost)
+		}
+		text += " before is not kept"
+	}
 	if f.wrong {
 		text += "; the journal cannot be written, so history does not show all of it"
 	}
@@ -285,8 +296,9 @@ func (f *finding) undo(outside bool) (text string) {
 }
 
 // keepDiscarded keeps what a command may discard, before it starts. Nothing is kept of a command that only reads.
-func keepDiscarded(ctx context.Context, env tool.Env, trees *changes.Trees, command string) (*keeping.Held, error) {
-	return keeping.Hold(ctx, env, trees, commandBy(env, command))
+func keepDiscarded(ctx context.Context, env tool.Env, trees *changes.Trees, command string, job bool) (*keeping.Held,
+	error) {
+	return keeping.Hold(ctx, env, trees, commandBy(env, command), job)
 }
 
 // keptNotes say how to get back what was kept before a command whose changes are not followed.

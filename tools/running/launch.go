@@ -34,7 +34,7 @@ func Launch(ctx context.Context, env tool.Env, trees *changes.Trees, c shell.Com
 		return nil, o, err
 	}
 	defer func() { _ = dir.Close() }() // only a place to start from
-	held, err := keepDiscarded(ctx, env, trees, c.Text)
+	held, err := keepDiscarded(ctx, env, trees, c.Text, c.Background)
 	if err != nil {
 		confined.Drop()
 		return nil, o, err

@@ -65,6 +65,7 @@ func (o *Outcome) Moved(ctx context.Context, i shell.Info) (tool.Result, error) 
 		o.Notes = append(o.Notes, "[job_output will show this output again]")
 	}
 	if o.Watch != nil {
+		o.Watch.held.Leave()
 		o.Notes = append(o.Notes, keptNotes(o.Watch.held)...)
 		o.Watch.held = nil // it stays in the journal: the command goes on
 	}
