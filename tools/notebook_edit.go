@@ -131,6 +131,9 @@ func notebookEditSaid(env tool.Env, in notebookEditInput, c filestate.Change, r 
 	if len(r.Dropped) > 0 {
 		notes = append(notes, "[lost with the old type: "+strings.Join(r.Dropped, ", ")+"]")
 	}
+	if r.Cleared {
+		notes = append(notes, "[its outputs were cleared: they were of the old source]")
+	}
 	return text, notes
 }
 

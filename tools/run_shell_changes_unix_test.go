@@ -79,7 +79,7 @@ func TestUndoLeavesChangesOfOthers(t *testing.T) {
 		r.ok("edit_file", `{"file_path":"b","old_string":"one","new_string":"by another call"}`)
 		r.ok("write_file", `{"file_path":"n","content":"by another call\n"}`)
 	})
-	if !strings.Contains(text, "[changed on disk: M a, M b, A n; undo_change ") || !strings.Contains(text, " takes back a]") {
+	if !strings.Contains(text, "[changed on disk: M a, M b, A n; undo_change ") || !strings.Contains(text, " takes back a; no undo of b (another call changed it while the command ran)]") {
 		t.Errorf("the answer promises something else:\n%s", text)
 	}
 	r.ok("undo_change", `{"change_id":"`+undoID(t, text)+`"}`)
@@ -179,7 +179,8 @@ func TestUndoPromises(t *testing.T) {
 	for _, c := range []struct{ command, want string }{
 		{"echo two >a", " takes it back]"},
 		{"echo three >a; git add a", " takes the files back, but not what git recorded (index, commits, branches)]"},
-		{"echo four >a; ln -sf a b; git add a", " takes back a, but not what git recorded (index, commits, branches)]"},
+		{"echo four >a; ln -sf a b; git add a", " takes back a, but not what git recorded (index, commits, branches); no " +
+			"undo of b (not a regular file)]"},
 	} {
 		if _, text := r.do("run_shell", `{"command":"`+c.command+`"}`); !strings.HasSuffix(text, c.want) {
 			t.Errorf("%s: want %q:\n%s", c.command, c.want, text)

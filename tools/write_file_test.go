@@ -57,6 +57,22 @@ func TestWriteFileOver(t *testing.T) {
 	r.holds("f", "a\nY\nc\n")
 }
 
+// What a read shows in place of a byte that is no text was written into the file, and the letter was gone.
+func TestWriteFileLosesNoBytes(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write("f", "caf\xe9\n")
+	r.ok("read_file", `{"file_path":"f"}`)
+	text := r.fails(tool.EncodingMix, "write_file", `{"file_path":"f","content":"caf\ufffd, tea\n"}`)
+	if !strings.Contains(text, "bytes that are not UTF-8 (1)") {
+		t.Error(text)
+	}
+	r.holds("f", "caf\xe9\n")
+	r.write("f", "has \ufffd, caf\xe9\n") // as the file itself has it
+	r.ok("read_file", `{"file_path":"f"}`)
+	r.ok("write_file", `{"file_path":"f","content":"has \ufffd\n"}`)
+}
+
 func TestWriteFileKeepsAndTells(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, before, content, after, notes string }{

@@ -45,6 +45,8 @@ type Report struct {
 
 	// Dropped are keys of the cell that its new type does not have, and which are lost: outputs, attachments, ...
 	Dropped []string
+	// Cleared: a code cell was replaced that had outputs, which go with its old source
+	Cleared bool
 
 	// of content: the source of the cell that was replaced or deleted, as in Cell.SourceRange; empty if it was inserted
 	Source Range
@@ -58,8 +60,8 @@ type Range struct{ From, To int }
 // Apply returns content with one cell changed. All bytes outside of that cell, and of the comma that parts it from the
 // next, are as before. Content is never changed in place.
 //
-// Source is stored as a list of lines. A code cell that is replaced loses its outputs and its execution count. A cell
-// that changes its type gets and loses the keys that only one of the types has; everything else in it stays.
+// Source is stored as a list of lines. A code cell that is replaced loses its outputs and its execution count.
+// A cell that changes its type gets and loses the keys that only one of the types has; everything else in it stays.
 //
 // Errors are ErrTooLarge, ErrType, *InvalidError and *NotFoundError. The result is looked at once more, since a broken
 // notebook opens nowhere: what is no JSON is an error of another kind, and a fault of this package.

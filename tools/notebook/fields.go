@@ -126,7 +126,7 @@ func (o *outline) replace(i int, edit CellEdit) ([]byte, Report, error) {
 	}
 	f.set(o.sourceKey(kind), source)
 	if kind == "code" {
-		f.clear("outputs", "[]")
+		r.Cleared = f.clear("outputs", "[]")
 		f.clear(o.countKey(), "null")
 	}
 	out, err := o.splice(c.span, f.String())
@@ -215,13 +215,15 @@ func (f *fields) drop(foreign func(name string) bool) (dropped []string) {
 	return dropped
 }
 
-// clear takes away what the last execution has left in a key. What is empty already keeps its spelling.
-func (f *fields) clear(name, empty string) {
+// clear takes away what the last execution has left in a key, and says whether it did. What is empty already keeps its
+// spelling.
+func (f *fields) clear(name, empty string) (cleared bool) {
 	for i, x := range f.list {
 		if x.name == name && !nothing(x.value) {
-			f.list[i].value = empty
+			f.list[i].value, cleared = empty, true
 		}
 	}
+	return cleared
 }
 
 // nothing says that a value is null, or an empty list or object.

@@ -92,7 +92,7 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[the file was deleted after you read it\][ \t]*$`,
 		`\[line ends changed: `,
 		`\[encoding changed to `,
-		`\[lost with the old type: `,
+		`\[lost with the old type: `, `\[its outputs were cleared: `,
 		`\[version [0-9a-f]{12}`,
 		`\[new diagnostics(?:: | of an earlier edit: )`, `\[diagnostics: not ready\][ \t]*$`,
 		`\[\d+ more (?:match(?: and do not fit here)?: |names are unknown\]|of the server )`,

@@ -283,11 +283,10 @@ func (f *finding) undo(outside bool) (text string) {
 		}
 	}
 	if n := len(f.lost); n > 0 {
-		text += "; what was in " + strings.Join(f.lost[:min(n, maxLost)], ", ")
+		text += "; no undo of " + strings.Join(f.lost[:min(n, maxLost)], ", ")
 		if n > maxLost {
 			text += fmt.Sprintf(" and %d more", n-maxLost)
 		}
-		text += " before is not kept"
 	}
 	if f.wrong {
 		text += "; the journal cannot be written, so history does not show all of it"
