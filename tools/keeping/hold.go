@@ -74,15 +74,17 @@ func Hold(ctx context.Context, env tool.Env, trees *changes.Trees, by journal.By
 		return nil, tool.Refuse(tool.Busy, "The command was not started: it may discard content, and %v. Nothing was "+
 			"done. Call again, and a person is asked.", err)
 	}
-	h := &Held{trees: trees, stashes: found.stashes, unkept: found.unkept}
+	h := &Held{trees: trees, stashes: found.stashes}
 	discarded := found.files
 	if err = h.hold(ctx, env.Files, by, discarded, must); err == nil && !found.off() {
 		for _, l := range named {
 			_ = found.loss(l) // what cannot be kept is not
 		}
 		err = h.hold(ctx, env.Files, by, found.files[len(discarded):], false)
+		h.unkept = found.unkept
 		if sure := len(h.notes); err == nil && opaque {
 			told := len(found.files)
+			found.opaque = true
 			_ = found.loss(bash.Loss{Path: ".", Tree: true, Perhaps: true})
 			err = h.hold(ctx, env.Files, by, found.files[told:], false)
 			for i := range h.notes[sure:] {
@@ -326,7 +328,8 @@ func (h *Held) Lost() (paths []string) {
 			paths = append(paths, path)
 		}
 	}
-	return paths
+	slices.Sort(paths) // one may lie in several places
+	return slices.Compact(paths)
 }
 
 // Dropped are the commits that are no longer in a stash. Git keeps them for some time, and `git stash apply` takes

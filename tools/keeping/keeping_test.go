@@ -409,6 +409,8 @@ printf 'import os\nos.remove("new")\n' > x.py`
 		"source ./x.sh":                        {script, "a new"},
 		"make x":                               {script, "new"},
 		"python3 x.py":                         {script, "new"},
+		"rm *w":                                {setup + "; echo '*.w' >> .gitignore; echo own > k.w", "k.w new"},
+		"make clean":                           {script + "; echo .env >> .gitignore; echo K=1 > .env; printf 'clean:\\n\\trm .env\\n' > Makefile", ".env"},
 		"git checkout a":                       {setup, "a"},
 		"git checkout HEAD a":                  {setup, "a"},
 		"git checkout t sub":                   {setup, "sub/f"},

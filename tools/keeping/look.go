@@ -67,6 +67,7 @@ type collector struct {
 	stashes []stash
 
 	perhaps      bool // what is found now is only kept if it is little
+	opaque       bool // and the command's text says nothing of it
 	perhapsFiles int
 	perhapsBytes int64
 }
@@ -278,10 +279,11 @@ func (c *collector) tree(own *own, name string, deep bool) error {
 			return err
 		}
 	}
-	if c.perhaps {
-		return nil // what git ignores was not named
-	}
 	for _, covered := range own.Covered {
+		if c.perhaps {
+			c.perhapsCovered(own, name, covered)
+			continue
+		}
 		at := filepath.Join(own.Top, filepath.FromSlash(covered))
 		whole := within(name, covered)
 		switch {
@@ -302,6 +304,19 @@ func (c *collector) tree(own *own, name string, deep bool) error {
 		}
 	}
 	return nil
+}
+
+// perhapsCovered keeps a file that git ignores, and that nothing says goes, if it is little: of a script or a build only a
+// secret, since the rest is mostly what they make.
+func (c *collector) perhapsCovered(own *own, name, covered string) {
+	at := filepath.Join(own.Top, filepath.FromSlash(covered))
+	base := filepath.Base(at)
+	if !within(name, covered) || c.opaque && !guarded.Secret(base) && guarded.Protected(base) == "" {
+		return
+	}
+	if !c.spare(at) {
+		c.unkept = append(c.unkept, at)
+	}
 }
 
 // within says whether a name of a work tree is another one, or lies below it.
