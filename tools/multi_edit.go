@@ -94,7 +94,6 @@ func checkMultiEdit(in multiEditInput) error {
 	if len(in.Edits) == 0 {
 		return tool.Invalid("multi_edit", "\"edits\" must not be empty")
 	}
-	named := map[string]bool{}
 	for i, e := range in.Edits {
 		if e.FilePath == "" && in.FilePath == "" {
 			return tool.Invalid("multi_edit", fmt.Sprintf("\"file_path\" is required, since edit %d names no file",
@@ -103,10 +102,6 @@ func checkMultiEdit(in multiEditInput) error {
 		if err := editing.CheckEdit("multi_edit", fmt.Sprintf("Edit %d: ", i+1), e.OldString, e.NewString); err != nil {
 			return err
 		}
-		named[cmp.Or(e.FilePath, in.FilePath)] = true
-	}
-	if len(named) > 20 {
-		return tool.Invalid("multi_edit", fmt.Sprintf("\"edits\" must name at most 20 files, not %d", len(named)))
 	}
 	return nil
 }
