@@ -306,8 +306,8 @@ func (c *collector) tree(own *own, name string, deep bool) error {
 	return nil
 }
 
-// perhapsCovered keeps a file that git ignores, and that nothing says goes, if it is little: of a script or a build only
-// a secret, since the rest is mostly what they make.
+// perhapsCovered keeps a file that git ignores, and that nothing says goes, if it is little: of a script or a build
+// only a secret, since the rest is mostly what they make.
 func (c *collector) perhapsCovered(own *own, name, covered string) {
 	at := filepath.Join(own.Top, filepath.FromSlash(covered))
 	base := filepath.Base(at)
