@@ -119,9 +119,10 @@ func writeFileContent(old []byte, content string) ([]byte, []string, error) {
 	before, _ := textedit.Decode(old) // what was no text has no encoding to keep
 	const unknown = "\ufffd"          // what a byte is shown as that is not of the encoding
 	if before.Invalid > 0 && strings.Contains(content, unknown) && !bytes.Contains(old, []byte(unknown)) {
-		return nil, nil, tool.Numbered(tool.EncodingMix, 12, "File has bytes that are not %s (%d), which read_file shows "+
-			"as %s: written like this they would be lost. Use edit_file, which keeps every byte that it does not "+
-			"name, or first make the file UTF-8, with iconv in run_shell.", before.Encoding, before.Invalid, unknown)
+		return nil, nil, tool.Numbered(tool.EncodingMix, 12, "File has bytes that are not %s (%d), which read_file "+
+			"shows as %s: written like this they would be lost. Use edit_file, which keeps every byte that it does "+
+			"not name, or first make the file UTF-8, with iconv in run_shell.", before.Encoding, before.Invalid,
+			unknown)
 	}
 	after, _ := textedit.Decode([]byte(content))
 	var notes []string
