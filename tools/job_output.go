@@ -116,7 +116,7 @@ func runJobOutput(ctx context.Context, env tool.Env, in jobOutputInput) (tool.Re
 
 // jobOutputCut says for the status that the call had to answer before its time was over; "": it did not.
 func jobOutputCut(in jobOutputInput, c shell.Chunk, began, until time.Time) string {
-	waited, wanted := until.Sub(began), time.Duration(in.Timeout)*time.Millisecond
+	waited, wanted := max(until.Sub(began), 0), time.Duration(in.Timeout)*time.Millisecond
 	if !in.Block || c.Info.State != shell.Running || time.Now().Before(until) || waited >= wanted {
 		return ""
 	}

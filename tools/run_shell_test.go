@@ -240,7 +240,8 @@ func TestRunShellMovesToBackground(t *testing.T) {
 			break // else the machine is busy, and the command has printed nothing yet
 		}
 	}
-	form := regexp.MustCompile(`^Still running after [0-9.]+ s; moved to the background as (job_[a-z2-7]{12}), where its timeout of 120 s holds\. Output so far below, more with job_output\.\nfirst$`)
+	form := regexp.MustCompile(`^Still running after [0-9.]+ s; moved to the background as (job_[a-z2-7]{12}), ` +
+		`where its timeout of 120 s holds\. Output so far below, more with job_output\.\nfirst$`)
 	m := form.FindStringSubmatch(text)
 	if m == nil || res.Failed != "" || res.Meta.Job == nil || res.Meta.Job.ID != m[1] || res.Meta.Job.State != "running" {
 		t.Fatalf("%+v %s", res, text)
@@ -409,8 +410,8 @@ func TestJobOutputAwaitsALine(t *testing.T) {
 	if !strings.HasSuffix(text, ", 0 new lines\n(no new line matches)") {
 		t.Error(text)
 	}
-	soon := time.Now().Add(20 * time.Millisecond) // a client that waits for its answer no longer
-	_, text = r.doCtx(t.Context(), "job_output", strings.Replace(ask, `,"filter":"LISTENING|^listening"`, "", 1), soon)
+	waits := strings.Replace(ask, `,"filter":"LISTENING|^listening"`, "", 1)
+	_, text = r.doCtx(t.Context(), "job_output", waits, time.Unix(1, 0)) // of a client that waits no longer
 	cut := `^running for [0-9.]+ s, 0 new lines, waited 0 s of 600 s, as long as this client may: call again\n`
 	if !regexp.MustCompile(cut).MatchString(text) {
 		t.Error(text)

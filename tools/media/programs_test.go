@@ -44,7 +44,7 @@ func python(t testing.TB, module string) string {
 // run runs a program in dir and returns what it said.
 func run(t testing.TB, dir, name string, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
