@@ -292,7 +292,8 @@ func TestTaughtInPart(t *testing.T) {
 	}
 	big.Spec.Deferred = true // called by its own name, where tool_search can show the whole
 	f = start(t, setup{tools: append(tools.All(tools.Engines{}), big)})
-	if text := f.Must(t, "big", `{}`); !strings.HasSuffix(text, `The schema of this tool was not loaded. Call tool_search with "select:big".`) {
+	if text := f.Must(t, "big", `{}`); !strings.HasSuffix(text,
+		`The schema of this tool was not loaded. Call tool_search with "select:big".`) {
 		t.Errorf("a long schema: %.300s", text)
 	}
 }

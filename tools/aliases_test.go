@@ -27,7 +27,8 @@ func TestWordsOfOtherAgents(t *testing.T) {
 		{"read_file", `{"path":"f","view_range":[2,-1]}`, `{"file_path":"f","offset":2}`},
 		{"read_file", `{"path":"f","view_range":"[2, 2]"}`, `{"file_path":"f","offset":2,"limit":1}`},
 		{"read_file", `{"path":"f","view_range":[]}`, `{"file_path":"f"}`},
-		{"todo_write", `{"todos":[{"id":"1","content":"a","status":"done","priority":"high"},{"id":2,"content":"b","status":"pending"}]}`,
+		{"todo_write",
+			`{"todos":[{"id":"1","content":"a","status":"done","priority":"high"},{"id":2,"content":"b","status":"pending"}]}`,
 			`{"todos":[{"content":"a","status":"completed"},{"content":"b","status":"pending"}]}`},
 	} {
 		same(t, r.ok(c.name, c.args), other.ok(c.name, c.like))
@@ -46,9 +47,11 @@ func TestWordsOfOtherAgents(t *testing.T) {
 		{"read_file", `{"path":"f","view_range":[1,2],"offset":1}`, `"view_range" is the first and the last line`},
 		{"read_file", `{"path":"f","view_range":[0,2]}`, `"view_range" counts lines from 1`},
 		{"read_file", `{"path":"f","view_range":[3,-2]}`, "the last line, -2, is before the first, 3"},
-		{"todo_write", `{"todos":[{"content":"a","status":"started"}]}`, `must be one of "pending", "in_progress", "completed", not "started"`},
+		{"todo_write", `{"todos":[{"content":"a","status":"started"}]}`,
+			`must be one of "pending", "in_progress", "completed", not "started"`},
 		{"todo_write", `{"todos":[{"content":"a","status":"pending","merge":true}]}`, `unknown parameter "todos[0].merge"`},
-		{"multi_edit", `{"path":"f","edits":[{"path":"f","file_path":"g","old_str":"one","new_str":"1"}]}`, `"file_path" and "path" are the same parameter and differ`},
+		{"multi_edit", `{"path":"f","edits":[{"path":"f","file_path":"g","old_str":"one","new_str":"1"}]}`,
+			`"file_path" and "path" are the same parameter and differ`},
 	} {
 		if got := r.fails(tool.InputInvalid, c.name, c.args); !strings.Contains(got, c.want) {
 			t.Errorf("%s %s: %s\nhas no %q", c.name, c.args, got, c.want)

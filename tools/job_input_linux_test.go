@@ -143,7 +143,8 @@ func TestTerminalMixedKeys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := c.fails(tool.InputInvalid, "job_input", string(args)); !strings.Contains(got, `"keys[1]": there is no key `+strconv.Quote(key)) {
+		got := c.fails(tool.InputInvalid, "job_input", string(args))
+		if !strings.Contains(got, `"keys[1]": there is no key `+strconv.Quote(key)) {
 			t.Errorf("%q: %s", key, got)
 		}
 	}

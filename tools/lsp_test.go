@@ -35,7 +35,8 @@ func withToy(t *testing.T, r *rig, how lsptest.How) *rig {
 	gone := servers.Server{Name: "gone", Argv: []string{"no-such-program"}, Languages: map[string]string{".gone": "gone"}, Preset: true}
 	broken := servers.Server{Name: "broken", Argv: []string{"/no/such/program"}, Languages: map[string]string{".broken": "broken"}}
 	lame := servers.Server{Name: "lame", Argv: []string{self}, Languages: map[string]string{".lame": "lame"},
-		Marks: []string{"lame.mod"}, Env: []string{asServer + "=" + lsptest.How{Crash: "workspace/symbol"}.Text(), "GOCOVERDIR=" + t.TempDir()}}
+		Marks: []string{"lame.mod"}, Env: []string{asServer + "=" + lsptest.How{Crash: "workspace/symbol"}.Text(),
+			"GOCOVERDIR=" + t.TempDir()}}
 	pool := servers.New([]servers.Server{toy, gone, broken, lame}, servers.Limits{Soon: time.Minute},
 		slog.New(slog.DiscardHandler))
 	t.Cleanup(pool.Close)
@@ -83,18 +84,23 @@ func TestLsp(t *testing.T) {
 		{tool.InputInvalid, `"operation":"hover","filePath":"a.toy","line":99,"character":1`, `"line" 99 is past the end of the file`},
 		{tool.InputInvalid, `"operation":"hover","filePath":"a.toy","line":2,"character":99`, "which has 10; it is: call \U0001f600b"},
 		{tool.InputInvalid, `"operation":"hover","filePath":"a.toy","line":1,"query":"x"`, `line 1 does not contain "x"; it is: fn a`},
-		{tool.InputInvalid, `"operation":"hover","filePath":"a.toy","line":1,"query":"LOUD"`, `it is: fn a; the nearest line that does is line 4: import LOUD`},
-		{tool.InputInvalid, `"operation":"hover","filePath":"far.toy","line":1,"query":"far"`, `line 1 does not contain "far"; it is: fn a; the nearest line that does is line 21: fn far`},
-		{tool.InputInvalid, `"operation":"hover","filePath":"far.toy","line":24,"query":"far"`, `the nearest line that does is line 21: fn far`},
+		{tool.InputInvalid, `"operation":"hover","filePath":"a.toy","line":1,"query":"LOUD"`,
+			`it is: fn a; the nearest line that does is line 4: import LOUD`},
+		{tool.InputInvalid, `"operation":"hover","filePath":"far.toy","line":1,"query":"far"`,
+			`line 1 does not contain "far"; it is: fn a; the nearest line that does is line 21: fn far`},
+		{tool.InputInvalid, `"operation":"hover","filePath":"far.toy","line":24,"query":"far"`,
+			`the nearest line that does is line 21: fn far`},
 		{tool.FileNotFound, `"operation":"hover","filePath":"no.toy","line":1,"character":1`, "File does not exist"},
-		{tool.LSPUnavailable, `"operation":"documentSymbol","filePath":"plain.txt"`, "No language server knows plain.txt. They know: .broken .lame .toy."},
+		{tool.LSPUnavailable, `"operation":"documentSymbol","filePath":"plain.txt"`,
+			"No language server knows plain.txt. They know: .broken .lame .toy."},
 		{tool.OutsideRoots, `"operation":"documentSymbol","filePath":"/etc/x.toy"`, "outside"},
 	} {
 		if got := r.fails(c.code, "lsp", "{"+c.input+"}"); !strings.Contains(got, c.want) {
 			t.Errorf("%s: %s", c.input, got)
 		}
 	}
-	if got := r.fails(tool.InputInvalid, "lsp", `{"operation":"hover","filePath":"far.toy","line":25,"query":"end"}`); strings.Contains(got, "nearest") {
+	if got := r.fails(tool.InputInvalid, "lsp",
+		`{"operation":"hover","filePath":"far.toy","line":25,"query":"end"}`); strings.Contains(got, "nearest") {
 		t.Errorf("more than 20 lines away: %s", got)
 	}
 	r.write("x.gone", "x")

@@ -47,7 +47,8 @@ func catalogOf(all []tool.Tool) []catalog.Entry {
 	entries := make([]catalog.Entry, 0, len(all))
 	for _, x := range all {
 		entries = append(entries, catalog.Entry{
-			Name: x.Spec.Name, Aliases: x.Spec.Aliases, Elsewhere: x.Spec.Elsewhere, Description: x.Spec.Description, Hint: x.Spec.Hint, Deferred: x.Spec.Deferred, Schema: x.Schema,
+			Name: x.Spec.Name, Aliases: x.Spec.Aliases, Elsewhere: x.Spec.Elsewhere, Description: x.Spec.Description,
+			Hint: x.Spec.Hint, Deferred: x.Spec.Deferred, Schema: x.Schema,
 		})
 	}
 	slices.SortFunc(entries, func(a, b catalog.Entry) int { return strings.Compare(a.Name, b.Name) })

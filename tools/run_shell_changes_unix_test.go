@@ -79,7 +79,8 @@ func TestUndoLeavesChangesOfOthers(t *testing.T) {
 		r.ok("edit_file", `{"file_path":"b","old_string":"one","new_string":"by another call"}`)
 		r.ok("write_file", `{"file_path":"n","content":"by another call\n"}`)
 	})
-	if !strings.Contains(text, "[changed on disk: M a, M b, A n; undo_change ") || !strings.Contains(text, " takes back a; no undo of b (another call changed it while the command ran)]") {
+	if !strings.Contains(text, "[changed on disk: M a, M b, A n; undo_change ") || !strings.Contains(text,
+		" takes back a; no undo of b (another call changed it while the command ran)]") {
 		t.Errorf("the answer promises something else:\n%s", text)
 	}
 	r.ok("undo_change", `{"change_id":"`+undoID(t, text)+`"}`)

@@ -522,8 +522,9 @@ func TestNearestOfOtherAgents(t *testing.T) {
 	entries := catalogOf(All(Engines{}))
 	for name, want := range map[string]string{
 		"exec": "run_shell", "LS": "list_files", "view": "read_file", "View": "read_file", "terminal": "run_shell monitor",
-		"str_replace_editor": "edit_file read_file write_file", "str_replace_based_edit_tool": "edit_file read_file write_file",
-		"bash": "run_shell", "zzz": "",
+		"str_replace_editor":          "edit_file read_file write_file",
+		"str_replace_based_edit_tool": "edit_file read_file write_file",
+		"bash":                        "run_shell", "zzz": "",
 	} {
 		if got := strings.Join(catalog.Nearest(entries, name), " "); got != want {
 			t.Errorf("%s is near %q, want %q", name, got, want)

@@ -374,7 +374,8 @@ func TestInspectorOnURL(t *testing.T) {
 				run("--method", "tools/list", "--strict") // a schema error is exit code 6
 				var r inspected
 				out := run("--method", "tools/call", "--tool-name", "read_file", "--tool-arg", "file_path="+filepath.Join(d.work, "a.txt"))
-				if err := json.Unmarshal(out, &r); err != nil || len(r.Content) != 1 || !strings.HasPrefix(r.Content[0].Text, "1\tone") {
+				if err := json.Unmarshal(out, &r); err != nil || len(r.Content) != 1 || !strings.HasPrefix(r.Content[0].Text,
+					"1\tone") {
 					t.Errorf("read_file: %v\n%s", err, out)
 				}
 				var summary struct{ Errors, ToolErrors int }

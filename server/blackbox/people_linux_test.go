@@ -64,7 +64,8 @@ func TestPeopleOfATeam(t *testing.T) {
 	d.set = []string{"CODEHAND_SANDBOX_POLICY=off"}
 	replaytest.Lay(t, d.work, map[string]string{"bob/b.txt": "b", "carol/c.txt": "c", "dora/d.txt": "d"})
 	replaytest.Lay(t, d.home, map[string]string{".config/codehand/config.toml": "[auth]\nmode = \"team\"\n" +
-		"[principals.default]\nroots = ['" + d.work + "/{principal}']\n[principals.carol]\nadmin = true\n[principals.gone]\nenabled = false\n" +
+		"[principals.default]\nroots = ['" + d.work + "/{principal}']\n" +
+		"[principals.carol]\nadmin = true\n[principals.gone]\nenabled = false\n" +
 		"[http]\nlisten = ['" + d.address + "']\n"})
 	token := strings.TrimSpace(d.output("token", "new", "bob", "--note", "laptop"))
 	d.s = startDaemon(t, d.codehand("serve"))

@@ -401,6 +401,7 @@ func TestPerhapsChangedIsKept(t *testing.T) {
 	const setup = `git init -q; printf 'out/\n' > .gitignore; mkdir sub out; echo one > a; echo sub > sub/f; git add .; git commit -qm 1
 git branch t; echo two > a; git commit -qam 2; echo dirty > a; echo dirty >> sub/f; echo mine > new; echo built > out/new; tar cf out/t.tar new; echo more >> new`
 	const merge = setup + `; git commit -qam z; git checkout -qf t; echo other > a; git commit -qam w; git merge -q master || echo worked >> a`
+	const clean = setup + `; echo .env >> .gitignore; echo K=1 > .env; printf 'clean:\n\trm .env\n' > Makefile`
 	const script = setup + `; printf 'rm new\necho z >a\n' > x.sh; chmod +x x.sh; printf 'x:\n\trm new\n' > Makefile
 printf 'import os\nos.remove("new")\n' > x.py`
 	for command, c := range map[string]struct{ setup, want string }{
@@ -410,7 +411,7 @@ printf 'import os\nos.remove("new")\n' > x.py`
 		"make x":                               {script, "new"},
 		"python3 x.py":                         {script, "new"},
 		"rm *w":                                {setup + "; echo '*.w' >> .gitignore; echo own > k.w", "k.w new"},
-		"make clean":                           {script + "; echo .env >> .gitignore; echo K=1 > .env; printf 'clean:\\n\\trm .env\\n' > Makefile", ".env"},
+		"make clean":                           {clean, ".env"},
 		"git checkout a":                       {setup, "a"},
 		"git checkout HEAD a":                  {setup, "a"},
 		"git checkout t sub":                   {setup, "sub/f"},
@@ -488,7 +489,8 @@ func TestPerhapsChangedIsLittle(t *testing.T) {
 	} {
 		d := newDesk(t, setup)
 		env := tool.Env{State: d.State, Analysis: d.weigh("git checkout t; gofmt -w .")}
-		held, err := Hold(t.Context(), env, d.trees, journal.By{Tool: "run_shell", Principal: "local", Session: "test"}, false)
+		held, err := Hold(t.Context(), env, d.trees, journal.By{Tool: "run_shell", Principal: "local", Session: "test"},
+			false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -508,7 +510,8 @@ func TestNamedFilesNeverRefuse(t *testing.T) {
 	d := newDesk(t, "git init -q; truncate -s 33M large; ln -s nowhere link; mkfifo pipe")
 	for _, command := range []string{"rm large", "rm link", "rm pipe", "rm nothing || true", "echo x > /tmp/elsewhere-is-not-kept"} {
 		env := tool.Env{State: d.State, Analysis: d.weigh(command)}
-		held, err := Hold(t.Context(), env, d.trees, journal.By{Tool: "run_shell", Principal: "local", Session: "test"}, false)
+		held, err := Hold(t.Context(), env, d.trees, journal.By{Tool: "run_shell", Principal: "local", Session: "test"},
+			false)
 		if err != nil || len(held.IDs()) > 0 {
 			t.Errorf("%s: kept %v, %v", command, held.IDs(), err)
 		}

@@ -87,9 +87,12 @@ func TestDefinePanicsOnSpec(t *testing.T) {
 			d.Forward = func(sampleInput) (string, json.RawMessage) { return "", nil }
 		}},
 		{"accept for nothing", `cannot accept "x" for "y"`, func(d *Def[sampleInput]) { d.Accept = map[string]string{"x": "y"} }},
-		{"accept for nothing of an item", `cannot accept "edits.x" for "y"`, func(d *Def[sampleInput]) { d.Accept = map[string]string{"edits.x": "y"} }},
-		{"accept what an item has", `cannot accept "edits.count"`, func(d *Def[sampleInput]) { d.Accept = map[string]string{"edits.count": "old_string"} }},
-		{"accept below a text", `cannot accept "words.x"`, func(d *Def[sampleInput]) { d.Accept = map[string]string{"words.x": "old_string"} }},
+		{"accept for nothing of an item", `cannot accept "edits.x" for "y"`,
+			func(d *Def[sampleInput]) { d.Accept = map[string]string{"edits.x": "y"} }},
+		{"accept what an item has", `cannot accept "edits.count"`,
+			func(d *Def[sampleInput]) { d.Accept = map[string]string{"edits.count": "old_string"} }},
+		{"accept below a text", `cannot accept "words.x"`,
+			func(d *Def[sampleInput]) { d.Accept = map[string]string{"words.x": "old_string"} }},
 		{"accept what is there", `cannot accept "path"`, func(d *Def[sampleInput]) { d.Accept = map[string]string{"path": "file_path"} }},
 		{"hide nothing", "hidden parameter", func(d *Def[sampleInput]) { d.Hidden = []string{"x"} }},
 		{"hide what is required", "hidden parameter", func(d *Def[sampleInput]) { d.Hidden = []string{"file_path"} }},
@@ -302,7 +305,8 @@ func TestAcceptedBesideTheSchema(t *testing.T) {
 		Run: func(context.Context, Env, input) (Result, error) { return Result{}, nil },
 	})
 	const schema = `{"type":"object","properties":{"what":{"type":"string","description":"What"},` +
-		`"state":{"type":"string","description":"State","enum":["open","shut"]},"items":{"type":"array","description":"Items",` +
+		`"state":{"type":"string","description":"State","enum":["open","shut"]},` +
+		`"items":{"type":"array","description":"Items",` +
 		`"items":{"type":"object","properties":{"name":{"type":"string","description":"Name"}},"required":["name"],` +
 		`"additionalProperties":false}}},"required":["what"],"additionalProperties":false}`
 	if string(tool.Schema) != schema {

@@ -134,7 +134,8 @@ func TestNamed(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]Key{
 		"q": {Text: "q"}, "ü": {Text: "ü"}, "\x03": {Text: "\x03"}, "-": {Text: "-"}, "C-d": {Name: "Ctrl-d"},
-		"c+D": {Name: "Ctrl-D"}, "C-[": {Name: "Ctrl-["}, "M-x": {Name: "Alt-x"}, "M-Enter": {Name: "Alt-Enter"}, "Enter": {Name: "Enter"},
+		"c+D": {Name: "Ctrl-D"}, "C-[": {Name: "Ctrl-["}, "M-x": {Name: "Alt-x"}, "M-Enter": {Name: "Alt-Enter"},
+		"Enter":  {Name: "Enter"},
 		"Ctrl-X": {Name: "Ctrl-X"},
 	} {
 		if got, ok := Named(name); got != want || !ok {
