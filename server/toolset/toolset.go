@@ -45,10 +45,10 @@ type Source interface {
 	Changed() <-chan struct{}
 }
 
-// A later is a Source that knows the names of tools before it knows the tools.
+// A later is a Source that knows the names of tools before it knows the tools, and tools before a Set has asked again.
 type later interface {
 	Source
-	// Late is the tool that stands for one of this name until then; false: the name is none of its own.
+	// Late is the tool of this name, or one that stands for it until it is known; false: there is none.
 	Late(name string) (tool.Tool, bool)
 	// Wake makes it know its tools, in the background, for a session that looks for some.
 	Wake(key session.Key)
@@ -169,7 +169,7 @@ func (set *Set) Get(name string) (tool.Tool, bool) {
 	return set.late(name)
 }
 
-// late finds a tool that its Source does not know yet.
+// late finds a tool that its Source does not know yet, or that has come since the Sources were asked.
 func (set *Set) late(name string) (tool.Tool, bool) {
 	if !strings.HasPrefix(name, mounted) {
 		return tool.Tool{}, false

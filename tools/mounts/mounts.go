@@ -143,14 +143,23 @@ func (m *Mounts) Tools() []tool.Tool {
 // Changed receives after each change of Tools.
 func (m *Mounts) Changed() <-chan struct{} { return m.changed }
 
-// Late is the tool of this name if its server has not answered yet, so that nobody knows what it has: its call starts
-// the server and waits for it. It is taken to change things.
+// Late is the tool of this name for who has not seen Tools since they changed. If its server has not answered yet, so
+// that nobody knows what it has, the call starts the server and waits for it; it is taken to change things.
 func (m *Mounts) Late(name string) (tool.Tool, bool) {
 	for _, x := range m.all {
-		if rest, ok := strings.CutPrefix(name, prefix+x.Name+"__"); ok && rest != "" && !x.known() {
-			t, err := x.late(name)
-			return t, err == nil
+		if rest, ok := strings.CutPrefix(name, prefix+x.Name+"__"); !ok || rest == "" {
+			continue
 		}
+		if x.known() {
+			for _, t := range x.now() {
+				if t.Spec.Name == name {
+					return t, true
+				}
+			}
+			continue
+		}
+		t, err := x.late(name)
+		return t, err == nil
 	}
 	return tool.Tool{}, false
 }

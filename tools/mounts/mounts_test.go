@@ -70,7 +70,8 @@ func TestMounted(t *testing.T) {
 }
 
 // A call of a tool whose server nobody has started yet starts it and waits; a name that it does not have is refused
-// with what to do. Once its tools are known there is no such stand-in.
+// with what to do. Once its tools are known, they take the place of such stand-ins: who has not seen the new list calls
+// the same.
 func TestLate(t *testing.T) {
 	t.Parallel()
 	m := mounted(t, Remote{Name: "demo", Reach: over(fake{})})
@@ -91,8 +92,11 @@ func TestLate(t *testing.T) {
 	if _, err := use(t.Context(), t, r, other, `{}`); codeOf(err) != tool.UnknownTool {
 		t.Error(err)
 	}
-	if _, ok := m.Late("mcp__demo__echo"); ok {
-		t.Error("a stand-in for a tool that is known")
+	if x, ok = m.Late("mcp__demo__echo"); !ok || x.Spec.Description != "demo: Says it again." {
+		t.Errorf("a stand-in for a tool that is known: %+v", x.Spec)
+	}
+	if _, ok := m.Late("mcp__demo__other"); ok {
+		t.Error("a stand-in where it is known that there is none")
 	}
 }
 
