@@ -103,7 +103,7 @@ func (s *Server) answerWith(cfg config.Config) error {
 	s.pipe.PauseTime = asks.Life
 	s.calls = calls.New(calls.Parts{
 		Replies: s.replies, Tools: e.Tools, Sessions: s.sessions, Pipe: s.pipe, MayAsk: e.MayAsk(cfg),
-		Desk: desk, Asks: asks,
+		OnPage: calls.OnPage{Desk: desk, Chats: s.team != nil && cfg.Console.Chats}, Asks: asks,
 		Notices: s.notices, Gate: gate, Keeps: s.keeps, Once: repeats, Event: s.event, Active: e.Active,
 		Observed: s.team.Observed,
 		Lends:    calls.Lends{WithTools: cfg.Tools.Agent.Sampling, Plain: cfg.Web.Sampling},

@@ -77,6 +77,20 @@ type Waiting struct {
 	Question  tool.Question
 	Since     time.Time
 	Until     time.Time // then the call goes on without an answer
+	// Chat: it is about the session and not about the call. Such questions of a session are one for people: the page
+	// shows the oldest, and one answer is that of all.
+	Chat bool `json:",omitempty"`
+}
+
+// together says that a person answers two questions at once.
+func (w *Waiting) together(other *Waiting) bool {
+	return w.Chat && other.Chat && w.Principal == other.Principal && w.Session == other.Session
+}
+
+// A Said is what a person answered on a page.
+type Said struct {
+	Elicited
+	By string // their principal
 }
 
 // A Notice is what a program of the operator is told of a question that waits.
@@ -96,8 +110,8 @@ func (w Waiting) Notice(url string) Notice {
 
 type waitingQuestion struct {
 	Waiting
-	answer chan *Elicited // gets one; nil: nobody answers
-	seen   chan struct{}  // closed when a page has shown it
+	answer chan *Said    // gets one; nil: nobody answers
+	seen   chan struct{} // closed when a page has shown it
 	shown  bool
 }
 
@@ -171,16 +185,17 @@ func (d *Desk) Open(principal string) (close func()) {
 
 // Put lets a question wait until a person answers, its time is over, ctx ends or gone is closed. nil: no person
 // answered. w needs no ID and no times: it waits for life.
-func (d *Desk) Put(ctx context.Context, w Waiting, life time.Duration, gone <-chan struct{}) *Elicited {
+func (d *Desk) Put(ctx context.Context, w Waiting, life time.Duration, gone <-chan struct{}) *Said {
 	w.ID = strings.ToLower(rand.Text())
 	w.Since = time.Now()
 	w.Until = w.Since.Add(life)
-	q := &waitingQuestion{Waiting: w, answer: make(chan *Elicited, 1), seen: make(chan struct{})}
-	if !d.begin(q) {
+	q := &waitingQuestion{Waiting: w, answer: make(chan *Said, 1), seen: make(chan struct{})}
+	first, ok := d.begin(q)
+	if !ok {
 		return nil
 	}
 	defer d.withdraw(q)
-	if d.Told != nil {
+	if first && d.Told != nil {
 		url, _ := d.Page(w.Principal)
 		d.Told(q.Waiting, url)
 	}
@@ -210,22 +225,24 @@ func (d *Desk) Put(ctx context.Context, w Waiting, life time.Duration, gone <-ch
 	}
 }
 
-// begin adds a question; false: there are too many of its principal, or the page is closed.
-func (d *Desk) begin(q *waitingQuestion) bool {
+// begin adds a question. first: none of its kind waits already. ok is false if there are too many of its principal, or
+// the page is closed.
+func (d *Desk) begin(q *waitingQuestion) (first, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	n := 0
+	n, first := 0, true
 	for _, w := range d.waiting {
 		if w.Principal == q.Principal {
 			n++
 		}
+		first = first && !w.together(&q.Waiting)
 	}
 	if d.closed || n >= mostWaiting {
-		return false
+		return false, false
 	}
 	d.waiting[q.ID] = q
 	d.tell()
-	return true
+	return first, true
 }
 
 // withdraw takes a question away that waits no longer.
@@ -239,7 +256,7 @@ func (d *Desk) withdraw(q *waitingQuestion) {
 }
 
 // end answers a question and takes it away. mu is held.
-func (d *Desk) end(q *waitingQuestion, said *Elicited) {
+func (d *Desk) end(q *waitingQuestion, said *Said) {
 	q.answer <- said
 	delete(d.waiting, q.ID)
 }
@@ -282,6 +299,12 @@ func (d *Desk) Of(principal string, all bool) (list []Waiting, version uint64, c
 		list = append(list, q.Waiting)
 	}
 	slices.SortFunc(list, oldestFirst)
+	for i := 1; i < len(list); i++ {
+		if slices.ContainsFunc(list[:i], func(older Waiting) bool { return older.together(&list[i]) }) {
+			list = slices.Delete(list, i, i+1)
+			i--
+		}
+	}
 	return list, d.version, d.changed
 }
 
@@ -293,7 +316,7 @@ func (d *Desk) Answer(id, by string, admin bool, values map[string]string) error
 	for name, value := range values {
 		content[name] = value
 	}
-	said := &Elicited{}
+	said := &Said{By: by}
 	said.Action, said.Content = mcp.ElicitationResponseActionAccept, content
 	d.mu.Lock()
 	q := d.waiting[id]
@@ -306,6 +329,11 @@ func (d *Desk) Answer(id, by string, admin bool, values map[string]string) error
 		return ErrChoice
 	}
 	d.end(q, said)
+	for _, w := range d.waiting {
+		if w.together(&q.Waiting) {
+			d.end(w, said)
+		}
+	}
 	d.tell()
 	d.mu.Unlock()
 	event := map[string]any{"p": q.Principal, "by": by, "call": q.Call, "tool": q.Tool}

@@ -17,7 +17,7 @@ var decide = tool.Question{Title: "Allow?", Fields: []tool.Field{
 // A deskCase is a Desk in a bubble of time with one question of ann's.
 type deskCase struct {
 	*Desk
-	said   chan *Elicited
+	said   chan *Said
 	cancel context.CancelFunc
 	gone   chan struct{}
 }
@@ -26,7 +26,7 @@ func inBubble(t *testing.T, always bool, life time.Duration, test func(t *testin
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		c := &deskCase{Desk: NewDesk(always, func(string, map[string]any) {}), said: make(chan *Elicited, 1), cancel: cancel,
+		c := &deskCase{Desk: NewDesk(always, func(string, map[string]any) {}), said: make(chan *Said, 1), cancel: cancel,
 			gone: make(chan struct{})}
 		defer cancel()
 		c.Serve("http://127.0.0.1:7433/")

@@ -48,6 +48,7 @@ type toolCall struct {
 	once   *once.Attempt    // of a call that its client may repeat; nil: it may not
 	note   tool.Progress    // nil: the client gave no token
 	page   pipeline.WebPage // where a person answers what this client cannot ask; the same in all rounds
+	barred *tool.Refusal    // nobody has let its chat work; nil: it may
 }
 
 // make runs a call, with as many rounds as a legacy client is asked questions.
@@ -59,6 +60,7 @@ func (t *turn) make(ctx context.Context, attempt *once.Attempt) request.Answer {
 	note, stop := t.progress()
 	defer stop() // before the answer: no note is sent after it
 	c := &toolCall{turn: t, client: client, once: attempt, note: note, page: t.pageFor(client)}
+	c.barred = letIn(ctx, c)
 	var now round
 	if client.Modern { // what a legacy client writes into its own request is no answer
 		var err error
@@ -123,7 +125,7 @@ func (t *toolCall) run(ctx context.Context, now *round) (*mcp.CallToolResult, re
 	t.asChild(ctx)
 	defer t.places.LeaveQueues()
 	a := pipeline.Arrival{
-		Admission: t.places.Admit(ctx, &t.Turn, t.target, now.number > 0),
+		Admission: admit(ctx, t, now.number > 0),
 		Progress:  t.note, Token: t.Req.ProgressToken != nil || t.inProcess(), From: t.Req.Caller.From,
 		Lost: t.lost, Begin: t.begin(),
 		Page:  t.page,
@@ -168,6 +170,14 @@ func (t *toolCall) run(ctx context.Context, now *round) (*mcp.CallToolResult, re
 		return nil, replies.Failed(bad)
 	}
 	return out, answer
+}
+
+// admit says whether this call may run now. again: it comes back with an answer, in the same request.
+func admit(ctx context.Context, t *toolCall, again bool) pipeline.Admission {
+	if t.barred != nil {
+		return pipeline.Admission{Refused: t.barred}
+	}
+	return t.places.Admit(ctx, &t.Turn, t.target, again)
 }
 
 // news tells the session what a person has set for it on the page, before all else.

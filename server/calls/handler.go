@@ -25,12 +25,12 @@ type Parts struct {
 	Sessions *sessions.Table
 	Pipe     *pipeline.Pipeline
 	Asks     *asking.Asker
-	Desk     *asking.Desk // of the page, where people answer whom clients cannot ask; nil: there is no page
-	MayAsk   bool         // something may ask the client of a modern call while it works: that costs each a goroutine
-	Notices  *notices.Notifier
-	Gate     *mcpgo.Gateway
-	Keeps    *sessions.Retention
-	Once     *once.Records // of calls that arrive again; nil: none can
+	OnPage
+	MayAsk  bool // something may ask the client of a modern call while it works: that costs each a goroutine
+	Notices *notices.Notifier
+	Gate    *mcpgo.Gateway
+	Keeps   *sessions.Retention
+	Once    *once.Records // of calls that arrive again; nil: none can
 	// Event takes what is no call into the record.
 	Event func(name string, fields map[string]any)
 	// Active is what a session has found, without opening it.
@@ -38,6 +38,12 @@ type Parts struct {
 	// Observed adds to the work of a request what counts and times it.
 	Observed func(request.Request, request.Work) request.Work
 	Lends    Lends
+}
+
+// OnPage is what a person decides there about calls.
+type OnPage struct {
+	Desk  *asking.Desk // where people answer whom clients cannot ask; nil: there is none
+	Chats bool         // a person lets each new session of a client work there
 }
 
 // A Handler serves requests. Its fields are set once, before the first request. It is safe for concurrent use.

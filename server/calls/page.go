@@ -39,24 +39,30 @@ func (t *turn) asked(onPage bool) *session.State {
 // askOnPage lets the question of a round wait on the page, and returns the round with its answer.
 func (t *toolCall) askOnPage(ctx context.Context, now round) round {
 	next := now.next()
+	w := asking.Waiting{Tool: now.put.Tool, Call: now.put.Call, Question: now.put.Question}
+	if said := t.put(ctx, t.page.URL, w); said != nil {
+		next.said = &said.Elicited
+		return next
+	}
+	next.silent, next.said = true, asking.Cancelled()
+	url, _ := t.h.Desk.Page(t.Req.Session.Principal)
+	next.stopped = url == ""
+	return next
+}
+
+// put lets a question about this call wait on the page at url, as long as the client can be kept waiting. nil: nobody
+// answered.
+func (t *toolCall) put(ctx context.Context, url string, w asking.Waiting) *asking.Said {
 	life := t.h.Asks.Life
 	if t.note != nil {
-		t.note(0, 0, "waiting for approval at "+t.page.URL)
+		t.note(0, 0, "waiting for approval at "+url)
 	} else if t.Req.Child == nil {
 		life = min(life, unheard)
 	}
-	w := asking.Waiting{
-		Principal: t.Req.Session.Principal, Session: asking.ShortName(t.Req.Session),
-		Client: strings.TrimSpace(t.client.Name + " " + t.client.Version), Tool: now.put.Tool, Call: now.put.Call,
-		Question: now.put.Question,
-	}
+	w.Principal, w.Session = t.Req.Session.Principal, asking.ShortName(t.Req.Session)
+	w.Client = strings.TrimSpace(t.client.Name + " " + t.client.Version)
 	if t.Req.Child != nil {
 		w.Agent = t.Req.Child.Type
 	}
-	if next.said = t.h.Desk.Put(ctx, w, life, t.Req.Peer.Gone()); next.said == nil {
-		next.silent, next.said = true, asking.Cancelled()
-		url, _ := t.h.Desk.Page(t.Req.Session.Principal)
-		next.stopped = url == ""
-	}
-	return next
+	return t.h.Desk.Put(ctx, w, life, t.Req.Peer.Gone())
 }

@@ -109,6 +109,9 @@ func (t *turn) answer(ctx context.Context) (a request.Answer) {
 	if e := t.h.Replies.Unserved(t.Req.Envelope); e != nil {
 		return replies.Failed(e)
 	}
+	if e := t.shut(ctx); e != nil {
+		return replies.Failed(e)
+	}
 	switch {
 	case t.target != nil:
 		return t.call(ctx)

@@ -84,6 +84,7 @@ type Audit struct {
 type Console struct {
 	Approvals string   // off, open, always: when questions of clients that cannot ask wait there
 	Record    bool     // stdio records calls for it
+	Chats     bool     // a person lets each new chat of a client work, in serve
 	Notify    []string // program and arguments, started when a question waits there; empty: none
 }
 
@@ -117,6 +118,10 @@ func pageTable(c *Config) []setting {
 			"when a call of a client that cannot ask waits for a person on the page: off (never), open (while that " +
 				"person has the page open) or always (serve alone)",
 			operatorOnly, choice{&c.Console.Approvals, []string{"off", "open", "always"}}},
+		{"console.approve_chats",
+			"whether each new session of a client waits with its first call until a person lets it work, on the page " +
+				"(serve alone)",
+			operatorOnly, toggle{&c.Console.Chats}},
 		{"console.notify",
 			"program and arguments that tell a person that a call waits on the page (JSON on standard input)",
 			operatorOnly, command{&c.Console.Notify}},

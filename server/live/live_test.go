@@ -84,9 +84,9 @@ func within(t *testing.T, what string, holds func() bool) {
 }
 
 // ask lets a question wait in a process, once a page has it open.
-func (p *place) ask(t *testing.T, tool string) <-chan *asking.Elicited {
+func (p *place) ask(t *testing.T, tool string) <-chan *asking.Said {
 	t.Helper()
-	answer := make(chan *asking.Elicited, 1)
+	answer := make(chan *asking.Said, 1)
 	go func() {
 		answer <- p.desk.Put(t.Context(), asking.Waiting{Principal: "local", Tool: tool, Question: question}, time.Minute, nil)
 	}()

@@ -83,6 +83,9 @@ func (c *decided) settle(ctx context.Context) error {
 // denial is the refusal of a call of the tool name that a decision denies.
 func denial(name string, d permission.Decision) error {
 	switch {
+	case d.Off && d.Origin == permission.OnPage:
+		return tool.Refuse(tool.ToolDisabled, "%s is not available: %s. The user can take that rule back on the page.",
+			name, because(d))
 	case d.Off:
 		return tool.Refuse(tool.ToolDisabled, "%s is not available: %s", name, because(d))
 	case d.Origin == permission.BuiltIn:

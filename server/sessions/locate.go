@@ -16,11 +16,11 @@ import (
 func Locate(ctx context.Context, st *session.State) (session.Snapshot, *tool.Refusal) {
 	shown, err := st.Look(ctx)
 	if err != nil {
-		return shown, notRead(ctx, "the current directory is", err)
+		return shown, NotRead(ctx, "the current directory is", err)
 	}
 	cwd, err := st.Cwd.In(ctx, shown)
 	if err != nil {
-		return shown, notRead(ctx, "the current directory is", err)
+		return shown, NotRead(ctx, "the current directory is", err)
 	}
 	st.Usual = session.Usual{Cwd: st.Space.Cwd(), MaxRunes: st.Client.MaxRunes, Prefs: st.Prefs}
 	if cwd != "" && st.Space.Inside(cwd) {
@@ -28,7 +28,7 @@ func Locate(ctx context.Context, st *session.State) (session.Snapshot, *tool.Ref
 	}
 	trees, err := st.Isolated.In(ctx, shown)
 	if err != nil {
-		return shown, notRead(ctx, "the current work tree is", err)
+		return shown, NotRead(ctx, "the current work tree is", err)
 	}
 	if st.Worktree = ""; trees.In != "" && st.Space.Inside(trees.In) {
 		st.Worktree = trees.In
@@ -39,16 +39,16 @@ func Locate(ctx context.Context, st *session.State) (session.Snapshot, *tool.Ref
 	st.Rules = st.Rules.Moved(st.Space.Cwd())
 	chosen, err := st.Choices.In(ctx, shown)
 	if err != nil {
-		return shown, notRead(ctx, "the options of this session are", err)
+		return shown, NotRead(ctx, "the options of this session are", err)
 	}
 	limit, err := st.Limit.In(ctx, shown)
 	if err != nil {
-		return shown, notRead(ctx, "what a person set for this session is", err)
+		return shown, NotRead(ctx, "what a person set for this session is", err)
 	}
 	st.Start, st.Highest = limit.Of(st.Modes)
 	st.Said = limit.News
 	if err := st.Narrow(ctx, shown); err != nil {
-		return shown, notRead(ctx, "what a person set for this session is", err)
+		return shown, NotRead(ctx, "what a person set for this session is", err)
 	}
 	now := chosen.Under(st.Usual)
 	st.Client.MaxRunes, st.Prefs = now.MaxRunes, now.Prefs
@@ -56,8 +56,8 @@ func Locate(ctx context.Context, st *session.State) (session.Snapshot, *tool.Ref
 	return shown, nil
 }
 
-// notRead is the refusal of a call for which the Store was not read. For one that was cancelled it need not be down.
-func notRead(ctx context.Context, what string, err error) *tool.Refusal {
+// NotRead is the refusal of a call for which the Store was not read. For one that was cancelled it need not be down.
+func NotRead(ctx context.Context, what string, err error) *tool.Refusal {
 	if ctx.Err() != nil {
 		return &tool.Refusal{Code: tool.Interrupted, Text: "Tool execution cancelled by user.",
 			Cause: context.Cause(ctx)}

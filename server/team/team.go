@@ -128,6 +128,9 @@ func New(ctx context.Context, o Options) (_ *Team, err error) {
 	}
 	if how := cfg.Console.Approvals; how != "off" {
 		t.Desk = asking.NewDesk(how == "always", t.Event)
+	} else if cfg.Console.Chats {
+		return nil, &config.Unusable{Err: fmt.Errorf("console.approve_chats (%s) needs console.approvals: nothing "+
+			"waits on the page, so nobody could let a chat work", cfg.Origin("console.approve_chats"))}
 	}
 	if t.Pauses, err = pauses.NewTable(ctx, o.Store, t.Event, o.Log); err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ type Limit struct {
 	Mode  string    `json:"mode,omitempty"`
 	Rules []SetRule `json:"rules,omitempty"` // that narrow what the session may do
 	News  []string  `json:"news,omitempty"`  // what the session was not told yet of what the person did
+	Let   bool      `json:"let,omitempty"`   // a person lets this chat work, where each new one needs that
 }
 
 // A SetRule is a rule that a person has set for one session, on a page. It denies, or else asks.
