@@ -113,7 +113,11 @@ func aboutChat(t *toolCall) tool.Question {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Asked because: each new chat waits for you (console.approve_chats).\n")
 	if from := t.Req.Caller.From; from.IP != "" {
-		fmt.Fprintf(&b, "Chat %s, from %s, signed in with %s\n", asking.ShortName(t.Req.Session), from.IP, from.Auth)
+		by := "without a sign-in"
+		if from.Auth != "none" {
+			by = "signed in with " + from.Auth
+		}
+		fmt.Fprintf(&b, "Chat %s, from %s, %s\n", asking.ShortName(t.Req.Session), from.IP, by)
 	}
 	if t.State.Space != nil {
 		fmt.Fprintf(&b, "Works in: %s\n", strings.Join(t.State.Space.Roots(), ", "))
