@@ -168,8 +168,12 @@ func jobOutputFilter(c shell.Chunk, filter shell.LineFilter) (_ shell.Chunk, bod
 		only = fmt.Sprintf(", %d of them shown", len(lines))
 	}
 	if gap := c.Size - int64(len(c.Head)+len(c.Tail)); gap > 0 {
-		lines = append(lines, fmt.Sprintf("[%s in the middle were skipped without filtering; the whole output is in "+
-			"%s]", results.Size(gap), c.Info.Log))
+		where := "the whole output is in "
+		if c.Gap > 0 {
+			where = "what is kept of the output is in "
+		}
+		lines = append(lines, fmt.Sprintf("[%s in the middle were skipped without filtering; %s%s]",
+			results.Size(gap), where, c.Info.Log))
 	}
 	if len(lines) == 0 {
 		lines = []string{"(no new line matches)"}

@@ -124,6 +124,25 @@ func TestRunShellLong(t *testing.T) {
 	same(t, page, "99999\t99999\n100000\t100000\n[lines 99999-100000 of 100,000]")
 }
 
+// TestRunShellGap: of an output beyond 64 MiB the middle is not kept, and nothing says that the whole is in the file.
+func TestRunShellGap(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	const printed = "yes 1234567890 | head -c 80000000"
+	for _, text := range []string{
+		r.ok("run_shell", quote(printed)), r.fails(tool.CommandFailed, "run_shell", quote(printed+"; exit 3")),
+	} {
+		told := regexp.MustCompile(`Full output, but for \d\d\.\d MB of its middle: (.+?) Read it with`).FindStringSubmatch(text)
+		if told == nil || strings.Contains(text, "Full output: ") {
+			t.Fatalf("%.300s", text)
+		}
+		found := r.ok("grep_search", `{"pattern":"were not kept","path":"`+told[1]+`","output_mode":"content"}`)
+		if !strings.Contains(found, " bytes of output were not kept ...]") {
+			t.Error(found)
+		}
+	}
+}
+
 // The directory carries over to the next call if it lies in a root.
 // Output that begins and ends with bytes that are not shown has a middle all the same: it was answered with "(no output)".
 func TestRunShellHiddenEnds(t *testing.T) {

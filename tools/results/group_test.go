@@ -49,7 +49,7 @@ func TestGroupBudget(t *testing.T) {
 		if string(kept) != text {
 			t.Errorf("%s holds %d bytes", got.Path, len(kept))
 		}
-		first := tooLarge(40_000, 4_000) + readOn(got.Path) + noRoom
+		first := tooLarge(40_000, 4_000) + readOn(got.Path, 0) + noRoom
 		if want := first + "\n" + text[:2_000] + "[... truncated 38000 chars ...]\n"; got.Text != want {
 			t.Errorf("got %.300q\nwant %.300q", got.Text, want)
 		}
@@ -209,7 +209,7 @@ func TestGroupSaysWhy(t *testing.T) {
 		"page":              {s.Fit(text, w, Form{}), true},
 		"kept":              {s.Bound(t.Context(), "c", "t", text, Form{}), true},
 		"too large":         {s.Bound(t.Context(), "d", "t", text, Form{Runes: 3_000}), false},
-		"short form":        {s.Fit(tooLarge(w.Bytes, w.Lines)+readOn(w.Path)+"\n"+text, w, Form{}), false},
+		"short form":        {s.Fit(tooLarge(w.Bytes, w.Lines)+readOn(w.Path, 0)+"\n"+text, w, Form{}), false},
 		"without its place": {s.Fit(text, Whole{Bytes: 1e6}, Form{}), false},
 	} {
 		first, _, _ := strings.Cut(c.got.Text, "\n")

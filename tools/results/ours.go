@@ -36,7 +36,7 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\\*(?:` + strings.Join([]string{
 		`(?:` + strings.ReplaceAll(codes, " ", "|") + `): `,
 		`Output too large \(.*\)\. `, `Output folded \(.*\)\. `,
-		`Full output(?:: | was not kept: )`,
+		`Full output(?:: |, but for .* of its middle: | was not kept: )`,
 		`Stdout and stderr:[ \t]*$`,
 		`\[lines [\d,]+-[\d,]+(?: are left out.*)?\][ \t]*$`,
 		`Stdout:[ \t]*$`,

@@ -11,6 +11,8 @@ var ourLines = []string{
 	"Output too large (4.8 MB, 1 line). Full output was not kept: no space left on device.",
 	"Full output: /s/x.txt Read it with read_file offset/limit or grep_search.",
 	"Full output was not kept: file exists.",
+	"Output too large (78.1 MB, 61,204 lines). Full output, but for 14.1 MB of its middle: /s/x.txt Read it with " +
+		"read_file offset/limit or grep_search.",
 	"[... truncated 4712034 chars ...]",
 	"[... 4712034 bytes of output were not kept ...]",
 	"COMMAND_FAILED: Command failed (exit code 3)",

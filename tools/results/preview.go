@@ -33,7 +33,7 @@ func Preview(file Spool, out io.Reader, f Form) (text string, ok bool) {
 	if err := p.read(); err != nil || p.lines <= previewHead+previewTail+previewMarks {
 		return "", false
 	}
-	first := tooLarge(file.Bytes, file.Lines) + readOn(file.Path) + "\n"
+	first := tooLarge(file.Bytes, file.Lines) + readOn(file.Path, file.Gap) + "\n"
 	for _, width := range previewWidths {
 		if text = first + p.show(width); f.Fits(text) {
 			return text, true

@@ -54,7 +54,7 @@ func (s *Shelf) Bound(_ context.Context, call, tool, text string, f Form) Shown 
 		return shown
 	}
 	path, err := s.keep(call, tool, text)
-	where := readOn(path)
+	where := readOn(path, 0)
 	if err != nil {
 		where = notKept(cause(err))
 	}
@@ -86,7 +86,7 @@ func (s *Shelf) Fit(text string, w Whole, f Form) Shown {
 	}
 	first := tooLarge(w.Bytes, w.Lines) + "It is not shown beside the other results; call the tool again on its own."
 	if w.Path != "" {
-		first = tooLarge(w.Bytes, w.Lines) + readOn(w.Path)
+		first = tooLarge(w.Bytes, w.Lines) + readOn(w.Path, 0)
 	}
 	body, short := strings.CutPrefix(text, first+"\n")
 	if w.Path != "" && !short && f.Fits(text) {
@@ -112,7 +112,8 @@ type Spool struct {
 	Path  string
 	Bytes int64
 	Lines int
-	Fault string // why the file does not hold all; "": it does
+	Fault string // why the file does not hold all; "": it does, but for Gap
+	Gap   int64  // bytes of the middle that it does not hold
 	Ours  bool   // this server wrote it, and what is foreign in it has passed Disown already
 }
 
@@ -151,7 +152,7 @@ func (s *Shelf) BoundFile(file Spool, head, tail string, f Form) Shown {
 		c.between = max(file.Bytes-int64(len(head))-int64(len(tail)), 1)
 	}
 	shown.Cut, shown.Path = true, file.Path
-	where := readOn(file.Path)
+	where := readOn(file.Path, file.Gap)
 	if file.Fault != "" {
 		shown.Path, where = "", notKept(file.Fault)
 	}
@@ -159,13 +160,18 @@ func (s *Shelf) BoundFile(file Spool, head, tail string, f Form) Shown {
 	return shown
 }
 
-func readOn(path string) string {
-	return "Full output: " + path + " Read it with read_file offset/limit or grep_search."
+// readOn says where the output lies, but for gap bytes of its middle.
+func readOn(path string, gap int64) string {
+	but := ""
+	if gap > 0 {
+		but = ", but for " + Size(gap) + " of its middle"
+	}
+	return "Full output" + but + ": " + path + " Read it with read_file offset/limit or grep_search."
 }
 
 // FoldedLine is the first line of an output of which lines were left out that what tells of.
 func FoldedLine(lines int, what, path string) string {
-	return "Output folded (" + Count(lines) + " lines; left out: " + what + "). " + readOn(path)
+	return "Output folded (" + Count(lines) + " lines; left out: " + what + "). " + readOn(path, 0)
 }
 
 func notKept(cause string) string { return "Full output was not kept: " + cause + "." }

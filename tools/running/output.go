@@ -20,7 +20,7 @@ func ShownOutput(ctx context.Context, env tool.Env, c shell.Chunk, form results.
 		c.Next != c.Size || c.Info.State == shell.Running && c.Size > maxWaited {
 		return shown
 	}
-	if text, ok := preview(ctx, env, c.Info, shown, form); ok {
+	if text, ok := preview(ctx, env, c.Info, shown, gapOf(c), form); ok {
 		shown.Text = text
 	}
 	return shown
@@ -29,12 +29,15 @@ func ShownOutput(ctx context.Context, env tool.Env, c shell.Chunk, form results.
 // maxWaited is how much output of a running job is read again: what it prints meanwhile waits.
 const maxWaited = 8 << 20
 
-// preview shows lines of a whole output, which shown has the measures of.
-func preview(ctx context.Context, env tool.Env, i shell.Info, shown results.Shown, form results.Form) (text string,
-	ok bool) {
+// gapOf is how many bytes of the middle of a whole output are not kept.
+func gapOf(c shell.Chunk) int64 { return max(c.Gap, c.Info.Dropped) }
+
+// preview shows lines of a whole output, which shown has the measures of. gap bytes of its middle are not kept.
+func preview(ctx context.Context, env tool.Env, i shell.Info, shown results.Shown, gap int64, form results.Form) (
+	text string, ok bool) {
 	_, err := env.Shell.Read(ctx, i.ID, func(r io.Reader) error {
 		text, ok = results.Preview(results.Spool{Path: shown.Path, Bytes: shown.Bytes, Lines: shown.Lines,
-			Ours: i.Inside}, r, form)
+			Gap: gap, Ours: i.Inside}, r, form)
 		return nil
 	})
 	return text, ok && err == nil
@@ -53,8 +56,8 @@ func boundOutput(env tool.Env, c shell.Chunk, form results.Form) results.Shown {
 	if end := cmp.Or(c.Tail, c.Head); !strings.HasSuffix(end, "\n") {
 		lines++
 	}
-	return env.Results.BoundFile(results.Spool{Path: c.Info.Log, Bytes: c.Size, Lines: lines, Fault: c.Info.Fault},
-		head, tail, form)
+	return env.Results.BoundFile(results.Spool{Path: c.Info.Log, Bytes: c.Size, Lines: lines, Fault: c.Info.Fault,
+		Gap: gapOf(c)}, head, tail, form)
 }
 
 // streams shows both streams of a command. Each has half of the room, and what the other one leaves.
@@ -83,7 +86,7 @@ func (o *Outcome) both(ctx context.Context, whole shell.Chunk, errs results.Show
 		form.Runes = max(form.Runes-shortErrors, 1)
 	}
 	text, ok := preview(ctx, o.Env, whole.Info,
-		results.Shown{Path: whole.Info.Log, Bytes: whole.Size, Lines: whole.Lines}, form)
+		results.Shown{Path: whole.Info.Log, Bytes: whole.Size, Lines: whole.Lines}, gapOf(whole), form)
 	if !ok {
 		return ""
 	}

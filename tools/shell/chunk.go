@@ -18,6 +18,7 @@ type Chunk struct {
 	Size  int64 // bytes from the position on, also those between Head and Tail
 	Lines int   // line ends in Size
 	Next  int64 // position to continue from
+	Gap   int64 // bytes of the middle of the whole output that are not kept
 }
 
 // Ended says how a job ended: completed (exit 0), failed (signal SIGSEGV). Which signal ended one that was stopped

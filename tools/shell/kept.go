@@ -73,7 +73,7 @@ func (k kept) parts(from, to int64) []part {
 // them, all of it is the head.
 func (k kept) chunk(f *os.File, after, most int64) (c Chunk, err error) {
 	after = max(0, min(after, k.size))
-	c.Size, c.Next = k.size-after, k.size
+	c.Size, c.Next, c.Gap = k.size-after, k.size, k.tail-k.head
 	gap := after < k.tail && k.head < k.tail
 	if c.Size <= 2*most && !gap {
 		c.Head, err = k.read(f, after, k.size)
