@@ -105,6 +105,9 @@ func runGrepSearch(ctx context.Context, env tool.Env, in grepSearchInput) (tool.
 	}
 	text := slices.Concat(grepSearchBody(env, in, q, a), grepSearchNotes(env, q, a), kept.Notes(a.Coverage),
 		viewing.NearNotes(ctx, env, q, a))
+	if a.NFiles == 0 {
+		text = append(text, viewing.HereNote(env, place.Path)...)
+	}
 	return tool.Result{Text: strings.Join(text, "\n"), Meta: tool.Meta{Data: wording.Data(struct {
 		Files         int  `json:"files"`
 		Matches       int  `json:"matches"`

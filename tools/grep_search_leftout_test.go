@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,5 +33,29 @@ func TestSearchesWithhold(t *testing.T) {
 				t.Errorf("%s: %s is there: %v, want %v\n%s", call[0], name, !want, want, text)
 			}
 		}
+	}
+}
+
+// TestSearchesSayWhere: after a cd, a search that finds nothing says that it looked only there.
+func TestSearchesSayWhere(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write("top.txt", "word\n")
+	r.write("sub/x.txt", "x\n")
+	for name, args := range map[string]string{"grep_search": `{"pattern":"word"}`, "list_files": `{"pattern":"top*"}`} {
+		if text := r.ok(name, args); !strings.Contains(text, "top.txt") {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+	r.State.Space = r.State.Space.At(filepath.Join(r.dir, "sub")) // as a call that comes after cd
+	const only = "\n(Only %s was searched, the session's current directory. Give path for another one.)"
+	here := fmt.Sprintf(only, "$WORK/sub")
+	for name, args := range map[string]string{"grep_search": `{"pattern":"word"}`, "list_files": `{"pattern":"top*"}`} {
+		if text := r.ok(name, args); text != "No files found"+here {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+	if text := r.ok("grep_search", `{"pattern":"none","path":".."}`); text != "No files found" {
+		t.Error(text)
 	}
 }

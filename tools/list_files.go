@@ -136,6 +136,9 @@ func runListFiles(ctx context.Context, env tool.Env, in listFilesInput) (tool.Re
 		}
 	}
 	result.Text = strings.Join(append([]string{result.Text}, kept.Notes(answer.Coverage)...), "\n")
+	if answer.N == 0 {
+		result.Text = strings.Join(append([]string{result.Text}, viewing.HereNote(env, place.Path)...), "\n")
+	}
 	return result, nil
 }
 

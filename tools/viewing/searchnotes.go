@@ -3,11 +3,13 @@ package viewing
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
 	"codehand/tools/results"
 	"codehand/tools/search"
+	"codehand/tools/tool"
 	"codehand/tools/wording"
 )
 
@@ -113,4 +115,14 @@ func ByDirectory(names []string) []string {
 		return names
 	}
 	return lines
+}
+
+// HereNote says for a search that found nothing that it looked at the session's directory alone, where a cd of an
+// earlier command has led below the roots: the model may think that it is at the top.
+func HereNote(env tool.Env, searched string) []string {
+	here := env.Space.Cwd()
+	if searched != here || slices.Contains(env.Space.Roots(), here) {
+		return nil
+	}
+	return []string{"(Only " + here + " was searched, the session's current directory. Give path for another one.)"}
 }
