@@ -61,6 +61,7 @@ func (l *Ledger) remember(ctx context.Context, w *work) Change {
 func (w *work) report(c *Change, fast bool) {
 	c.Lost, c.Links, c.SyncErr, c.InPlace = w.lost, w.links, w.sync, w.inPlace
 	c.Durable = !fast && w.sync == nil
+	c.Shut = w.file != nil && !w.edit.Remove && w.info.Mode().Perm()&0o222 == 0
 }
 
 // forgetRemoved notes that a file was removed.

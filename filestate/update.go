@@ -66,6 +66,9 @@ type Change struct {
 	Durable bool  // false: applied, but not known to be on the disk
 	SyncErr error // why Durable is false; nil with Options.Fast, which never syncs
 	Links   int   // other names of the old file, which keep the old content
+	// Shut: its mode lets nobody write the file, not even its owner. It is changed all the same, as a directory that
+	// may be written allows
+	Shut bool
 	// extended attributes that the new file could not be given; of one written in place also setuid and setgid
 	Lost      []string
 	InPlace   bool        // written into the old file, since it cannot be replaced: not atomic

@@ -37,6 +37,30 @@ func TestTooLarge(t *testing.T) {
 	same(t, text, "TOO_LARGE: File is too large to edit (1.5 GB). Maximum editable file size is 1 GiB. Use run_shell.")
 }
 
+// TestReadOnlyFile: a file that its owner marked read-only is changed with a word about it, and stays so.
+func TestReadOnlyFile(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write("f", "a\n")
+	file := filepath.Join(r.dir, "f")
+	const note = "\n[the file is read-only by its mode; it was changed all the same]"
+	for mode, told := range map[os.FileMode]bool{0o444: true, 0o644: false} {
+		if err := os.Chmod(file, mode); err != nil {
+			t.Fatal(err)
+		}
+		r.ok("read_file", `{"file_path":"f"}`)
+		for _, text := range []string{r.ok("edit_file", `{"file_path":"f","old_string":"a","new_string":"b"}`),
+			r.ok("write_file", `{"file_path":"f","content":"a\n"}`)} {
+			if strings.Contains(text, note) != told {
+				t.Errorf("%o: %s", mode, text)
+			}
+		}
+		if info, err := os.Stat(file); err != nil || info.Mode() != mode {
+			t.Errorf("it has %v, %v", info.Mode(), err)
+		}
+	}
+}
+
 // A hard link that is broken by the change is told, since the other name keeps the old content.
 func TestHardLink(t *testing.T) {
 	t.Parallel()

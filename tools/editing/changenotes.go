@@ -22,6 +22,9 @@ func Notes(ctx context.Context, env tool.Env, notes []string, changes ...filesta
 			notes = append(notes, "[hard link broken: "+wording.Plural(c.Links, "other name keeps", "other names keep")+
 				" the old content]")
 		}
+		if c.Shut {
+			notes = append(notes, "[the file is read-only by its mode; it was changed all the same]")
+		}
 		if c.InPlace {
 			notes = append(notes, "[written in place: not atomic]")
 		}

@@ -85,7 +85,7 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[its work tree .* stays: `,
 		`\[written in place: not atomic\][ \t]*$`,
 		`\[no undo copy: over 32 MiB\][ \t]*$`,
-		`\[hard link broken: `,
+		`\[hard link broken: `, `\[the file is read-only by its mode; `,
 		`\[attributes lost: `,
 		`\[the change could not be remembered; `,
 		`\[not all that changed is shown; `,
