@@ -103,7 +103,7 @@ func runGrepSearch(ctx context.Context, env tool.Env, in grepSearchInput) (tool.
 	if err != nil {
 		return tool.Result{}, grepSearchRefusal(env, in, err)
 	}
-	text := slices.Concat(grepSearchBody(env, in, q, a), grepSearchNotes(env, q, a), kept.Notes(a.Coverage),
+	text := slices.Concat(grepSearchBody(env, in, q, a), grepSearchNotes(env, q, a), kept.Notes(ctx, a.Coverage),
 		viewing.NearNotes(ctx, env, q, a))
 	if a.NFiles == 0 {
 		text = append(text, viewing.HereNote(env, place.Path)...)

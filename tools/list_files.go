@@ -135,7 +135,7 @@ func runListFiles(ctx context.Context, env tool.Env, in listFilesInput) (tool.Re
 			result.Text += "\n(node_modules is left out unless path or pattern names it.)"
 		}
 	}
-	result.Text = strings.Join(append([]string{result.Text}, kept.Notes(answer.Coverage)...), "\n")
+	result.Text = strings.Join(append([]string{result.Text}, kept.Notes(ctx, answer.Coverage)...), "\n")
 	if answer.N == 0 {
 		result.Text = strings.Join(append([]string{result.Text}, viewing.HereNote(env, place.Path)...), "\n")
 	}

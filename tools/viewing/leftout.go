@@ -1,6 +1,8 @@
 package viewing
 
 import (
+	"context"
+	"maps"
 	"path/filepath"
 	"sync/atomic"
 
@@ -54,10 +56,10 @@ func LeaveOut(env tool.Env, scope *search.Scope) *LeftOut {
 }
 
 // Notes say what was left out, as far as it may be known.
-func (w *LeftOut) Notes(c search.Coverage) []string {
+func (w *LeftOut) Notes(ctx context.Context, c search.Coverage) []string {
 	var notes []string
 	if c.Omitted.N > 0 {
-		text := "(" + wording.Plural(c.Omitted.N, "secret name", "secret names") + " left out:"
+		text := ""
 		for i, path := range c.Omitted.Paths {
 			if i > 0 {
 				text += ","
@@ -67,7 +69,12 @@ func (w *LeftOut) Notes(c search.Coverage) []string {
 		if c.Omitted.N > len(c.Omitted.Paths) {
 			text += " and " + results.Count(c.Omitted.N-len(c.Omitted.Paths)) + " more"
 		}
-		notes = append(notes, text+". To ask for one, give it as path.)")
+		head := "(" + wording.Plural(c.Omitted.N, "secret name", "secret names") + " left out"
+		if !w.tells(ctx, text) {
+			notes = append(notes, head+", as told before)")
+		} else {
+			notes = append(notes, head+":"+text+". To ask for one, give it as path.)")
+		}
 	}
 	if w.asked {
 		notes = append(notes, "(Files that need approval by a rule are left out. To ask for one, give it as path.)")
@@ -78,4 +85,28 @@ func (w *LeftOut) Notes(c search.Coverage) []string {
 				" left out: each has hard links, and a rule may deny one of these names.)")
 	}
 	return notes
+}
+
+// toldSecrets is what State.Told calls the secret names that were left out last. No skill has a name with a space in
+// it.
+const toldSecrets = "secret names left out"
+
+// tells notes that the session is told which secret names were left out, and says whether it must be: most searches of
+// a workspace leave out the same.
+func (w *LeftOut) tells(ctx context.Context, names string) bool {
+	if w.env.State.Shared {
+		return true
+	}
+	known := false
+	_, err := w.env.Told.Change(ctx, func(told map[string]string) (map[string]string, error) {
+		if known = told[toldSecrets] == names; !known {
+			told = maps.Clone(told)
+			if told == nil {
+				told = map[string]string{}
+			}
+			told[toldSecrets] = names
+		}
+		return told, nil
+	})
+	return !known || err != nil
 }
