@@ -187,6 +187,15 @@ func TestUndoPromises(t *testing.T) {
 			t.Errorf("%s: want %q:\n%s", c.command, c.want, text)
 		}
 	}
+	linked := inRepository(t)
+	linked.write("a", "mine\n")
+	_, text := linked.do("run_shell", `{"command":"ln -sf b a"}`)
+	if !strings.HasSuffix(text, " takes it back, once the links in their place are removed (a)]") {
+		t.Errorf("a link is in the way:\n%s", text)
+	}
+	linked.remove("a")
+	linked.ok("undo_change", `{"file_path":"a"}`)
+	linked.holds("a", "mine\n")
 	inner := newRig(t)
 	inner.write("seen", "one\n")
 	inner.write("sub/a", "one\n")
@@ -195,7 +204,7 @@ func TestUndoPromises(t *testing.T) {
 	if _, text := inner.do("run_shell", `{"command":"echo two >a; echo two >../seen"}`); !strings.HasSuffix(text, " takes it back]") {
 		t.Errorf("a file that is not of the work tree changed, too:\n%s", text)
 	}
-	text := r.while("echo five >a", "true", func() { r.engines.Trees.Close() })
+	text = r.while("echo five >a", "true", func() { r.engines.Trees.Close() })
 	if want := "[which files of the git work tree it changed is not known, so look with git status]"; !strings.Contains(text, want) {
 		t.Errorf("nothing is known, and the answer does not say so:\n%s", text)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -49,6 +50,7 @@ type finding struct {
 	id    string   // of the change in the journal; "": nothing can be taken back
 	more  []string // ids of further changes, where one would be too large
 	back  []string // names of the files that it takes back
+	links []string // of those in whose place the command left a link
 	lost  []string // of those that it cannot, each with the reason
 	late  bool     // the files are still being compared, and the journal will have what is found
 	fault any      // what the look panicked with; nil: it did not
@@ -115,7 +117,8 @@ func (w *FileWatch) find(ctx context.Context, env tool.Env, command string) find
 		p := journal.Part{Path: c.Path, Old: c.Old, New: c.New, Mode: c.OldMode, NewMode: c.NewMode, Why: c.Why,
 			Files: c.Files}
 		if c.Why == "" {
-			back, f.back = append(back, p), append(f.back, wording.ShownName(env, c.Path))
+			back = append(back, p)
+			f.comesBack(env, c.Path)
 			continue
 		}
 		p.Old, p.New = nil, nil
@@ -135,10 +138,19 @@ func (w *FileWatch) find(ctx context.Context, env tool.Env, command string) find
 	return f
 }
 
+// comesBack notes that a file can be taken back. A link in its place is the command's, and no undo removes it.
+func (f *finding) comesBack(env tool.Env, path string) {
+	name := wording.ShownName(env, path)
+	f.back = append(f.back, name)
+	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSymlink != 0 {
+		f.links = append(f.links, name)
+	}
+}
+
 // addHeld adds the files that were kept before the command and are not what they were to those that changed.
 func (f *finding) addHeld(env tool.Env, held map[string]bool, known map[string]bool) {
 	for _, path := range slices.Sorted(maps.Keys(held)) {
-		f.back = append(f.back, wording.ShownName(env, path))
+		f.comesBack(env, path)
 		if known[path] {
 			continue
 		}
@@ -276,6 +288,13 @@ func (f *finding) undo(outside bool) (text string) {
 		text = "; undo_change " + f.id + " " + back
 		if f.Recorded {
 			text += ", but not what git recorded (index, commits, branches)"
+		}
+		if n := len(f.links); n > 0 {
+			text += ", once the links in their place are removed (" + strings.Join(f.links[:min(n, maxLost)], ", ")
+			if n > maxLost {
+				text += fmt.Sprintf(" and %d more", n-maxLost)
+			}
+			text += ")"
 		}
 		if len(f.more) > 0 {
 			text = "; undo_change takes back " + wording.Plural(len(f.back), "file", "files") +
