@@ -51,7 +51,8 @@ func lets(t *testing.T, x *httpSite, runs *runCount, modern bool, caps string) {
 	}
 	go call(one)
 	asked := b.wait(1)[0]
-	for _, want := range []string{"Let a new chat of ", "console.approve_chats", x.work, `First call: change {"text":"one"}`} {
+	first := `First call: change {"text":"one"}`
+	for _, want := range []string{"Let a new chat of ", "console.approve_chats", x.work, first} {
 		if !strings.Contains(asked.text, want) {
 			t.Errorf("no %q in %s", want, asked.text)
 		}
@@ -135,7 +136,8 @@ func TestPageLetsChatsOnce(t *testing.T) {
 	// what a person said outlives serve
 	last := serveHTTP(t, siteSetup{tools: oneChange(runs), data: x.data, work: x.work, settings: chatSettings(),
 		proven: confined})
-	if a := onHTTP(t, last, "", true, replaytest.Undeclared).Call("change", `{"text":"one"}`, replaytest.Never(t)); a.Failed {
+	c = onHTTP(t, last, "", true, replaytest.Undeclared)
+	if a := c.Call("change", `{"text":"one"}`, replaytest.Never(t)); a.Failed {
 		t.Errorf("%+v", a)
 	}
 }

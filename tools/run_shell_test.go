@@ -132,7 +132,8 @@ func TestRunShellGap(t *testing.T) {
 	for _, text := range []string{
 		r.ok("run_shell", quote(printed)), r.fails(tool.CommandFailed, "run_shell", quote(printed+"; exit 3")),
 	} {
-		told := regexp.MustCompile(`Full output, but for \d\d\.\d MB of its middle: (.+?) Read it with`).FindStringSubmatch(text)
+		line := regexp.MustCompile(`Full output, but for \d\d\.\d MB of its middle: (.+?) Read it with`)
+		told := line.FindStringSubmatch(text)
 		if told == nil || strings.Contains(text, "Full output: ") {
 			t.Fatalf("%.300s", text)
 		}
