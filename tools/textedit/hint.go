@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode"
@@ -74,12 +75,12 @@ func changedBy(content []byte, earlier []Edit, e Edit) (edit, from, to int) {
 
 // hint says what may be wrong with old, which is not in content: the first of the known reasons that applies.
 func hint(content []byte, encoding, old string) string {
-	return firstOf(content, encoding, old, numbered, spaced, cased, nearest)
+	return firstOf(content, encoding, old, foreign, numbered, spaced, cased, nearest)
 }
 
 // hunkHint is hint for the lines of a hunk, which are whole.
 func hunkHint(content []byte, encoding, old string) string {
-	return firstOf(content, encoding, old, numbered, partly, spaced, cased, nearest)
+	return firstOf(content, encoding, old, foreign, numbered, partly, spaced, cased, nearest)
 }
 
 func firstOf(content []byte, encoding, old string, reasons ...func([]byte, string) string) string {
@@ -93,6 +94,35 @@ func firstOf(content []byte, encoding, old string, reasons ...func([]byte, strin
 	for _, reason := range reasons {
 		if text := reason(content, old); text != "" {
 			return text
+		}
+	}
+	return ""
+}
+
+// foreign is about text that is there with letters of an encoding that is not known: each byte of them is shown as
+// U+FFFD.
+func foreign(content []byte, old string) string {
+	if utf8.Valid(content) || len(old) == utf8.RuneCountInString(old) {
+		return ""
+	}
+	var pattern strings.Builder
+	letters := false
+	for _, r := range old {
+		if r < utf8.RuneSelf {
+			pattern.WriteString(regexp.QuoteMeta(string(r)))
+		} else if !letters {
+			pattern.WriteString(`[^\x00-\x7f]+`)
+		}
+		letters = r >= utf8.RuneSelf
+	}
+	loose, err := regexp.Compile(pattern.String())
+	if err != nil { // it is too long
+		return ""
+	}
+	for _, at := range loose.FindAllIndex(content, hintLines) {
+		if !utf8.Valid(content[at[0]:at[1]]) {
+			return "Line " + strconv.Itoa(lineOf(content, at[0])) + " has bytes that are not UTF-8 where old_string has " +
+				"letters beyond ASCII; choose text without these."
 		}
 	}
 	return ""

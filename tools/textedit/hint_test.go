@@ -35,6 +35,8 @@ func TestHint(t *testing.T) {
 		{"no words", goFile, "((((", ""},
 		{"only white space", goFile, "\t\t\t\t", ""},
 		{"empty content", "", "a", ""},
+		{"letters of another encoding", "x\ncaf\xe9 one\n", "café one", "Line 2 has bytes that are not UTF-8 where " +
+			"old_string has letters beyond ASCII; choose text without these."},
 		{"other bytes", "caf\xe9 one\n", "caf\ufffd one", "The line holds bytes that are not UTF-8; choose text without them."},
 		{"other bytes are shown as U+FFFD", "caf\xe9 one two\n", "one two three", "The nearest lines are:\n1: caf\ufffd one two"},
 		{"U+FFFD in a valid file is text", "a \ufffd b", "\ufffd zebra", ""},
