@@ -2,7 +2,6 @@ package calls
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -12,21 +11,12 @@ import (
 	"codehand/server/asking"
 	"codehand/server/jsonrpc"
 	"codehand/server/sessions"
-	"codehand/tools/results"
 	"codehand/tools/session"
 	"codehand/tools/tool"
 )
 
-// What a person may say to a new chat. A no is a rule of its session, which they can take back on the page.
-const (
-	chatField  = "decision"
-	chatReason = "reason"
-	letChat    = "allow this chat"
-	refuseChat = "deny"
-	everyTool  = "*" // as a rule names them
-	// longestFirst is how many characters a person is shown of the input of the first call.
-	longestFirst = 1_000
-)
+// everyTool is the rule by which a person keeps a chat from working. They can take it back on the page.
+const everyTool = "*"
 
 // letIn waits until a person lets the chat of this call work, on the page, where the operator wants that and nobody has
 // said anything about it yet. The call gives up its places meanwhile. nil: it goes on, and meets the person's rule if
@@ -66,8 +56,7 @@ func (t *turn) chatSaid(ctx context.Context) (said bool, refusal *tool.Refusal) 
 
 // keepChat keeps what a person said to the chat.
 func keepChat(ctx context.Context, t *toolCall, answer *asking.Said) *tool.Refusal {
-	content, _ := answer.Content.(map[string]any)
-	let := content[chatField] == letChat
+	let, why := answer.OfChat()
 	_, err := t.State.Limit.Change(ctx, func(l session.Limit) (session.Limit, error) {
 		if let {
 			l.Let = true
@@ -83,8 +72,8 @@ func keepChat(ctx context.Context, t *toolCall, answer *asking.Said) *tool.Refus
 		return nil
 	}
 	text := "The user did not let this chat work, so none of its calls run. Stop here."
-	if why, _ := content[chatReason].(string); why != "" {
-		text += " They said: " + results.Disown(results.Clean(results.CutMiddle(why, longestFirst)))
+	if why != "" {
+		text += " They said: " + why
 	}
 	return &tool.Refusal{Code: tool.UserDeclined, Text: text}
 }
@@ -106,34 +95,15 @@ func (t *turn) chatWaits(url string, asked bool) *tool.Refusal {
 
 // aboutChat asks a person whether the chat may work.
 func aboutChat(t *toolCall) tool.Question {
-	name := strings.TrimSpace(t.client.Name + " " + t.client.Version)
-	if name == "" {
-		name = "a client without a name"
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "Asked because: each new chat waits for you (console.approve_chats).\n")
-	if from := t.Req.Caller.From; from.IP != "" {
-		by := "without a sign-in"
-		if from.Auth != "none" {
-			by = "signed in with " + from.Auth
-		}
-		fmt.Fprintf(&b, "Chat %s, from %s, %s\n", asking.ShortName(t.Req.Session), from.IP, by)
-	}
+	from := t.Req.Caller.From
+	var roots []string
 	if t.State.Space != nil {
-		fmt.Fprintf(&b, "Works in: %s\n", strings.Join(t.State.Space.Roots(), ", "))
+		roots = t.State.Space.Roots()
 	}
-	if t.State.Shared {
-		b.WriteString("This client does not name its chats: you let all of them work, now and later.\n")
-	}
-	input := results.CutMiddle(strings.Join(strings.Fields(string(t.target.Input)), " "), longestFirst)
-	fmt.Fprintf(&b, "First call: %s %s", t.tool(), input)
-	return tool.Question{
-		Title: "Let a new chat of " + name + " work?", Text: b.String(), Decides: chatField,
-		Fields: []tool.Field{
-			{Name: chatField, Label: "Decision", Choices: []string{letChat, refuseChat}},
-			{Name: chatReason, Label: "Reason (optional)"},
-		},
-	}
+	return asking.Chat{
+		Name: strings.TrimSpace(t.client.Name + " " + t.client.Version), ID: asking.ShortName(t.Req.Session),
+		IP: from.IP, Auth: from.Auth, Roots: roots, Shared: t.State.Shared, Tool: t.tool(), Input: t.target.Input,
+	}.Question()
 }
 
 // reads reports whether a method other than tools/call shows the content of something.

@@ -121,8 +121,8 @@ func foreign(content []byte, old string) string {
 	}
 	for _, at := range loose.FindAllIndex(content, hintLines) {
 		if !utf8.Valid(content[at[0]:at[1]]) {
-			return "Line " + strconv.Itoa(lineOf(content, at[0])) + " has bytes that are not UTF-8 where old_string has " +
-				"letters beyond ASCII; choose text without these."
+			return "Line " + strconv.Itoa(lineOf(content, at[0])) + " has bytes that are not UTF-8 where old_string " +
+				"has letters beyond ASCII; choose text without these."
 		}
 	}
 	return ""
