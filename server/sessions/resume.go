@@ -95,6 +95,7 @@ func lasting(key string, value []byte, start permission.Mode) []byte {
 		if mode, err := permission.ParseMode(limit.Mode); err == nil && mode.AtMost(start) != mode {
 			limit.Mode = ""
 		}
+		limit.Let = false
 		value, _ = json.Marshal(limit) // plain fields
 	case PlanCell:
 		var plan session.Plan
