@@ -63,6 +63,7 @@ func (w *FileWatch) findSoon(ctx context.Context, env tool.Env, command string, 
 		return w.find(ctx, env, command)
 	}
 	done := make(chan finding, 1)
+	sure := w.held.Sure() // before the look, which changes what is held
 	ctx = context.WithoutCancel(ctx)
 	if !w.trees.Go(func() {
 		f := finding{}
@@ -74,7 +75,7 @@ func (w *FileWatch) findSoon(ctx context.Context, env tool.Env, command string, 
 	}) {
 		return finding{}
 	}
-	if patience > 0 && w.held.Sure() {
+	if patience > 0 && sure {
 		patience = heldPatience
 	}
 	if patience > 0 {
