@@ -40,6 +40,7 @@ func newFileWatch(ctx context.Context, env tool.Env, trees *changes.Trees, held 
 	if env.Analysis.Class == bash.ReadOnly {
 		return nil
 	}
+	whole := ctx
 	ctx, cancel := context.WithTimeout(ctx, watchTime)
 	defer cancel()
 	stale, err := env.Files.Changed(ctx)
@@ -52,7 +53,7 @@ func newFileWatch(ctx context.Context, env tool.Env, trees *changes.Trees, held 
 		if last, err := env.Files.History(ctx, journal.Query{Kept: true, Limit: 1}); err == nil && len(last) > 0 {
 			w.newest = last[0].ID
 		}
-		w.trees, w.span = trees, trees.Begin(env.Space.Cwd())
+		w.trees, w.span = trees, trees.Begin(whole, env.Space.Cwd())
 	}
 	return w
 }
@@ -140,7 +141,7 @@ func (w *FileWatch) hint(ctx context.Context, env tool.Env, command string) (lin
 	if len(names) > maxHinted {
 		names = append(names[:maxHinted], "…")
 	}
-	known := found.Known || w.span.Blind() && !first(ctx, env, unseen, "yes")
+	known := found.Known || w.span.Blind() && !w.span.Missed() && !first(ctx, env, unseen, "yes")
 	switch {
 	case len(names) == 0 && known:
 		return "", found

@@ -20,10 +20,10 @@ func BenchmarkSpan(b *testing.B) {
 	r.commit()
 	trees := New("", "")
 	defer trees.Close()
-	trees.Begin(r.dir).Drop() // the first look reads all
+	trees.Begin(b.Context(), r.dir).Drop() // the first look reads all
 	one := filepath.Join(r.dir, "p1/s1/f1.go")
 	for i := 0; b.Loop(); i++ {
-		s := trees.Begin(r.dir)
+		s := trees.Begin(b.Context(), r.dir)
 		if err := os.WriteFile(one, fmt.Appendf(nil, "package b // %d\n", i), 0o600); err != nil {
 			b.Fatal(err)
 		}
@@ -51,7 +51,7 @@ func BenchmarkFirst(b *testing.B) {
 	r.commit()
 	for b.Loop() {
 		trees := New("", "")
-		trees.Begin(r.dir).Drop()
+		trees.Begin(b.Context(), r.dir).Drop()
 		trees.Close()
 	}
 }
@@ -65,7 +65,7 @@ func BenchmarkFlood(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
 		trees := New("", "")
-		s := trees.Begin(r.dir)
+		s := trees.Begin(b.Context(), r.dir)
 		for i := range files {
 			r.write(fmt.Sprintf("big/%d", i), "")
 		}

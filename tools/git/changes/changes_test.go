@@ -234,14 +234,14 @@ func TestSpan(t *testing.T) {
 				defer trees.Close()
 				place, _ := git.Find(r.dir)
 				trees.hold(place).scans = scans
-				if s := trees.Begin(r.dir); s != nil {
+				if s := trees.Begin(t.Context(), r.dir); s != nil {
 					s.Drop()
 				}
 				if c.before != "" {
 					r.sh(c.before)
 				}
 				tick()
-				s := trees.Begin(r.dir)
+				s := trees.Begin(t.Context(), r.dir)
 				r.sh(c.command)
 				if s.Blind() {
 					if c.want != "" {

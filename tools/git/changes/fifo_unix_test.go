@@ -31,7 +31,7 @@ func TestFIFOs(t *testing.T) {
 		}
 		trees := New(home, filepath.Join(home, ".config"))
 		defer trees.Close()
-		s := trees.Begin(r.dir)
+		s := trees.Begin(t.Context(), r.dir)
 		if s.Blind() {
 			if want != "" {
 				t.Errorf("%s: nothing is known", name)
@@ -49,7 +49,7 @@ func TestFIFOs(t *testing.T) {
 	r.git("config", "core.attributesFile", "/dev/zero")
 	trees := New("", "")
 	defer trees.Close()
-	s := trees.Begin(r.dir)
+	s := trees.Begin(t.Context(), r.dir)
 	r.write("a", "two")
 	if found := s.End(10, everything); len(found.Changes) != 1 || found.Changes[0].Why == "" {
 		t.Errorf("with attributes that cannot be read: %+v", found)

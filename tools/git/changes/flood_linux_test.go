@@ -31,7 +31,7 @@ func TestFloodIsNotRead(t *testing.T) {
 	r.sh("echo 1 >a; git add a; git commit -qm x")
 	trees := New("", "")
 	defer trees.Close()
-	span := trees.Begin(r.dir)
+	span := trees.Begin(t.Context(), r.dir)
 	for i := range files {
 		dir := filepath.Join(r.dir, "made", strconv.Itoa(i/1000))
 		if i%1000 == 0 {

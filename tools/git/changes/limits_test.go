@@ -1,6 +1,7 @@
 package changes
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -23,7 +24,7 @@ func TestTreesInUse(t *testing.T) {
 		repos[i] = newRepo(t)
 		repos[i].write("a", "one")
 		repos[i].commit()
-		if spans[i] = trees.Begin(repos[i].dir); spans[i].Blind() {
+		if spans[i] = trees.Begin(t.Context(), repos[i].dir); spans[i].Blind() {
 			t.Fatal("nothing is known")
 		}
 	}
@@ -34,14 +35,14 @@ func TestTreesInUse(t *testing.T) {
 		}
 		s.Drop() // counts once
 	}
-	trees.Begin(repos[0].dir).Drop()
+	trees.Begin(t.Context(), repos[0].dir).Drop()
 	if len(trees.trees) != maxTrees {
 		t.Errorf("%d trees are remembered, want %d", len(trees.trees), maxTrees)
 	}
 	for _, at := range trees.trees {
 		at.use.last = at.use.last.Add(-2 * idle)
 	}
-	trees.Begin(repos[0].dir).Drop()
+	trees.Begin(t.Context(), repos[0].dir).Drop()
 	if len(trees.trees) != 2 { // this one, and the last, which has a Span
 		t.Errorf("%d trees are remembered, want 2", len(trees.trees))
 	}
@@ -51,7 +52,7 @@ func TestTreesInUse(t *testing.T) {
 	if found := last.End(10, everything); found.Known || len(found.Changes) > 0 {
 		t.Errorf("a Span of a tree that was forgotten finds %+v", found)
 	}
-	if at.begin() != nil || !trees.Begin(repos[0].dir).Blind() {
+	if !at.begin(t.Context()).Blind() || !trees.Begin(t.Context(), repos[0].dir).Blind() {
 		t.Error("a tree that was forgotten begins a Span")
 	}
 }
@@ -61,20 +62,20 @@ func TestForgetHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	trees, slow := New("", ""), newRepo(t)
 	defer trees.Close()
-	s := trees.Begin(slow.dir)
+	s := trees.Begin(t.Context(), slow.dir)
 	s.Drop()
 	busy := s.tree
 	busy.use.last = busy.use.last.Add(-2 * idle)
 	other, third := newRepo(t), newRepo(t)
 	busy.mu.Lock()
 	forgot := make(chan *Span)
-	go func() { forgot <- trees.Begin(other.dir) }() // forgets the slow one, for which it waits
+	go func() { forgot <- trees.Begin(t.Context(), other.dir) }() // forgets the slow one, for which it waits
 	for kept := true; kept; runtime.Gosched() {
 		trees.mu.Lock()
 		_, kept = trees.trees[busy.place]
 		trees.mu.Unlock()
 	}
-	s = trees.Begin(third.dir)
+	s = trees.Begin(t.Context(), third.dir)
 	busy.mu.Unlock()
 	for _, s := range []*Span{s, <-forgot} {
 		if s.Blind() {
@@ -103,7 +104,7 @@ func TestSpansInARow(t *testing.T) {
 		return nil
 	}
 	for i, text := range texts[1:] {
-		s := trees.Begin(r.dir)
+		s := trees.Begin(t.Context(), r.dir)
 		r.write("a", text)
 		if got, want := r.told(s.End(10, ask).Changes), "M a "+texts[i]+">"+text; got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -122,11 +123,11 @@ func TestRacyStamp(t *testing.T) {
 	r.git("commit", "-qm", "x")
 	trees := New("", "")
 	defer trees.Close()
-	s := trees.Begin(r.dir)
+	s := trees.Begin(t.Context(), r.dir)
 	at := s.tree
 	s.Drop()
 	at.scans, at.known = true, false
-	s = trees.Begin(r.dir)
+	s = trees.Begin(t.Context(), r.dir)
 	for _, name := range []string{"a", "u"} {
 		r.write(name, "two")
 		info, err := os.Lstat(filepath.Join(r.dir, name))
@@ -164,13 +165,13 @@ func TestUnreadableDirectory(t *testing.T) {
 		defer trees.Close()
 		defer r.sh("chmod 700 shut opened closed")
 		r.sh("chmod 0 shut opened")
-		first := trees.Begin(r.dir)
+		first := trees.Begin(t.Context(), r.dir)
 		if first.Blind() {
 			t.Fatal("nothing is known")
 		}
 		first.Drop()
 		first.tree.scans, first.tree.known = scans, false
-		s := trees.Begin(r.dir)
+		s := trees.Begin(t.Context(), r.dir)
 		r.sh("echo two >a; chmod 700 opened; echo g >opened/g; chmod 0 closed")
 		found := s.End(10, everything)
 		if got := r.told(found.Changes); got != "M a one>two" || !found.Known {
@@ -203,7 +204,7 @@ func TestConfigured(t *testing.T) {
 		}
 		trees := New(home, filepath.Join(home, ".config"))
 		defer trees.Close()
-		s := trees.Begin(r.dir)
+		s := trees.Begin(t.Context(), r.dir)
 		r.write("a.f", "two")
 		if got, want := r.told(s.End(10, everything).Changes), "M a.f (a filter or an encoding of .gitattributes applies)"; got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
@@ -222,7 +223,7 @@ func TestExcludes(t *testing.T) {
 	r.write(".git/info/exclude", "*.local\n")
 	trees := New(home, filepath.Join(home, ".config"))
 	defer trees.Close()
-	s := trees.Begin(r.dir)
+	s := trees.Begin(t.Context(), r.dir)
 	r.sh("echo x >a; echo x >a.out; echo x >a.local")
 	if got := r.told(s.End(10, everything).Changes); got != "A a >x" {
 		t.Errorf("%q", got)
@@ -243,7 +244,7 @@ func TestRecorded(t *testing.T) {
 		r.write("u", "two")
 		trees := New("", "")
 		defer trees.Close()
-		s := trees.Begin(r.dir)
+		s := trees.Begin(t.Context(), r.dir)
 		r.sh(command)
 		if found := s.End(10, everything); found.Recorded != want {
 			t.Errorf("%q: %v, want %v", command, found.Recorded, want)
@@ -259,7 +260,7 @@ func TestOnlyCopyOfWhatIsNotListed(t *testing.T) {
 	r.write("z", "two")
 	trees := New("", "")
 	defer trees.Close()
-	s := trees.Begin(r.dir)
+	s := trees.Begin(t.Context(), r.dir)
 	r.sh("mkdir d; cp x d/x; cp z d/z; rm x z; echo n >d/n")
 	ask := everything
 	ask.Hidden = func(path string) bool { return path == filepath.Join(r.dir, "x") }
@@ -280,7 +281,7 @@ func TestStashInReftable(t *testing.T) {
 	for _, c := range []struct{ table, want string }{
 		{"one\n", "A 0 >x"}, {"one\ntwo\n", "A 1 " + stashed}, {"three\n", "A 2 " + stashed},
 	} {
-		s := trees.Begin(r.dir)
+		s := trees.Begin(t.Context(), r.dir)
 		r.write(".git/reftable/tables.list", c.table)
 		r.sh("echo x >" + c.want[2:3])
 		if got := r.told(s.End(10, everything).Changes); got != c.want {
@@ -300,7 +301,7 @@ func TestInsideIsAskedOncePerDirectory(t *testing.T) {
 	r.write("a", "1")
 	trees := New("", "")
 	defer trees.Close()
-	s := trees.Begin(r.dir)
+	s := trees.Begin(t.Context(), r.dir)
 	r.sh("mkdir d e; touch d/$(seq -s ' d/' 100) e/x; ln -s /etc/passwd d/out; ln -s x e/in")
 	var asked []string
 	ask := everything
@@ -330,11 +331,11 @@ func TestTreesAreOneChange(t *testing.T) {
 			r.sh("mkdir there again; touch gone/$(seq -s ' gone/' 20) again/$(seq -s ' again/' 20)")
 			trees := New("", "")
 			defer trees.Close()
-			trees.Begin(r.dir).Drop()
+			trees.Begin(t.Context(), r.dir).Drop()
 			for _, at := range trees.trees {
 				at.scans, at.known = scans, false
 			}
-			s := trees.Begin(r.dir)
+			s := trees.Begin(t.Context(), r.dir)
 			r.sh(`mkdir -p .venv/lib/x src; touch .venv/cfg .venv/lib/x/$(seq -s ' .venv/lib/x/' 40) src/$(seq -s ' src/' 12)
 				touch old/b there/$(seq -s ' there/' 15); rm -r gone again; mkdir again; touch again/new`)
 			found := s.End(71, everything)
@@ -364,8 +365,8 @@ func TestTreesAreOneChange(t *testing.T) {
 	}
 }
 
-// A command never waits for the look at what another one changed: then nothing is known of it, and as the changes of
-// the two cannot be told apart, nothing is taken back.
+// Where a command no longer waits for the look at what another one changed, nothing is known of it, and as the changes
+// of the two cannot be told apart, nothing is taken back.
 func TestLateEnd(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
@@ -373,7 +374,7 @@ func TestLateEnd(t *testing.T) {
 	r.commit()
 	trees := New("", "")
 	defer trees.Close()
-	s := trees.Begin(r.dir)
+	s := trees.Begin(t.Context(), r.dir)
 	r.write("a", "2")
 	ask, looks, goOn := everything, make(chan bool), make(chan bool)
 	ask.Hidden = func(string) bool {
@@ -386,8 +387,10 @@ func TestLateEnd(t *testing.T) {
 		t.Fatal("nothing runs")
 	}
 	<-looks
-	if next := trees.Begin(r.dir); !next.Blind() {
-		t.Error("the next command waited")
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if next := trees.Begin(ended, r.dir); !next.Blind() || !next.Missed() {
+		t.Error("the next command waited on")
 	}
 	goOn <- true
 	if got, want := r.told((<-found).Changes), "M a ("+whyMissed+")"; got != want {
@@ -396,5 +399,41 @@ func TestLateEnd(t *testing.T) {
 	trees.Close()
 	if trees.Go(func() {}) {
 		t.Error("something runs after Close")
+	}
+}
+
+// TestNextWaits: a command that comes while what the one before it changed is being compared waits for that, and both
+// are known. A model gives the next command at once.
+func TestNextWaits(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	r.write("a", "1")
+	r.write("b", "1")
+	r.commit()
+	trees := New("", "")
+	defer trees.Close()
+	s := trees.Begin(t.Context(), r.dir)
+	r.write("a", "2")
+	ask, looks, goOn := everything, make(chan bool), make(chan bool)
+	ask.Hidden = func(string) bool {
+		looks <- true
+		<-goOn
+		return false
+	}
+	found := make(chan Finding, 1)
+	if !trees.Go(func() { found <- s.End(10, ask) }) {
+		t.Fatal("nothing runs")
+	}
+	<-looks
+	next := make(chan *Span, 1)
+	go func() { next <- trees.Begin(t.Context(), r.dir) }()
+	goOn <- true
+	if got := r.told((<-found).Changes); got != "M a 1>2" {
+		t.Errorf("the first: %q", got)
+	}
+	second := <-next
+	r.write("b", "2")
+	if got := r.told(second.End(10, everything).Changes); got != "M b 1>2" {
+		t.Errorf("the second: %q", got)
 	}
 }

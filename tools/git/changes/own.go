@@ -1,6 +1,7 @@
 package changes
 
 import (
+	"context"
 	"io/fs"
 
 	"codehand/tools/git"
@@ -24,13 +25,13 @@ type OwnFile struct {
 }
 
 // Own looks at the work tree that holds dir, an absolute directory. No place: there is none. Not ok: nothing can be
-// known of it, as for a Span that is Blind; then only Top is set.
+// known of it, as for a Span that is Blind; then only Top is set. It waits as Begin does.
 func (t *Trees) Own(dir string) (own Own, ok bool) {
 	place, _ := git.Find(dir)
 	if place.Top == "" {
 		return Own{}, true
 	}
-	s := t.Begin(dir)
+	s := t.Begin(context.Background(), dir)
 	if s == nil || s.Blind() {
 		return Own{Top: place.Top}, false
 	}

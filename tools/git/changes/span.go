@@ -20,6 +20,7 @@ const maxTaken = 32 << 20
 // A Span is the time in which something ran. It is for one goroutine; End ends it.
 type Span struct {
 	tree    *tree                  // nil: blind
+	missed  bool                   // blind, since another Span was ending
 	index   *index                 // as it was
 	attrs   map[string]*attributes // likewise
 	general []*attributes          // likewise
@@ -92,6 +93,10 @@ const minTree = 11
 // Blind says that nothing is known of the work tree, and nothing will be found: its `.git` leads to a repository that
 // does not name this work tree, it is too large, or cannot be read.
 func (s *Span) Blind() bool { return s.tree == nil }
+
+// Missed says that it is Blind because what another one changed was still being compared: another Span of this tree
+// may not be.
+func (s *Span) Missed() bool { return s.missed }
 
 // End returns what changed, at most that many files. Only the first time it finds anything.
 func (s *Span) End(most int, ask Asker) Finding {

@@ -1,6 +1,7 @@
 package changes
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -48,14 +49,17 @@ type slot chan struct{}
 func (s slot) Lock()   { s <- struct{}{} }
 func (s slot) Unlock() { <-s }
 
-// lockFor says whether the slot was free within that time; then the caller has it.
-func (s slot) lockFor(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
+// lockUntil says whether the slot was free before ctx ended; then the caller has it.
+func (s slot) lockUntil(ctx context.Context) bool {
 	select {
 	case s <- struct{}{}:
 		return true
-	case <-timer.C:
+	default:
+	}
+	select {
+	case s <- struct{}{}:
+		return true
+	case <-ctx.Done():
 		return false
 	}
 }
@@ -137,20 +141,20 @@ func (t *tree) forget() {
 	t.watch, t.index, t.contents = nil, nil, contents{}
 }
 
-// begin brings the tree up to date and begins a Span; nil: the tree cannot be known, or another Span takes longer than
-// Patience to end.
-func (t *tree) begin() *Span {
-	if !t.mu.lockFor(Patience) {
+// begin brings the tree up to date and begins a Span. It is Blind if the tree cannot be known, or another Span does not
+// end before ctx does.
+func (t *tree) begin(ctx context.Context) *Span {
+	if !t.mu.lockUntil(ctx) {
 		t.use.missed.Add(1)
-		return nil
+		return &Span{missed: true}
 	}
 	defer t.mu.Unlock()
 	if t.dead {
-		return nil
+		return &Span{}
 	}
 	reread, err := t.readIndex()
 	if err != nil {
-		return nil
+		return &Span{}
 	}
 	first := !t.known
 	if t.stale && len(t.spans) == 0 {
@@ -158,7 +162,7 @@ func (t *tree) begin() *Span {
 	}
 	changed, all, err := t.refresh()
 	if err != nil {
-		return nil
+		return &Span{}
 	}
 	t.doubt(first, all || reread || t.looked.all, append(changed, t.looked.names...))
 	t.looked = looked{}

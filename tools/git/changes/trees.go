@@ -1,6 +1,7 @@
 package changes
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -8,8 +9,11 @@ import (
 )
 
 const (
-	// Patience is how long a command or its answer waits for a look at a tree.
+	// Patience is how long the answer to a command waits for a look at a tree.
 	Patience = 300 * time.Millisecond
+	// wait is how long a command waits for the look at what the one before it changed: who starts at once would take
+	// the undo of both away. Most commands come later than that look ends.
+	wait     = 10 * time.Second
 	maxTrees = 8                // that are remembered
 	idle     = 15 * time.Minute // after which an unused tree is forgotten, at the next look at another
 )
@@ -55,8 +59,9 @@ func (t *Trees) Go(f func()) bool {
 }
 
 // Begin looks at the work tree that holds dir, an absolute directory, before something runs there. nil: there is none.
-// The Span is Blind if nothing can be known of it. The caller ends the Span.
-func (t *Trees) Begin(dir string) *Span {
+// It waits for another Span that is ending, until ctx ends or for 10 s. The Span is Blind if nothing can be known of
+// the tree. The caller ends the Span.
+func (t *Trees) Begin(ctx context.Context, dir string) *Span {
 	place, ok := git.Find(dir)
 	switch {
 	case place.Top == "":
@@ -68,10 +73,11 @@ func (t *Trees) Begin(dir string) *Span {
 	if at == nil {
 		return &Span{}
 	}
-	s := at.begin()
-	if s == nil {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	s := at.begin(ctx)
+	if s.Blind() {
 		at.use.by.Add(-1)
-		return &Span{}
 	}
 	return s
 }

@@ -14,7 +14,7 @@ func TestNoMoreWatches(t *testing.T) {
 	r.commit()
 	trees := New("", "")
 	defer trees.Close()
-	s := trees.Begin(r.dir)
+	s := trees.Begin(t.Context(), r.dir)
 	if s.tree.watch == nil {
 		t.Skip("the kernel does not say here what changes: the directory of the tests is on another file system")
 	}
@@ -25,7 +25,7 @@ func TestNoMoreWatches(t *testing.T) {
 		t.Errorf("%q, known %v; want %q", got, found.Known, want)
 	}
 	s.tree.scans, s.tree.known = true, false // what the system says when the watch is made again
-	s = trees.Begin(r.dir)
+	s = trees.Begin(t.Context(), r.dir)
 	r.sh("echo three >a")
 	if got := r.told(s.End(10, everything).Changes); got != "M a two>three" && got != "M a (it was not clean in git)" {
 		t.Errorf("%q", got)
