@@ -98,6 +98,7 @@ func TestRemovedRepositories(t *testing.T) {
 	for _, args := range [][]string{
 		{"init", "-q", "clone"}, {"init", "-q", "sub/other"}, {"init", "-q", "held"},
 		{"worktree", "add", "-q", "tree"}, {"worktree", "add", "-q", "late"}, {"worktree", "add", "-q", "stays"},
+		{"worktree", "add", "-q", ".codehand/worktrees/ours"},
 	} {
 		p.outside("", args...)
 	}
@@ -109,6 +110,7 @@ func TestRemovedRepositories(t *testing.T) {
 		{"rm -rf clone && ls", "clone"}, {"cd sub && rm -rf other; ls; cd ..", "sub/other"},
 		{"git worktree remove tree && git worktree list", "tree"},
 		{"git worktree remove --force late; ls", ".git/worktrees/late"},
+		{"git worktree remove .codehand/worktrees/ours", ".codehand/worktrees/ours"}, // of enter_worktree
 	} {
 		if said := p.Must(t, "run_shell", replaytest.AsJSON(t, "command", c.command)); left(c.gone) {
 			t.Errorf("%s: %s stays: %s", c.command, c.gone, said)

@@ -246,6 +246,9 @@ func TestLayoutThatCannotBeHeld(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if strings.Contains(c.config, "/opt/") && os.Geteuid() != 0 {
+				t.Skip("only root makes directories in /opt")
+			}
 			h := settle(t)
 			must(t, os.MkdirAll(filepath.Join(h.work, "ws", "lib"), 0o700))
 			config := filepath.Join(h.home, ".config", "codehand", "config.toml")

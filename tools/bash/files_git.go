@@ -32,6 +32,10 @@ func gitPaths(c *gitCall) (reads, writes []spelt) {
 		case isOneOf(first, "init deinit sync absorbgitdirs"), first == "update" && c.has("--init") != "":
 			writes = []spelt{ownSpelt(".git/config")}
 		}
+	case "worktree":
+		if known && first == "remove" {
+			writes = plainDashes(c.args)[1:]
+		}
 	case "init":
 		if c.has("--template") != "" { // which brings hooks
 			writes = []spelt{literalSpelt(".git/hooks")}
