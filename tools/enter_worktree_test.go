@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,8 +13,10 @@ import (
 
 	"codehand/filestate/leaktest"
 	"codehand/server/state"
+	"codehand/tools/permission"
 	"codehand/tools/session"
 	"codehand/tools/tool"
+	"codehand/tools/worktrees"
 )
 
 // A treeRig is a rig whose directory is a git repository with one commit.
@@ -455,6 +458,18 @@ func TestWorktreesOfTwoSessions(t *testing.T) {
 	}
 	if got := r.trees(); len(got) != 2 {
 		t.Errorf("%v", got)
+	}
+	// each may enter the tree of the other, which these tools made, without a question
+	for at, want := range map[string]permission.Verdict{
+		worktrees.Below + "/x": permission.Allow, "elsewhere": permission.Ask, "../x": permission.Ask,
+	} {
+		for _, one := range []treeRig{r, two} {
+			in := json.RawMessage(`{"path":"` + filepath.Join(r.dir, at) + `"}`)
+			call, err := one.tool("enter_worktree").BindWithin(t.Context(), one.State, in)
+			if err != nil || call.Verdict != want {
+				t.Errorf("%s: %v, %v", at, call.Verdict, err)
+			}
+		}
 	}
 	for _, one := range []treeRig{r, two} {
 		one.ok("exit_worktree", `{"action":"remove"}`)

@@ -92,9 +92,13 @@ func (c *decided) unavailable(rule, why string) error {
 		c.record.By = byTool
 		why = ", and nobody can be asked about this call of a sub-agent. Go on without it, and report it."
 	}
+	cause := because(c.decision)
+	if harm := oneLine(c.danger()); harm != "" && c.decision.Rule == "" && !c.decision.Dangerous {
+		cause += " (" + clipLine(harm) + ")"
+	}
 	return tool.Refuse(tool.AskUnavailable,
 		"Permission denied: %s needs a person's approval%s It is asked because: %s. %s", c.bound.Spec.Name,
-		why, because(c.decision), remedy(c.pipe.UserFile, c.decision, rule))
+		why, cause, remedy(c.pipe.UserFile, c.decision, rule))
 }
 
 // remedy says what the user, whose settings are in file, can do so that a call runs for which a person must say yes.

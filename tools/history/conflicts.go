@@ -23,7 +23,7 @@ func (w Words) removed() string {
 }
 
 func (w Words) inTheWay() string {
-	return "These tools did not do that. " + w.Free
+	return "A command or another program did that. " + w.Free
 }
 
 // offer is how to take back the other files of a change; "": there are none.

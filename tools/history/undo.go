@@ -21,6 +21,7 @@ import (
 // conflict: the change did not touch the file there. The caller closes the files of the steps, also after an error.
 func (p Undo) Steps(ctx context.Context, env tool.Env, words Words) ([]filestate.Step, error) {
 	e := p.Entry
+	then := words.inTheWay() + words.offer(len(p.Files)-1)
 	var steps []filestate.Step
 	for _, f := range p.Files {
 		file, err := env.Open(f.Path, workspace.Write)
@@ -28,17 +29,17 @@ func (p Undo) Steps(ctx context.Context, env tool.Env, words Words) ([]filestate
 		switch {
 		case isOutside && outside.Link != "":
 			return steps, undoConflict(fmt.Sprintf("%s leads to another place now, through the link %s -> %s.", f.Path,
-				outside.Link, outside.Target), words.inTheWay(), nil)
+				outside.Link, outside.Target), then, nil)
 		case isOutside, errors.Is(err, workspace.ErrTooManyLinks):
-			return steps, undoConflict(f.Path+" leads to another place now, through a link.", words.inTheWay(), nil)
+			return steps, undoConflict(f.Path+" leads to another place now, through a link.", then, nil)
 		case errors.Is(err, syscall.ENOTDIR):
-			return steps, undoConflict("A part of "+f.Path+" was a directory and is a file now.", words.inTheWay(), nil)
+			return steps, undoConflict("A part of "+f.Path+" was a directory and is a file now.", then, nil)
 		case err != nil:
 			return steps, wording.PathRefusal(env, f.Path, err)
 		}
 		steps = append(steps, filestate.Step{ID: e.ID, File: file, Rests: rests(ctx, env, e, f)})
 		if file.Path != f.Path {
-			return steps, undoConflict(f.Path+" leads to another place now, through a link.", words.inTheWay(), nil)
+			return steps, undoConflict(f.Path+" leads to another place now, through a link.", then, nil)
 		}
 	}
 	return steps, nil

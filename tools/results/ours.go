@@ -57,6 +57,7 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 		`\[exit code `,
 		`Type into it with job_input, see its screen with job_output, stop it with job_stop\.[ \t]*$`,
 		`\[screen \d+x\d+, `, `\(screen unchanged\)[ \t]*$`,
+		`\[.* that left the screen are not shown; `, `\[the whole output is in `,
 		`\[[\d,]+ lines? left the screen before these; `, `\[.* were printed too fast to be drawn; `,
 		`\[\d+ background process(?:es were| was) killed; `,
 		`\[.* of this change: not taken back; `, `\[the change moved the file, so `, `\[left as they are: `,

@@ -45,6 +45,8 @@ var ourLines = []string{
 	"[corepack enable writes to a directory of the system; for commands: corepack enable --install-directory x]",
 	"[what was built so far stays in the cache of commands that only read, so call again]",
 	"[job_output will show this output again]", "[the next call will show this output again]",
+	"[59,960 lines that left the screen are not shown; the whole output is in /s/jobs/job_x.log]",
+	"[the whole output is in /s/jobs/job_x.log]",
 	"[3.0 MB in the middle were skipped without filtering; the whole output is in /s/jobs/job_x.log]",
 	"[a hook changed /w/a.go after this edit]", "[a hook objects] too long",
 	"[written, but it may not survive a power loss: input/output error]",

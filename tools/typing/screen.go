@@ -59,8 +59,12 @@ func LookAt(ctx context.Context, env tool.Env, id string, until time.Time, filte
 	d.Gone = d.Gone[left:]
 	rows := screenRows(d, known-left)
 	if len(d.Gone) > 0 {
-		gone := results.Printed(strings.Join(d.Gone, "\n"))
-		parts = append(parts, results.CutMiddle(gone, min(maxGone, env.Limit-len([]rune(rows))-maxNotes)))
+		all := results.Printed(strings.Join(fewer(d.Gone, info.Log), "\n"))
+		gone := results.CutMiddle(all, min(maxGone, env.Limit-len([]rune(rows))-maxNotes))
+		parts = append(parts, gone)
+		if gone != all {
+			parts = append(parts, "[the whole output is in "+info.Log+"]")
+		}
 	}
 	s.Lines -= min(known, s.Lines)
 	if d.Sum == was.Screen && d.Next == was.At {
@@ -81,6 +85,24 @@ const (
 	// maxNotes is room for what else stands in an answer.
 	maxNotes = 1000
 )
+
+// How many lines that left the screen one answer shows, of their beginning and of their end: what is cut by its number
+// of lines would be kept in a file that has not all of them.
+const (
+	firstGone = 200
+	lastGone  = 800
+)
+
+// fewer leaves out the middle of lines that left the screen.
+func fewer(gone []string, log string) []string {
+	left := len(gone) - firstGone - lastGone
+	if left <= 0 {
+		return gone
+	}
+	note := fmt.Sprintf("[%s that left the screen are not shown; the whole output is in %s]",
+		wording.Plural(left, "line", "lines"), log)
+	return slices.Concat(gone[:firstGone], []string{note}, gone[len(gone)-lastGone:])
+}
 
 // leastSeen is how many lines must be as they were so that they are left out.
 const leastSeen = 3

@@ -2,6 +2,7 @@ package typing
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 
 	"codehand/filestate/leaktest"
@@ -126,6 +127,23 @@ func TestSeenBefore(t *testing.T) {
 		if got := seenBefore(c.d); got != c.want {
 			t.Errorf("%s: %d", name, got)
 		}
+	}
+}
+
+// TestFewer: of many lines that left the screen the middle is left out, and the note says where it is.
+func TestFewer(t *testing.T) {
+	t.Parallel()
+	var gone []string
+	for i := range firstGone + lastGone + 7 {
+		gone = append(gone, strconv.Itoa(i))
+	}
+	const note = "[7 lines that left the screen are not shown; the whole output is in /log]"
+	want := slices.Concat(gone[:firstGone], []string{note}, gone[firstGone+7:])
+	if got := fewer(gone, "/log"); !slices.Equal(got, want) {
+		t.Errorf("%d lines, want %d: %s", len(got), len(want), got[firstGone])
+	}
+	if all := gone[:firstGone+lastGone]; !slices.Equal(fewer(all, "/log"), all) {
+		t.Error("lines that are no more than that are left out")
 	}
 }
 
