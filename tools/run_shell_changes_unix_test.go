@@ -180,8 +180,8 @@ func TestUndoPromises(t *testing.T) {
 	for _, c := range []struct{ command, want string }{
 		{"echo two >a", " takes it back]"},
 		{"echo three >a; git add a", " takes the files back, but not what git recorded (index, commits, branches)]"},
-		{"echo four >a; ln -sf a b; git add a", " takes back a, but not what git recorded (index, commits, branches); no " +
-			"undo of b (not a regular file)]"},
+		{"echo four >a; ln -sf a b; git add a", " takes the files back, but not what git recorded (index, commits, " +
+			"branches), once the links in their place are removed (b)]"},
 	} {
 		if _, text := r.do("run_shell", `{"command":"`+c.command+`"}`); !strings.HasSuffix(text, c.want) {
 			t.Errorf("%s: want %q:\n%s", c.command, c.want, text)

@@ -326,6 +326,9 @@ func (e *ending) contents(c *Change, name string, was, is *record) bool {
 	// What is known of the stat data only: with another ctime alone, it got or lost another name, or was moved back.
 	differs := was == nil || is == nil || was.mode != is.mode || was.stamp.Size != is.stamp.Size ||
 		was.stamp.Mtime != is.stamp.Mtime || was.stamp.Ino != is.stamp.Ino
+	if was != nil && was.mode.IsRegular() && is.link() { // the file went, and can come back once the link is away
+		c.Op, is = Deleted, nil
+	}
 	for _, r := range []*record{was, is} {
 		switch {
 		case r == nil:
