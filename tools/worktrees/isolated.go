@@ -132,8 +132,8 @@ func Left(ctx context.Context, env tool.Env, at string) (Isolated, error) {
 	return Isolated{At: at, Made: made}, nil
 }
 
-// Own says whether the session itself made the work tree at a path, or an earlier one of this workspace did, as where it
-// is shows: only these tools make any there. The error is a refusal.
+// Own says whether the session itself made the work tree at a path, or an earlier one of this workspace did, as where
+// it is shows: only these tools make any there. The error is a refusal.
 func Own(ctx context.Context, s *session.State, path string) (bool, error) {
 	all, err := s.Isolated.Load(ctx)
 	if err != nil {
