@@ -49,18 +49,22 @@ func (t *turn) chatSaid(ctx context.Context) (said bool, refusal *tool.Refusal) 
 	if err != nil {
 		return false, sessions.NotRead(ctx, "whether a person lets this chat work is", err)
 	}
-	return limit.Let || slices.ContainsFunc(limit.Rules, func(r session.SetRule) bool {
-		return r.Rule == everyTool && !r.Asks
-	}), nil
+	return limit.Let || refused(limit), nil
+}
+
+// refused reports whether a person keeps the chat from working.
+func refused(l session.Limit) bool {
+	return slices.ContainsFunc(l.Rules, func(r session.SetRule) bool { return r.Rule == everyTool && !r.Asks })
 }
 
 // keepChat keeps what a person said to the chat.
 func keepChat(ctx context.Context, t *toolCall, answer *asking.Said) *tool.Refusal {
 	let, why := answer.OfChat()
 	_, err := t.State.Limit.Change(ctx, func(l session.Limit) (session.Limit, error) {
-		if let {
+		switch {
+		case let:
 			l.Let = true
-		} else {
+		case !refused(l): // or another call of it, about which they were asked at once, has noted that
 			l.Rules = append(l.Rules, session.SetRule{Rule: everyTool, At: time.Now(), By: answer.By})
 		}
 		return l, nil
