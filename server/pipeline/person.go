@@ -93,7 +93,7 @@ func (c *decided) unavailable(rule, why string) error {
 		why = ", and nobody can be asked about this call of a sub-agent. Go on without it, and report it."
 	}
 	cause := because(c.decision)
-	if harm := oneLine(c.danger()); harm != "" && c.about.Own == permission.Ask {
+	if harm := oneLine(c.danger()); harm != "" && c.decision.Reason == permission.MustApprove {
 		cause += " (" + clipLine(harm) + ")"
 	}
 	return tool.Refuse(tool.AskUnavailable,

@@ -113,10 +113,13 @@ func (p *Policy) asked(r *Request) (Decision, bool) {
 		}
 	}
 	if r.Own == Ask || slices.Contains(r.Opinions, Ask) {
-		return Decision{Verdict: Ask, Hard: true, Reason: "a person must approve it"}, true
+		return Decision{Verdict: Ask, Hard: true, Reason: MustApprove}, true
 	}
 	return Decision{}, false
 }
+
+// MustApprove is the reason of a question that the tool itself, or a hook, wants.
+const MustApprove = "a person must approve it"
 
 // unread finds a command whose text does not tell which commands it runs. That is a question only if a rule about
 // commands could be evaded by it: a script that is run tells no more.
