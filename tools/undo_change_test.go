@@ -192,7 +192,8 @@ func TestUndoChangeRefusals(t *testing.T) {
 		"directory": {input: `{"file_path":"a"}`, before: func(r *rig) {
 			r.remove("a")
 			r.write("a/b", "two\n")
-		}, code: tool.UndoConflict, text: "$WORK/a is a directory now. Nothing was written. A command or another program did that. Ask the user, or write the file with write_file once its name is free."},
+		}, code: tool.UndoConflict, text: "$WORK/a is a directory now. Nothing was written. A command or another " +
+			"program did that. Ask the user, or write the file with write_file once its name is free."},
 		"file in the way": {input: `{"file_path":"d/e"}`, before: func(r *rig) {
 			r.remove("d")
 			r.write("d", "a file\n")

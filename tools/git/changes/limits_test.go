@@ -365,28 +365,35 @@ func TestTreesAreOneChange(t *testing.T) {
 	}
 }
 
-// Where a command no longer waits for the look at what another one changed, nothing is known of it, and as the changes
-// of the two cannot be told apart, nothing is taken back.
-func TestLateEnd(t *testing.T) {
-	t.Parallel()
-	r := newRepo(t)
+// compared changes a file beside another one, while a Span goes on that then ends: what changed is being compared until
+// goOn is told, and found gets it.
+func compared(t *testing.T, r *repo, trees *Trees) (found chan Finding, goOn chan bool) {
 	r.write("a", "1")
+	r.write("b", "1")
 	r.commit()
-	trees := New("", "")
-	defer trees.Close()
 	s := trees.Begin(t.Context(), r.dir)
 	r.write("a", "2")
-	ask, looks, goOn := everything, make(chan bool), make(chan bool)
+	ask, looks := everything, make(chan bool)
+	found, goOn = make(chan Finding, 1), make(chan bool)
 	ask.Hidden = func(string) bool {
 		looks <- true
 		<-goOn
 		return false
 	}
-	found := make(chan Finding, 1)
 	if !trees.Go(func() { found <- s.End(10, ask) }) {
 		t.Fatal("nothing runs")
 	}
 	<-looks
+	return found, goOn
+}
+
+// Where a command no longer waits for the look at what another one changed, nothing is known of it, and as the changes
+// of the two cannot be told apart, nothing is taken back.
+func TestLateEnd(t *testing.T) {
+	t.Parallel()
+	r, trees := newRepo(t), New("", "")
+	defer trees.Close()
+	found, goOn := compared(t, r, trees)
 	ended, end := context.WithCancel(t.Context())
 	end()
 	if next := trees.Begin(ended, r.dir); !next.Blind() || !next.Missed() {
@@ -406,25 +413,9 @@ func TestLateEnd(t *testing.T) {
 // are known. A model gives the next command at once.
 func TestNextWaits(t *testing.T) {
 	t.Parallel()
-	r := newRepo(t)
-	r.write("a", "1")
-	r.write("b", "1")
-	r.commit()
-	trees := New("", "")
+	r, trees := newRepo(t), New("", "")
 	defer trees.Close()
-	s := trees.Begin(t.Context(), r.dir)
-	r.write("a", "2")
-	ask, looks, goOn := everything, make(chan bool), make(chan bool)
-	ask.Hidden = func(string) bool {
-		looks <- true
-		<-goOn
-		return false
-	}
-	found := make(chan Finding, 1)
-	if !trees.Go(func() { found <- s.End(10, ask) }) {
-		t.Fatal("nothing runs")
-	}
-	<-looks
+	found, goOn := compared(t, r, trees)
 	next := make(chan *Span, 1)
 	go func() { next <- trees.Begin(t.Context(), r.dir) }()
 	goOn <- true
