@@ -13,8 +13,8 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-// TestMetItself: level 3 was not proved in one process of hundreds, as a probe in a network of its own got the very port
-// that it was to reach, and took its own words for an answer from outside. Here one port of four is that.
+// TestMetItself: level 3 was not proved in one process of hundreds, as a probe in a network of its own got the very
+// port that it was to reach, and took its own words for an answer from outside. Here one port of four is that.
 func TestMetItself(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
